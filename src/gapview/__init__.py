@@ -1,0 +1,21 @@
+"""gapview: groups of samples from several feature sets, when many samples lack some of them.
+
+Examples
+--------
+>>> from gapview import GRMF
+>>> from gapview.datasets import load_digits_views, paired_split
+>>> data = load_digits_views()
+>>> views = paired_split(data.views, 0.5, random_state=0)
+>>> model = GRMF(n_clusters=10, random_state=0).fit(views)
+>>> model.labels_[:3].shape
+(3,)
+"""
+
+from importlib.metadata import version as _version
+
+from . import baselines, datasets, errors, metrics
+from .estimators import GRMF
+from .views import Views
+
+__version__ = _version("gapview")
+__all__ = ["GRMF", "Views", "baselines", "datasets", "errors", "metrics"]

@@ -1,0 +1,47 @@
+"""Checks of single settings; every message names the setting, what is allowed and what came."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from numbers import Integral, Real
+from typing import Any
+
+from .errors import ParameterError, ParameterTypeError
+
+
+def check_integer(name: str, value: Any, *, low: int, also: Sequence[Any] = ()) -> None:
+    """Demand an integer of at least ``low``, or one of the values in ``also``."""
+    if _is_one_of(value, also):
+        return
+    allowed = _either(f"an integer of at least {low}", also)
+    if not isinstance(value, Integral) or isinstance(value, bool):
+        raise ParameterTypeError(f"{name} must be {allowed}; got {value!r}.")
+    if value < low:
+        raise ParameterError(f"{name} must be {allowed}; got {value!r}.")
+
+
+def check_real(name: str, value: Any, *, low: float, high: float = float("inf"), open_low: bool = False) -> None:
+    """Demand a finite number between ``low`` and ``high``."""
+    above = f"above {low:g}" if open_low else f"of at least {low:g}"
+    allowed = f"a finite number {above}" + ("" if high == float("inf") else f" and at most {high:g}")
+    if not isinstance(value, Real) or isinstance(value, bool):
+        raise ParameterTypeError(f"{name} must be {allowed}; got {value!r}.")
+    number = float(value)
+    inside = (number > low if open_low else number >= low) and number <= high and number != float("inf")
+    if not inside:  # NaN fails every comparison and ends here too
+        raise ParameterError(f"{name} must be {allowed}; got {value!r}.")
+
+
+def check_choice(name: str, value: Any, choices: Sequence[Any]) -> None:
+    """Demand one of ``choices``."""
+    if not _is_one_of(value, choices):
+        raise ParameterError(f"{name} must be one of {', '.join(map(repr, choices))}; got {value!r}.")
+
+
+def _is_one_of(value: Any, choices: Sequence[Any]) -> bool:
+    # `in` would compare arrays element by element
+    return (value is None or isinstance(value, str)) and value in choices
+
+
+def _either(text: str, also: Sequence[Any]) -> str:
+    return " or ".join([text, *map(repr, also)])

@@ -1,0 +1,64 @@
+"""From a representation of the samples to labels."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+
+import numpy as np
+from sklearn.cluster import KMeans
+from sklearn.exceptions import ConvergenceWarning
+
+from .errors import GapviewWarning, SolutionError
+from .scaling import unit_rows
+from .views import Array
+
+__all__ = ["Clustering", "cluster_rows"]
+
+N_RESTARTS = 20
+
+
+@dataclass(frozen=True)
+class Clustering:
+    """Labels of the samples and centres of the groups, in the space the clustering was made in."""
+
+    labels: Array
+    centers: Array
+
+
+def cluster_rows(
+    embedding: Array,
+    n_clusters: int,
+    random_state: np.random.RandomState,
+    *,
+    normalize: bool = True,
+    n_init: int = N_RESTARTS,
+) -> Clustering:
+    """Run k-means with restarts on the rows of a representation, scaled to unit length unless told otherwise.
+
+    Raises
+    ------
+    SolutionError
+        If the representation is zero everywhere, or not finite.
+    """
+    if not np.isfinite(embedding).all():
+        raise SolutionError("The representation of the samples is not finite; check the scale of the data.")
+    if not embedding.any():
+        raise SolutionError(
+            "The representation of every sample is zero: the penalty has shrunk all codes away. "
+            "Lower the weight of the penalty (sparsity_weight)."
+        )
+    points = unit_rows(embedding) if normalize else embedding
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # said below in words about samples and clusters
+        fitted = KMeans(n_clusters, n_init=n_init, random_state=random_state).fit(points)
+    labels = np.asarray(fitted.labels_)
+    n_found = len(np.unique(labels))
+    if n_found < n_clusters:
+        warnings.warn(
+            f"Only {n_found} distinct groups were found where n_clusters={n_clusters} were asked for: the samples "
+            "have too few distinct representations.",
+            GapviewWarning,
+            stacklevel=4,
+        )
+    return Clustering(labels, np.asarray(fitted.cluster_centers_))

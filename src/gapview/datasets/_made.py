@@ -1,0 +1,86 @@
+"""Made data of any size with known groups."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from .._parameters import check_choice, check_integer, check_real
+from ..errors import ParameterError
+from ..views import Views
+from ._dataset import Dataset
+from ._hiding import hide_views
+
+_BLOCK = 65536  # rows made at a time, so that noise never takes more memory than the views
+
+
+def make_views(
+    n_samples: int = 1000,
+    n_features: Sequence[int] = (20, 30),
+    *,
+    n_clusters: int = 5,
+    separation: float = 3.0,
+    noise: float = 0.5,
+    missing_rate: float = 0.0,
+    dtype: str = "float64",
+    random_state: Any = None,
+) -> Dataset:
+    """Make samples in known groups, seen through several views.
+
+    Every sample has a hidden point: the centre of its group plus normal spread of size 1. Each view shows the hidden points
+    through a random linear map of its own, with normal noise.
+
+    Parameters
+    ----------
+    n_samples : int, default=1000
+        Number of samples.
+    n_features : sequence of int, default=(20, 30)
+        Number of features of every view; its length is the number of views.
+    n_clusters : int, default=5
+        Number of groups, of nearly equal size.
+    separation : float, default=3.0
+        Distance of the centres from the origin, in units of the spread of the hidden points around their centre.
+    noise : float, default=0.5
+        Noise of the features, in units of what one hidden point's spread causes in them.
+    missing_rate : float, default=0.0
+        Share of every view to hide at random, see :func:`hide_views`.
+    dtype : {"float64", "float32"}, default="float64"
+        Type of the numbers.
+    random_state : int, RandomState or None, default=None
+        Seed.
+
+    Returns
+    -------
+    Dataset
+
+    Examples
+    --------
+    >>> from gapview.datasets import make_views
+    >>> data = make_views(100, (5, 8, 3), n_clusters=4, missing_rate=0.25, random_state=0)
+    >>> data.views
+    Views of 100 samples, 43 of them complete: 'view_0' 75 × 5, 'view_1' 75 × 8, 'view_2' 75 × 3
+    """
+    check_integer("n_samples", n_samples, low=1)
+    check_integer("n_clusters", n_clusters, low=1)
+    check_real("separation", separation, low=0)
+    check_real("noise", noise, low=0)
+    check_choice("dtype", dtype, ("float64", "float32"))
+    if not len(n_features) or any(int(m) < 1 for m in n_features):
+        raise ParameterError(f"n_features must give at least one view of at least one feature; got {n_features!r}.")
+    state = check_random_state(random_state)
+    depth = max(2, min(n_clusters, 20))
+    directions = state.normal(size=(n_clusters, depth))
+    centers = separation * np.sqrt(depth) * directions / np.linalg.norm(directions, axis=1, keepdims=True)
+    maps = [state.normal(size=(depth, int(m))) / np.sqrt(depth) for m in n_features]
+    target = state.permutation(np.arange(n_samples) % n_clusters)
+    matrices = [np.empty((n_samples, int(m)), dtype=dtype) for m in n_features]
+    for begin in range(0, n_samples, _BLOCK):
+        block = slice(begin, min(begin + _BLOCK, n_samples))
+        hidden = centers[target[block]] + state.normal(size=(block.stop - block.start, depth))
+        for matrix, linear in zip(matrices, maps, strict=True):
+            matrix[block] = hidden @ linear + noise * state.normal(size=matrix[block].shape)
+    views = hide_views(Views(matrices), missing_rate, random_state=state) if missing_rate else Views(matrices)
+    return Dataset("made", views, target, f"{n_samples} made samples in {n_clusters} groups.")

@@ -1,0 +1,77 @@
+"""What every clusterer of gapview has in common."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClusterMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from .._parameters import check_choice, check_integer
+from ..errors import NotFittedError
+from ..scaling import SCALES
+from ..views import Array, Views, training_views
+from ..views._cells import PARTIAL_ROWS
+
+
+class MultiViewClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
+    """Groups of samples from views with gaps.
+
+    A method brings ``_check_parameters`` and ``_fit_views``; reading and checking the data, seeds and the attributes that
+    all methods share are dealt with here.
+    """
+
+    n_clusters: int
+    scale: str | None
+    partial_rows: str
+    random_state: Any
+
+    labels_: Array
+    embedding_: Array
+    sample_ids_: Array
+    views_: Views
+
+    def fit(self, views: Any, y: Any = None, *, mask: Any = None) -> Self:
+        """Find groups among the samples.
+
+        Parameters
+        ----------
+        views : list or dict of views, or Views
+            See :class:`gapview.Views` for all that is accepted.
+        y : ignored
+            Here for scikit-learn's sake.
+        mask : array-like of shape (n_samples, n_views), optional
+            True where a sample has a view; by default rows of nothing but NaN are missing views.
+
+        Returns
+        -------
+        self
+        """
+        self._check_parameters()
+        training = training_views(views, mask, self.partial_rows, self.n_clusters)
+        self._fit_views(training, check_random_state(self.random_state))
+        self.views_ = training
+        self.sample_ids_ = training.sample_ids
+        self.n_features_in_ = sum(training.n_features)
+        return self
+
+    def _check_parameters(self) -> None:
+        check_integer("n_clusters", self.n_clusters, low=1)
+        check_choice("scale", self.scale, SCALES)
+        check_choice("partial_rows", self.partial_rows, PARTIAL_ROWS)
+
+    def _fit_views(self, views: Views, random_state: np.random.RandomState) -> None:
+        raise NotImplementedError
+
+    def _demand_fitted(self) -> None:
+        try:
+            check_is_fitted(self, "labels_")
+        except ValueError as error:
+            raise NotFittedError(str(error)) from None
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags

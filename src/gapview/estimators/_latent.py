@@ -1,0 +1,207 @@
+"""What follows from a latent space that all views share: new samples, recovered views, a score without labels."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn import get_config
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.metrics import pairwise_distances_argmin
+from sklearn.neighbors import KNeighborsClassifier
+
+from .._parameters import check_choice, check_integer
+from ..errors import InputError
+from ..graph import knn_graph, modularity, neighbor_rule
+from ..metrics import clustering_accuracy
+from ..neighbors import nearest
+from ..scaling import Scaling, unit_rows
+from ..views import Array, Matrix, Views, new_views
+from ._base import MultiViewClusterer
+
+N_LATENT_NEIGHBORS = 10
+_N_TYPICAL = 1000  # training samples from which the usual distance between neighbours is taken
+
+
+class LatentClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiViewClusterer):  # type: ignore[misc]
+    """A clusterer whose bases carry samples into one latent space and back."""
+
+    bases_: list[Array]
+    cluster_centers_: Array
+    scalings_: list[Scaling]
+
+    @property
+    def _n_features_out(self) -> int:
+        return int(self.embedding_.shape[1])
+
+    def fit_transform(self, views: Any, y: Any = None, *, mask: Any = None) -> Any:
+        """Fit, and return the consensus representation of the samples, ``embedding_``.
+
+        It has seen every sample's neighbours; ``transform`` of the same samples has not, and differs.
+        """
+        return self._keyed(self.fit(views, y, mask=mask).embedding_, self.views_)
+
+    def transform(self, views: Any) -> Any:
+        """Carry samples into the latent space: x Uᵀ, averaged over the views a sample has (Remark 1).
+
+        Parameters
+        ----------
+        views : list or dict of views, or Views
+            Any subset of the views seen in training: a dict with some of their names, or a list with ``None`` for a view
+            that is not there.
+
+        Returns
+        -------
+        array of shape (n_samples, n_components)
+            Or a frame, after ``set_output``.
+        """
+        given = self._read_new(views)
+        return self._keyed(self._embed(given), given)
+
+    def predict(
+        self, views: Any, *, method: str = "neighbors", n_neighbors: int = N_LATENT_NEIGHBORS, return_distance: bool = False
+    ) -> Any:
+        """Assign samples to the groups found in training, from whatever views they have.
+
+        Parameters
+        ----------
+        views : list or dict of views, or Views
+            As in :meth:`transform`.
+        method : {"neighbors", "centers"}, default="neighbors"
+            By vote of the nearest training samples in the latent space, or by the nearest centre of a group.
+        n_neighbors : int, default=10
+            How many training samples vote.
+        return_distance : bool, default=False
+            Also return how far each sample lies from anything seen in training.
+
+        Returns
+        -------
+        labels : array of shape (n_samples,)
+        distances : array of shape (n_samples,), if ``return_distance``
+            Distance to the nearest training sample in the scaled features, in units of the usual (median) distance from
+            a training sample to its nearest neighbour, in the view in which it is largest. Around 1 for samples like
+            those in training; well above for samples unlike any.
+        """
+        check_choice("method", method, ("neighbors", "centers"))
+        check_integer("n_neighbors", n_neighbors, low=1)
+        given = self._read_new(views)
+        points = unit_rows(self._embed(given))
+        if method == "centers":
+            labels = pairwise_distances_argmin(points, self.cluster_centers_)
+        else:
+            voters = KNeighborsClassifier(min(n_neighbors, len(self.labels_)), algorithm="brute")
+            labels = voters.fit(unit_rows(self.embedding_), self.labels_).predict(points)
+        return (labels, self._strangeness(given)) if return_distance else labels
+
+    def recover(self, views: Any = None, *, method: str = "neighbors", n_neighbors: int = N_LATENT_NEIGHBORS) -> Any:
+        """Complete the missing views of samples, in the units of the data.
+
+        Parameters
+        ----------
+        views : list or dict of views, or Views, optional
+            Samples to complete, as in :meth:`transform`; by default the training samples.
+        method : {"neighbors", "basis"}, default="neighbors"
+            The mean of the nearest training samples in the latent space that have the view, or z U (Remark 5). The
+            second is the paper's; it recovers less well, since K components cannot hold a whole view.
+        n_neighbors : int, default=10
+            How many training samples are averaged.
+
+        Returns
+        -------
+        list or dict of views
+            Every view complete, in the kind of container that came; present values are untouched.
+        """
+        check_choice("method", method, ("neighbors", "basis"))
+        check_integer("n_neighbors", n_neighbors, low=1)
+        self._demand_fitted()
+        given = self.views_ if views is None else self._read_new(views)
+        embedding = self.embedding_ if views is None else self._embed(given)
+        completed = []
+        for k, matrix in enumerate(given.matrices):
+            lacking = ~given.mask[:, k]
+            if method == "basis":
+                rows = self.scalings_[k].undo(embedding[lacking] @ self.bases_[k])
+            else:
+                rows = self._mean_of_neighbors(embedding[lacking], k, n_neighbors)
+            completed.append(_interleave(matrix, rows, lacking))
+        return given.give_back(completed)
+
+    def score(self, views: Any, y: Any = None) -> float:
+        """Say how good the groups are on these samples; the higher, the better.
+
+        Without ``y``: the modularity of the predicted groups on the neighbour graphs of the views themselves, averaged
+        over the views. It needs no labels, so that ``GridSearchCV`` can choose settings by it. With ``y``: the accuracy
+        after matching.
+        """
+        given = self._read_new(views)
+        labels = self.predict(given)
+        if y is not None:
+            return clustering_accuracy(y, labels)
+        values = []
+        for k, matrix in enumerate(given.matrices):
+            if matrix.shape[0] > 1:
+                n_neighbors = min(neighbor_rule(given.n_samples, self.n_clusters), matrix.shape[0] - 1)
+                graph = knn_graph(self.scalings_[k].apply(matrix), n_neighbors)
+                values.append(modularity(graph, labels[given.rows(k)]))
+        if not values:
+            raise InputError("score needs at least 2 samples that share a view; got none.")
+        return float(np.mean(values))
+
+    def _read_new(self, views: Any) -> Views:
+        self._demand_fitted()
+        return new_views(views, self.views_, self.partial_rows)
+
+    def _embed(self, views: Views) -> Array:
+        """Project samples onto the bases and average over the views they have."""
+        total = np.zeros((views.n_samples, self._n_features_out), dtype=self.embedding_.dtype)
+        for k, matrix in enumerate(views.matrices):
+            total[views.rows(k)] += self.scalings_[k].apply(matrix) @ self.bases_[k].T
+        return np.asarray(total / views.mask.sum(axis=1).astype(total.dtype)[:, None])
+
+    def _mean_of_neighbors(self, queries: Array, view: int, n_neighbors: int) -> Matrix:
+        source = self.views_.matrices[view]
+        if not len(queries):
+            return source[:0]
+        points = unit_rows(self.embedding_[self.views_.rows(view)])
+        k = min(n_neighbors, source.shape[0])
+        _, indices = nearest(points, k, unit_rows(queries))
+        ends = np.arange(0, indices.size + 1, k)
+        share = np.full(indices.size, 1 / k, dtype=source.dtype)
+        return sparse.csr_array((share, indices.ravel(), ends), shape=(len(queries), source.shape[0])) @ source
+
+    def _strangeness(self, views: Views) -> Array:
+        farthest = np.zeros(views.n_samples)
+        for k, matrix in enumerate(views.matrices):
+            if not matrix.shape[0]:
+                continue
+            known = self.scalings_[k].apply(self.views_.matrices[k])
+            distances, _ = nearest(known, 1, self.scalings_[k].apply(matrix))
+            rows = views.rows(k)
+            farthest[rows] = np.maximum(farthest[rows], distances[:, 0] / _usual_distance(known))
+        return farthest
+
+    def _keyed(self, values: Array, views: Views) -> Any:
+        """Give a frame its sample ids, where the user has asked for frames; scikit-learn adds the column names."""
+        wanted = getattr(self, "_sklearn_output_config", {}).get("transform", get_config()["transform_output"])
+        if wanted != "pandas":
+            return values
+        import pandas as pd
+
+        return pd.DataFrame(values, index=pd.Index(views.sample_ids))
+
+
+def _usual_distance(points: Matrix) -> float:
+    """Return the median distance to the nearest other point, from a spread of the points; 1 if all coincide."""
+    chosen = np.unique(np.linspace(0, points.shape[0] - 1, _N_TYPICAL).astype(np.intp))
+    distances = nearest(points, 2, points[chosen])[0][:, 1]
+    apart = distances[distances > 0]
+    return float(np.median(apart)) if apart.size else 1.0
+
+
+def _interleave(present: Matrix, recovered: Matrix, lacking: Array) -> Matrix:
+    """Put present and recovered rows back into the order of the samples."""
+    order = np.argsort(np.concatenate([np.flatnonzero(~lacking), np.flatnonzero(lacking)]))
+    if sparse.issparse(present) or sparse.issparse(recovered):
+        return sparse.csr_array(sparse.vstack([present, sparse.csr_array(recovered)]))[order]
+    return np.concatenate([present, recovered.astype(present.dtype, copy=False)])[order]

@@ -1,0 +1,124 @@
+"""Neighbour graphs: which samples explain which."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from .errors import InputError, InputTypeError, ParameterError
+from .neighbors import nearest
+from .views import Array, Matrix, Views
+
+__all__ = ["knn_graph", "modularity", "neighbor_rule", "own_graphs", "resolve_n_neighbors"]
+
+
+def neighbor_rule(n_samples: int, n_clusters: int) -> int:
+    """Return the paper's number of neighbours: 10 for large groups, fewer for small ones, never less than 2.
+
+    The printed rule, 10 if n/c ≫ 10 and min(n/c − 4, 2) otherwise, gives 0 or less for tiny groups; it is read as
+    n//c − 4 kept between 2 and 10.
+
+    Examples
+    --------
+    >>> from gapview.graph import neighbor_rule
+    >>> neighbor_rule(2000, 10), neighbor_rule(90, 10), neighbor_rule(30, 10)
+    (10, 5, 2)
+    """
+    return int(np.clip(n_samples // n_clusters - 4, 2, 10))
+
+
+def resolve_n_neighbors(n_neighbors: int | str, views: Views, n_clusters: int) -> list[int]:
+    """Settle the number of neighbours in every view; the rule gives way to small views, a number does not."""
+    counts = [int(matrix.shape[0]) for matrix in views.matrices]
+    if n_neighbors == "auto":
+        rule = neighbor_rule(views.n_samples, n_clusters)
+        return [min(rule, count - 1) for count in counts]
+    for name, count in zip(views.names, counts, strict=True):
+        if int(n_neighbors) >= count:
+            raise ParameterError(
+                f"n_neighbors={n_neighbors} needs at least {int(n_neighbors) + 1} samples in every view; view '{name}' is "
+                f"present for {count}. Use n_neighbors={count - 1} or less, or 'auto'."
+            )
+    return [int(n_neighbors)] * len(counts)
+
+
+def knn_graph(matrix: Matrix, n_neighbors: int) -> sparse.csr_array:
+    """Build the graph W of Eq. (3): 1 if either sample is among the nearest of the other, else 0; no loops.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gapview.graph import knn_graph
+    >>> knn_graph(np.array([[0.0], [1.0], [3.0]]), 1).toarray()
+    array([[0., 1., 0.],
+           [1., 0., 1.],
+           [0., 1., 0.]])
+    """
+    _, neighbors = nearest(matrix, n_neighbors)
+    n_rows = matrix.shape[0]
+    ends = np.arange(0, neighbors.size + 1, n_neighbors)
+    directed = sparse.csr_array(
+        (np.ones(neighbors.size, dtype=matrix.dtype), neighbors.ravel(), ends), shape=(n_rows, n_rows)
+    )
+    return sparse.csr_array(directed.maximum(directed.T))
+
+
+def own_graphs(graph: Any, views: Views, dtype: Any) -> list[sparse.csr_array]:
+    """Read the graphs a user brings: per view over its present samples, or over all samples."""
+    graphs = [graph.get(name) for name in views.names] if isinstance(graph, Mapping) else graph
+    if not isinstance(graphs, Sequence) or len(graphs) != views.n_views or any(g is None for g in graphs):
+        raise InputTypeError(
+            f"graph must be None or one square matrix of weights for each of the {views.n_views} views, in a list or in "
+            f"a dict with the names of the views; got {type(graph).__name__}."
+        )
+    return [_own_graph(weights, views, k, dtype) for k, weights in enumerate(graphs)]
+
+
+def _own_graph(weights: Any, views: Views, view: int, dtype: Any) -> sparse.csr_array:
+    name, n_rows = views.names[view], int(views.mask[:, view].sum())
+    try:
+        matrix = sparse.csr_array(weights, dtype=dtype)
+    except (TypeError, ValueError) as error:
+        raise InputTypeError(f"The graph of view '{name}' cannot be read as a matrix of numbers: {error}.") from None
+    if matrix.shape == (views.n_samples, views.n_samples):
+        rows = views.rows(view)
+        matrix = matrix[rows][:, rows]
+    if matrix.shape != (n_rows, n_rows):
+        raise InputError(
+            f"The graph of view '{name}' must be {n_rows} × {n_rows} (the samples that have the view) or "
+            f"{views.n_samples} × {views.n_samples} (all samples); got {matrix.shape[0]} × {matrix.shape[1]}."
+        )
+    if not np.isfinite(matrix.data).all() or (matrix.data < 0).any():
+        raise InputError(f"The graph of view '{name}' must hold finite weights of at least 0.")
+    matrix.eliminate_zeros()
+    if matrix.nnz == 0:
+        raise InputError(f"The graph of view '{name}' has no edge between samples that have the view.")
+    return matrix
+
+
+def modularity(graph: sparse.csr_array, labels: Array) -> float:
+    """Return how much more weight lies inside groups than chance would put there (Newman and Girvan, 2004).
+
+    Between −0.5 and 1; 0 if all samples are in one group.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from scipy import sparse
+    >>> from gapview.graph import modularity
+    >>> pairs = sparse.csr_array(np.kron(np.eye(2), [[0, 1], [1, 0]]))
+    >>> modularity(pairs, np.array([0, 0, 1, 1]))
+    0.5
+    """
+    _, groups = np.unique(labels, return_inverse=True)
+    edges = graph.tocoo()
+    total = float(edges.data.sum(dtype=np.float64))
+    if total == 0:
+        return 0.0
+    inside = float(edges.data[groups[edges.row] == groups[edges.col]].sum(dtype=np.float64)) / total
+    out = np.bincount(groups[edges.row], weights=edges.data, minlength=groups.max() + 1) / total
+    into = np.bincount(groups[edges.col], weights=edges.data, minlength=groups.max() + 1) / total
+    return inside - float(out @ into)

@@ -1,0 +1,122 @@
+"""Bringing views to a common scale, and back: fitted on the rows that are present."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import sparse
+
+from .errors import InputError
+from .views import Array, Matrix, Views, is_constant
+
+SCALES = ("unit", "standard", "standard+unit", None)
+
+
+def row_lengths(matrix: Matrix) -> Array:
+    """Return the Euclidean length of every row, without overflow or underflow on the way."""
+    largest = _row_maxima(matrix)
+    divisor = np.where(largest > 0, largest, 1.0)
+    shrunk = _divide_rows(matrix, divisor)
+    squares = shrunk.multiply(shrunk) if sparse.issparse(shrunk) else np.square(shrunk)
+    return np.asarray(np.sqrt(np.asarray(squares.sum(axis=1)).ravel()) * divisor)
+
+
+def unit_rows(matrix: Matrix) -> Matrix:
+    """Scale every row to unit length; rows of zeros stay as they are.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gapview.scaling import unit_rows
+    >>> unit_rows(np.array([[3.0, 4.0], [0.0, 0.0]]))
+    array([[0.6, 0.8],
+           [0. , 0. ]])
+    """
+    largest = _row_maxima(matrix)
+    # Two divisions instead of one: the length itself may be too small or too large for the type.
+    shrunk = _divide_rows(matrix, np.where(largest > 0, largest, 1.0))
+    lengths = row_lengths(shrunk)
+    return _divide_rows(shrunk, np.where(lengths > 0, lengths, 1.0))
+
+
+def _row_maxima(matrix: Matrix) -> Array:
+    if matrix.shape[0] == 0:
+        return np.zeros(0, dtype=matrix.dtype)
+    if sparse.issparse(matrix):
+        return np.asarray(abs(matrix).max(axis=1).toarray()).ravel()
+    return np.asarray(np.maximum(matrix.max(axis=1), -matrix.min(axis=1)))
+
+
+def _divide_rows(matrix: Matrix, divisor: Array) -> Matrix:
+    if not sparse.issparse(matrix):
+        return matrix / divisor.astype(matrix.dtype, copy=False)[:, None]
+    data = matrix.data / np.repeat(divisor, np.diff(matrix.indptr)).astype(matrix.dtype, copy=False)
+    return sparse.csr_array((data, matrix.indices, matrix.indptr), shape=matrix.shape)
+
+
+@dataclass(frozen=True)
+class Scaling:
+    """How one view was scaled: first its features, then its rows."""
+
+    center: Array | None  # mean and spread of the features, None if they were left alone
+    spread: Array | None
+    row_length: float | None  # mean length of the rows before they were scaled to 1, None if they were not
+
+    def apply(self, matrix: Matrix) -> Matrix:
+        """Scale rows of this view, seen in training or new."""
+        if self.center is not None:
+            matrix = ((matrix - self.center) / self.spread).astype(matrix.dtype, copy=False)
+        return matrix if self.row_length is None else unit_rows(matrix)
+
+    def undo(self, matrix: Array) -> Array:
+        """Bring rows back to the user's units; rows that were scaled to unit length get the mean length."""
+        if self.row_length is not None:
+            matrix = matrix * self.row_length
+        return matrix if self.center is None else np.asarray(matrix * self.spread + self.center)
+
+
+def fit_scaling(name: str, matrix: Matrix, scale: str | None) -> Scaling:
+    """Learn from the present rows of one view how to scale it."""
+    center = spread = row_length = None
+    if scale is not None and scale.startswith("standard"):
+        center, spread = _feature_moments(name, matrix)
+        matrix = Scaling(center, spread, None).apply(matrix)
+    if scale is not None and scale.endswith("unit"):
+        row_length = float(np.mean(row_lengths(matrix), dtype=np.float64))
+    return Scaling(center, spread, row_length)
+
+
+def _feature_moments(name: str, matrix: Matrix) -> tuple[Array, Array]:
+    if sparse.issparse(matrix):
+        raise InputError(
+            f"View '{name}' is sparse; standardising its features would fill it with numbers. "
+            "Use scale='unit', or pass the view as a dense array (.toarray()) if it fits into memory."
+        )
+    # Divide by the largest value first, so that squares of huge or tiny numbers stay finite.
+    largest = np.maximum(matrix.max(axis=0), -matrix.min(axis=0)).astype(np.float64)
+    largest[largest == 0] = 1.0
+    shrunk = matrix / largest
+    center, spread = shrunk.mean(axis=0), shrunk.std(axis=0)
+    spread[spread <= 10 * np.finfo(matrix.dtype).eps] = 1.0  # a constant feature stays constant, at zero
+    return center * largest, spread * largest
+
+
+def scale_views(views: Views, scale: str | None) -> tuple[list[Matrix], list[Scaling]]:
+    """Scale every view on its present rows.
+
+    Raises
+    ------
+    InputError
+        If a view is the same for all samples once it is scaled, as a single positive feature is after its rows are
+        scaled to unit length.
+    """
+    scalings = [fit_scaling(name, m, scale) for name, m in zip(views.names, views.matrices, strict=True)]
+    scaled = [scaling.apply(matrix) for scaling, matrix in zip(scalings, views.matrices, strict=True)]
+    for name, matrix in zip(views.names, scaled, strict=True):
+        if is_constant(matrix):
+            raise InputError(
+                f"View '{name}' is constant once scaled with scale={scale!r}: all its rows point the same way. "
+                "Use scale='standard', or leave this view out."
+            )
+    return scaled, scalings

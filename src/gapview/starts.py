@@ -1,0 +1,96 @@
+"""Where the iterations start: random codes as in the paper, codes from the data, or the user's own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from scipy.sparse.linalg import LinearOperator, eigsh
+
+from .errors import InputError, InputTypeError
+from .factorization import Problem, basis_step
+from .views import Array, Views
+
+__all__ = ["data_start", "own_start", "random_start"]
+
+
+def random_start(problem: Problem, n_components: int, random_state: np.random.RandomState) -> list[Array]:
+    """Draw codes uniformly from [0, 1), as the authors do."""
+    return [
+        random_state.uniform(size=(len(term.rows), n_components)).astype(term.degrees.dtype) for term in problem.terms
+    ]
+
+
+def data_start(problem: Problem, n_components: int) -> list[Array]:
+    """Take codes from the directions in which the views vary together; the same for every call.
+
+    The smoothed features of all views make one covariance matrix, each block of it estimated from the samples that have
+    both views. Its leading eigenvectors, cut into views and made orthonormal, are bases that already speak of the same
+    components in every view, which independent starts have to find out.
+    """
+    sizes = [term.n_features for term in problem.terms]
+    ends = np.cumsum(sizes)
+    directions = _leading_directions(problem, min(n_components, int(ends[-1])), ends)
+    codes = []
+    for term, block in zip(problem.terms, np.split(directions, ends[:-1], axis=0), strict=True):
+        basis = basis_step(block.astype(term.degrees.dtype))
+        code = term.project(basis) / term.degrees[:, None]
+        codes.append(np.pad(code, ((0, 0), (0, n_components - code.shape[1]))))
+    return codes
+
+
+def _leading_directions(problem: Problem, n_directions: int, ends: Array) -> Array:
+    present = np.zeros((problem.n_samples, len(problem.terms)))
+    for k, term in enumerate(problem.terms):
+        present[term.rows, k] = 1.0
+    shared = np.maximum(present.T @ present, 1.0)
+
+    def covariance_times(vector: Array) -> Array:
+        parts = np.split(np.ravel(vector), ends[:-1])
+        # What every sample says of the vector through each of its views, spread to the views it shares them with
+        scores = np.zeros_like(present)
+        for k, (term, part) in enumerate(zip(problem.terms, parts, strict=True)):
+            scores[term.rows, k] = term.project(part[None, :])[:, 0] / term.degrees
+        products = []
+        for k, term in enumerate(problem.terms):
+            weighted = (scores[term.rows] / shared[k]).sum(axis=1) / term.degrees
+            products.append(term.correlate(weighted[:, None])[:, 0])
+        return np.concatenate(products)
+
+    size = int(ends[-1])
+    if size <= max(2 * n_directions + 1, 50):  # too small for the iterative solver, small enough for the whole matrix
+        matrix = np.column_stack([covariance_times(column) for column in np.eye(size)])
+        return np.asarray(np.linalg.eigh((matrix + matrix.T) / 2)[1][:, ::-1][:, :n_directions])
+    operator = LinearOperator((size, size), matvec=covariance_times, dtype=np.float64)
+    values, vectors = eigsh(operator, k=n_directions, which="LA", v0=np.ones(size), tol=1e-4)
+    return np.asarray(vectors[:, np.argsort(-values)])
+
+
+def own_start(init: Any, problem: Problem, views: Views, n_components: int) -> list[Array]:
+    """Read starting codes: per view for its present samples, or for all samples."""
+    given = [init.get(name) for name in views.names] if isinstance(init, Mapping) else init
+    if isinstance(given, str) or not isinstance(given, Sequence) or len(given) != views.n_views:
+        raise InputTypeError(
+            "init must be 'random', 'data', or one array of starting codes for each of the "
+            f"{views.n_views} views, in a list or in a dict with the names of the views; got {init!r}."
+        )
+    return [_own_codes(codes, term, views, k, n_components) for k, (codes, term) in enumerate(zip(given, problem.terms, strict=True))]
+
+
+def _own_codes(codes: Any, term: Any, views: Views, view: int, n_components: int) -> Array:
+    n_rows = int(views.mask[:, view].sum())
+    array = np.asarray(codes, dtype=term.degrees.dtype)
+    if array.shape == (n_rows, n_components):
+        everywhere = np.zeros((views.n_samples, n_components), dtype=array.dtype)
+        everywhere[views.rows(view)] = array
+        array = everywhere
+    if array.shape != (views.n_samples, n_components):
+        raise InputError(
+            f"The starting codes of view '{views.names[view]}' must be {n_rows} × {n_components} (the samples that have the "
+            f"view) or {views.n_samples} × {n_components} (all samples); got shape {array.shape}."
+        )
+    chosen = array[term.rows]
+    if not np.isfinite(chosen).all():
+        raise InputError(f"The starting codes of view '{views.names[view]}' must be finite; they hold NaN or infinity.")
+    return chosen

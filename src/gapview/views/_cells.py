@@ -1,0 +1,72 @@
+"""The values of one view: which rows are there, and what to do with rows that are there in part."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy import sparse
+from sklearn.impute import KNNImputer
+
+from ..errors import InputError, some
+from ._containers import Array, Matrix
+
+PARTIAL_ROWS = ("raise", "fill", "drop")
+_FILL_NEIGHBORS = 5
+
+
+def count_missing_cells(values: Matrix) -> Array:
+    """Count the NaN in every row."""
+    if not sparse.issparse(values):
+        return np.asarray(np.isnan(values).sum(axis=1))
+    holes = sparse.csr_array((np.isnan(values.data), values.indices, values.indptr), shape=values.shape)
+    return np.asarray(holes.sum(axis=1)).ravel().astype(np.intp)
+
+
+def demand_finite(name: str, values: Matrix, ids: Array) -> None:
+    """Refuse infinities, saying how many there are and where the first one is."""
+    numbers = values.data if sparse.issparse(values) else values
+    if numbers.size == 0 or not np.isinf(numbers).any():
+        return
+    where = values.tocoo().row[np.isinf(numbers)] if sparse.issparse(values) else np.nonzero(np.isinf(values))[0]
+    rows = np.unique(where)
+    raise InputError(
+        f"View '{name}' contains infinity (inf) in {len(rows)} row(s), first for the sample(s) {some(ids[rows])}. "
+        "Values must be finite: replace infinities by NaN for a missing value, or by a number."
+    )
+
+
+def complete_rows(
+    name: str, values: Matrix, missing: Array, policy: str, ids: Array, reference: Matrix | None
+) -> tuple[Matrix, Array]:
+    """Deal with rows that have some but not all values.
+
+    Returns the rows that remain and, for each row that came in, whether it remains.
+    """
+    partial = missing > 0
+    keep = np.ones(len(partial), dtype=bool)
+    if not partial.any():
+        return values, keep
+    if policy == "raise":
+        raise InputError(
+            f"View '{name}' has {int(partial.sum())} row(s) of {len(partial)} with some but not all values missing (NaN), "
+            f"first for the sample(s) {some(ids[partial])}. A row of nothing but NaN is a missing view; for rows with "
+            "gaps choose partial_rows='fill' (gaps are filled from the nearest rows of the same view) or "
+            "partial_rows='drop' (the view counts as missing for these samples)."
+        )
+    if policy == "drop":
+        return values[~partial], ~partial
+    return _filled(name, values, reference), keep
+
+
+def _filled(name: str, values: Matrix, reference: Matrix | None) -> Matrix:
+    """Fill gaps from the nearest rows, of the training data where there are some."""
+    dense = values.toarray() if sparse.issparse(values) else values
+    source = dense if reference is None else reference
+    source = source.toarray() if sparse.issparse(source) else source
+    empty = np.flatnonzero(np.isnan(source).all(axis=0))
+    if empty.size:
+        raise InputError(
+            f"View '{name}' has {empty.size} feature(s) without a single value, in the column(s) {some(empty)}: "
+            "there is nothing to fill them from. Drop these columns."
+        )
+    filled = KNNImputer(n_neighbors=_FILL_NEIGHBORS).fit(source).transform(dense).astype(values.dtype, copy=False)
+    return sparse.csr_array(filled) if sparse.issparse(values) else filled

@@ -1,1 +1,5 @@
-def main(): ...
+"""The command line: parsing and printing only."""
+
+
+def main() -> None:
+    """Run gapview."""

@@ -4,8 +4,8 @@ Per view k, with weights a_ij between a sample i that has the view and a sample 
 
     min  Σₖ Σᵢⱼ aₖᵢⱼ ‖xᵢ − pⱼUₖ‖²  +  λ1 Σₖ Σ_{j tied} ‖pⱼ − zⱼ‖²  +  λ2 Σₖ ‖Pₖ‖₁     subject to UₖUₖᵀ = I
 
-The graph of the paper is the case in which i and j run over the same samples. Nothing below knows where the weights come
-from: a graph that reaches across views gives the same problem with more rows.
+The graph of the paper is the case in which i and j run over the same samples. Nothing below knows where the weights
+come from: a graph that reaches across views gives the same problem with more rows.
 """
 
 from __future__ import annotations

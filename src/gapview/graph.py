@@ -39,8 +39,8 @@ def resolve_n_neighbors(n_neighbors: int | str, views: Views, n_clusters: int) -
     for name, count in zip(views.names, counts, strict=True):
         if int(n_neighbors) >= count:
             raise ParameterError(
-                f"n_neighbors={n_neighbors} needs at least {int(n_neighbors) + 1} samples in every view; view '{name}' is "
-                f"present for {count}. Use n_neighbors={count - 1} or less, or 'auto'."
+                f"n_neighbors={n_neighbors} needs at least {int(n_neighbors) + 1} samples in every view; view "
+                f"'{name}' is present for {count}. Use n_neighbors={count - 1} or less, or 'auto'."
             )
     return [int(n_neighbors)] * len(counts)
 
@@ -71,8 +71,8 @@ def own_graphs(graph: Any, views: Views, dtype: Any) -> list[sparse.csr_array]:
     graphs = [graph.get(name) for name in views.names] if isinstance(graph, Mapping) else graph
     if not isinstance(graphs, Sequence) or len(graphs) != views.n_views or any(g is None for g in graphs):
         raise InputTypeError(
-            f"graph must be None or one square matrix of weights for each of the {views.n_views} views, in a list or in "
-            f"a dict with the names of the views; got {type(graph).__name__}."
+            f"graph must be None or one square matrix of weights for each of the {views.n_views} views, in a list "
+            f"or in a dict with the names of the views; got {type(graph).__name__}."
         )
     return [_own_graph(weights, views, k, dtype) for k, weights in enumerate(graphs)]
 

@@ -75,7 +75,10 @@ def own_start(init: Any, problem: Problem, views: Views, n_components: int) -> l
             "init must be 'random', 'data', or one array of starting codes for each of the "
             f"{views.n_views} views, in a list or in a dict with the names of the views; got {init!r}."
         )
-    return [_own_codes(codes, term, views, k, n_components) for k, (codes, term) in enumerate(zip(given, problem.terms, strict=True))]
+    return [
+        _own_codes(codes, term, views, k, n_components)
+        for k, (codes, term) in enumerate(zip(given, problem.terms, strict=True))
+    ]
 
 
 def _own_codes(codes: Any, term: Any, views: Views, view: int, n_components: int) -> Array:
@@ -87,10 +90,10 @@ def _own_codes(codes: Any, term: Any, views: Views, view: int, n_components: int
         array = everywhere
     if array.shape != (views.n_samples, n_components):
         raise InputError(
-            f"The starting codes of view '{views.names[view]}' must be {n_rows} × {n_components} (the samples that have the "
-            f"view) or {views.n_samples} × {n_components} (all samples); got shape {array.shape}."
+            f"The starting codes of view '{views.names[view]}' must be {n_rows} × {n_components} (the samples that "
+            f"have the view) or {views.n_samples} × {n_components} (all samples); got shape {array.shape}."
         )
     chosen = array[term.rows]
     if not np.isfinite(chosen).all():
         raise InputError(f"The starting codes of view '{views.names[view]}' must be finite; they hold NaN or infinity.")
-    return chosen
+    return np.asarray(chosen)

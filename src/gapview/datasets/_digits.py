@@ -25,7 +25,7 @@ def load_digits_views() -> Dataset:
     --------
     >>> from gapview.datasets import load_digits_views
     >>> load_digits_views().views
-    Views of 1797 samples, 1797 of them complete: 'pixels' 1797 × 64, 'fourier' 1797 × 34
+    Views of 1797 samples, 1797 of them complete: 'pixels' 1797 × 64, 'fourier' 1797 × 130
     """
     digits = load_digits()
     views = Views({"pixels": digits.data, "fourier": _fourier_magnitudes(digits.images)})
@@ -35,8 +35,8 @@ def load_digits_views() -> Dataset:
 
 def _fourier_magnitudes(images: Array) -> Array:
     """Return the distinct magnitudes: a real image's spectrum is symmetric, so half of it says everything."""
-    size = images.shape[1]
-    spectrum = np.abs(np.fft.rfft2(images))
+    size = 2 * images.shape[1]  # zeros around the digit, so that a shift does not wrap it around the edge
+    spectrum = np.abs(np.fft.rfft2(images, s=(size, size)))
     half = size // 2
     distinct = np.ones(spectrum.shape[1:], dtype=bool)
     distinct[half + 1 :, [0, half]] = False  # in these two columns row −r repeats row r

@@ -13,11 +13,22 @@ from ..views import Views
 from ._dataset import Dataset
 
 # OpenML's numbers of the six feature sets of the UCI multiple features data
-_HANDWRITTEN = {"factors": 12, "fourier": 14, "karhunen": 16, "morphological": 18, "pixels": 40979, "zernike": 22}
+_HANDWRITTEN = {
+    "factors": 12,
+    "fourier": 14,
+    "karhunen": 16,
+    "morphological": 18,
+    "pixels": 40979,
+    "zernike": 22,
+}
 
 
 def fetch_handwritten(
-    views: Sequence[str] = ("pixels", "fourier"), *, data_home: Any = None, n_retries: int = 3, delay: float = 1.0
+    views: Sequence[str] = ("pixels", "fourier"),
+    *,
+    data_home: Any = None,
+    n_retries: int = 3,
+    delay: float = 1.0,
 ) -> Dataset:
     """Download the handwritten digits of the paper (UCI multiple features, 2000 digits) through OpenML, and keep them.
 
@@ -77,8 +88,8 @@ def _fetch(name: str, data_home: Any, n_retries: int, delay: float) -> tuple[Any
     except (OSError, ValueError) as error:  # OSError covers time-outs and refused connections
         raise DownloadError(
             f"The {name} view of the handwritten digits could not be downloaded from OpenML "
-            f"(data set {_HANDWRITTEN[name]}): {error}. Check the network and try again; a file of the data can be read "
-            "with gapview.datasets.load_views, and load_digits_views() needs no network."
+            f"(data set {_HANDWRITTEN[name]}): {error}. Check the network and try again; a file of the data can be "
+            "read with gapview.datasets.load_views, and load_digits_views() needs no network."
         ) from error
     _, target = np.unique(np.asarray(bunch.target).astype(str), return_inverse=True)
     return np.asarray(bunch.data, dtype=np.float64), target

@@ -18,7 +18,19 @@ from ._dataset import Dataset
 
 __all__ = ["load_views"]
 
-_LABEL_KEYS = ("y", "gt", "truth", "gnd", "label", "labels", "truelabel", "target", "truelabels", "groundtruth", "class")
+_LABEL_KEYS = (
+    "y",
+    "gt",
+    "truth",
+    "gnd",
+    "label",
+    "labels",
+    "truelabel",
+    "target",
+    "truelabels",
+    "groundtruth",
+    "class",
+)
 
 
 def load_views(path: Any, *, views: Sequence[int | str] | None = None) -> Dataset:
@@ -26,8 +38,8 @@ def load_views(path: Any, *, views: Sequence[int | str] | None = None) -> Datase
 
     A ``.npz`` holds ``view_0``, ``view_1``, …, and may hold ``y`` (groups), ``mask`` (samples × views, 1 = present),
     ``view_names``, ``sample_ids`` and ``folds``; nothing in it is ever unpickled. A ``.mat`` file, older (v5) or newer
-    (v7.3, HDF5), holds the views as a cell array such as ``X``, or as several matrices that share a number of samples, and
-    may hold the groups as a vector such as ``Y`` or ``gt``. Matrices that hold samples in columns are turned.
+    (v7.3, HDF5), holds the views as a cell array such as ``X``, or as several matrices that share a number of samples,
+    and may hold the groups as a vector such as ``Y`` or ``gt``. Matrices that hold samples in columns are turned.
 
     Parameters
     ----------
@@ -56,7 +68,9 @@ def load_views(path: Any, *, views: Sequence[int | str] | None = None) -> Datase
         raise DataFileError(f"There is no file {str(file)!r}. Give the path of a .npz or .mat file.")
     readers = {".npz": _read_npz, ".mat": _read_mat}
     if file.suffix.lower() not in readers:
-        raise DataFileError(f"{file.name!r} is neither .npz nor .mat; load_views reads these two. Read other files with pandas.")
+        raise DataFileError(
+            f"{file.name!r} is neither .npz nor .mat; load_views reads these two. Read other files with pandas."
+        )
     contents = readers[file.suffix.lower()](file)
     found = _find_views(contents, file)
     names = list(found)
@@ -92,7 +106,16 @@ def _read_mat(file: Path) -> dict[str, Any]:
         return _read_mat73(file)
     try:
         contents = loadmat(file)
-    except (ValueError, OSError, TypeError, KeyError, IndexError, EOFError, NotImplementedError, MatReadError) as error:
+    except (
+        ValueError,
+        OSError,
+        TypeError,
+        KeyError,
+        IndexError,
+        EOFError,
+        NotImplementedError,
+        MatReadError,
+    ) as error:
         raise DataFileError(f"{file.name!r} cannot be read as a MATLAB file: {error}.") from None
     return {key: value for key, value in contents.items() if not key.startswith("__")}
 
@@ -144,11 +167,13 @@ def _find_views(contents: Mapping[str, Any], file: Path) -> dict[str, Any]:
     elif not cells:
         pairs = {key: value for key, value in contents.items() if _is_matrix(value) and key not in ("mask", "folds")}
     else:
-        raise DataFileError(f"{file.name!r} holds several cell arrays that could be the views: {some(cells)}. Keep one of them.")
+        raise DataFileError(
+            f"{file.name!r} holds several cell arrays that could be the views: {some(cells)}. Keep one of them."
+        )
     if not pairs:
         raise DataFileError(
-            f"{file.name!r} holds no views. Expected view_0, view_1, …, or (.mat) a cell array of matrices such as X, or "
-            f"several matrices; got {some(contents) or 'nothing'}."
+            f"{file.name!r} holds no views. Expected view_0, view_1, …, or (.mat) a cell array of matrices such as "
+            f"X, or several matrices; got {some(contents) or 'nothing'}."
         )
     return _samples_in_rows(pairs, _find_target(contents), file)
 
@@ -159,8 +184,8 @@ def _samples_in_rows(pairs: dict[str, Any], target: Array | None, file: Path) ->
     for name, matrix in pairs.items():
         if n_samples not in matrix.shape:
             raise DataFileError(
-                f"The matrix {name!r} in {file.name!r} is {matrix.shape[0]} × {matrix.shape[1]}; neither is the number of "
-                f"samples, {n_samples}."
+                f"The matrix {name!r} in {file.name!r} is {matrix.shape[0]} × {matrix.shape[1]}; neither is the "
+                f"number of samples, {n_samples}."
             )
         turned[name] = matrix if matrix.shape[0] == n_samples else matrix.T
     return turned

@@ -17,8 +17,8 @@ __all__ = ["hide_views", "paired_split"]
 def paired_split(views: Any, paired_rate: float = 0.5, *, order: Any = None, random_state: Any = None) -> Views:
     """Hide views by the paper's protocol: some samples keep every view, the others keep just one.
 
-    The first ⌊n · paired_rate⌋ samples in the order keep all views; the rest is cut into equal parts, one for each view, of
-    which the first parts take what does not divide.
+    The first ⌊n · paired_rate⌋ samples in the order keep all views; the rest is cut into equal parts, one for each
+    view, of which the first parts take what does not divide.
 
     Parameters
     ----------
@@ -39,7 +39,7 @@ def paired_split(views: Any, paired_rate: float = 0.5, *, order: Any = None, ran
     --------
     >>> from gapview.datasets import load_digits_views, paired_split
     >>> paired_split(load_digits_views().views, 0.3, random_state=0)
-    Views of 1797 samples, 539 of them complete: 'pixels' 1168 × 64, 'fourier' 1168 × 34
+    Views of 1797 samples, 539 of them complete: 'pixels' 1168 × 64, 'fourier' 1168 × 130
     """
     check_real("paired_rate", paired_rate, low=0, high=1)
     whole = as_views(views)
@@ -61,8 +61,8 @@ def paired_split(views: Any, paired_rate: float = 0.5, *, order: Any = None, ran
 def hide_views(views: Any, missing_rate: float = 0.5, *, random_state: Any = None) -> Views:
     """Hide views at random, never the last one of a sample.
 
-    From every view the same share of the samples that have it is hidden, as exactly as whole samples allow. Every sample
-    first gets one of its views at random that it will keep, evenly over the views; the rest is drawn at random.
+    From every view the same share of the samples that have it is hidden, as exactly as whole samples allow. Every
+    sample first gets one of its views at random that it will keep, evenly over the views; the rest is drawn at random.
 
     Parameters
     ----------
@@ -81,7 +81,7 @@ def hide_views(views: Any, missing_rate: float = 0.5, *, random_state: Any = Non
     --------
     >>> from gapview.datasets import hide_views, load_digits_views
     >>> hide_views(load_digits_views().views, 0.2, random_state=0)
-    Views of 1797 samples, 1079 of them complete: 'pixels' 1438 × 64, 'fourier' 1438 × 34
+    Views of 1797 samples, 1079 of them complete: 'pixels' 1438 × 64, 'fourier' 1438 × 130
     """
     check_real("missing_rate", missing_rate, low=0, high=1)
     whole = as_views(views)
@@ -94,8 +94,8 @@ def hide_views(views: Any, missing_rate: float = 0.5, *, random_state: Any = Non
         candidates = np.flatnonzero(free[:, view])
         if n_hidden > len(candidates):
             raise ParameterError(
-                f"missing_rate={missing_rate} would hide view '{name}' from {n_hidden} samples, but only {len(candidates)} "
-                "can lose it and still have another. Choose a lower rate."
+                f"missing_rate={missing_rate} would hide view '{name}' from {n_hidden} samples, but only "
+                f"{len(candidates)} can lose it and still have another. Choose a lower rate."
             )
         mask[state.permutation(candidates)[:n_hidden], view] = False
     return whole.hide(mask)

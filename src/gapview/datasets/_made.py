@@ -30,8 +30,8 @@ def make_views(
 ) -> Dataset:
     """Make samples in known groups, seen through several views.
 
-    Every sample has a hidden point: the centre of its group plus normal spread of size 1. Each view shows the hidden points
-    through a random linear map of its own, with normal noise.
+    Every sample has a hidden point: the centre of its group plus normal spread of size 1. Each view shows the hidden
+    points through a random linear map of its own, with normal noise.
 
     Parameters
     ----------

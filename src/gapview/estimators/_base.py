@@ -19,8 +19,8 @@ from ..views._cells import PARTIAL_ROWS
 class MultiViewClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
     """Groups of samples from views with gaps.
 
-    A method brings ``_check_parameters`` and ``_fit_views``; reading and checking the data, seeds and the attributes that
-    all methods share are dealt with here.
+    A method brings ``_check_parameters`` and ``_fit_views``; reading and checking the data, seeds and the attributes
+    that all methods share are dealt with here.
     """
 
     n_clusters: int

@@ -21,9 +21,9 @@ from ._latent import LatentClusterer
 class GRMF(LatentClusterer):
     """Incomplete multi-view clustering by graph regularised matrix factorisation (IMC_GRMF).
 
-    Every view is factorised into codes of its samples and an orthonormal basis such that a code explains not only its own
-    sample but the neighbours of that sample, too. Samples seen in several views have one consensus code that ties their
-    codes. k-means on the codes gives the groups.
+    Every view is factorised into codes of its samples and an orthonormal basis such that a code explains not only its
+    own sample but the neighbours of that sample, too. Samples seen in several views have one consensus code that ties
+    their codes. k-means on the codes gives the groups.
 
     Parameters
     ----------
@@ -36,11 +36,11 @@ class GRMF(LatentClusterer):
     sparsity_weight : float, default=1e-3
         λ2: how firmly codes are drawn to zero. The paper tunes it between 1e-5 and 0.1.
     n_neighbors : int or "auto", default="auto"
-        Neighbours of a sample in every view. ``"auto"`` is the paper's rule: 10, or n_samples / n_clusters − 4 for small
-        groups, at least 2.
+        Neighbours of a sample in every view. ``"auto"`` is the paper's rule: 10, or n_samples / n_clusters − 4 for
+        small groups, at least 2.
     graph : list or dict of matrices, optional
-        Non-negative weights between samples to use in place of the nearest neighbours, one square matrix for each view, over
-        the samples that have the view or over all samples.
+        Non-negative weights between samples to use in place of the nearest neighbours, one square matrix for each
+        view, over the samples that have the view or over all samples.
     scale : {"unit", "standard", "standard+unit", None}, default="unit"
         Scale rows to unit length (the paper), standardise features, both, or leave the values alone.
     init : {"random", "data"} or list or dict of arrays, default="random"

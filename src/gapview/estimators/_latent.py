@@ -48,8 +48,8 @@ class LatentClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiVi
         Parameters
         ----------
         views : list or dict of views, or Views
-            Any subset of the views seen in training: a dict with some of their names, or a list with ``None`` for a view
-            that is not there.
+            Any subset of the views seen in training: a dict with some of their names, or a list with ``None`` for a
+            view that is not there.
 
         Returns
         -------
@@ -60,7 +60,12 @@ class LatentClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiVi
         return self._keyed(self._embed(given), given)
 
     def predict(
-        self, views: Any, *, method: str = "neighbors", n_neighbors: int = N_LATENT_NEIGHBORS, return_distance: bool = False
+        self,
+        views: Any,
+        *,
+        method: str = "neighbors",
+        n_neighbors: int = N_LATENT_NEIGHBORS,
+        return_distance: bool = False,
     ) -> Any:
         """Assign samples to the groups found in training, from whatever views they have.
 

@@ -47,7 +47,8 @@ def complete_rows(
         return values, keep
     if policy == "raise":
         raise InputError(
-            f"View '{name}' has {int(partial.sum())} row(s) of {len(partial)} with some but not all values missing (NaN), "
+            f"View '{name}' has {int(partial.sum())} row(s) of {len(partial)} with some but not all values missing "
+            f"(NaN), "
             f"first for the sample(s) {some(ids[partial])}. A row of nothing but NaN is a missing view; for rows with "
             "gaps choose partial_rows='fill' (gaps are filled from the nearest rows of the same view) or "
             "partial_rows='drop' (the view counts as missing for these samples)."

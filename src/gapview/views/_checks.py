@@ -29,7 +29,8 @@ def training_views(data: Any, mask: Any, partial_rows: str, n_clusters: int) -> 
     views = as_views(data, mask, partial_rows)
     if views.n_samples < 2:
         raise InputError(
-            f"Clustering needs at least 2 samples; got n_samples = {views.n_samples} (1 sample at most can be no group)."
+            f"Clustering needs at least 2 samples; got n_samples = {views.n_samples} (1 sample at most can be no "
+            f"group)."
         )
     if n_clusters > views.n_samples:
         raise InputError(
@@ -94,8 +95,8 @@ def _same_features(views: Views, place: int, trained: Views, k: int) -> Matrix:
     matrix, known, given = views.matrices[place], trained.feature_names[k], views.feature_names[place]
     if matrix.shape[1] != trained.n_features[k]:
         raise InputError(
-            f"View '{trained.names[k]}' had {trained.n_features[k]} features in training and has {matrix.shape[1]} now: "
-            f"X has {matrix.shape[1]} features, but is expecting {trained.n_features[k]} features as input."
+            f"View '{trained.names[k]}' had {trained.n_features[k]} features in training and has {matrix.shape[1]} "
+            f"now: X has {matrix.shape[1]} features, but is expecting {trained.n_features[k]} features as input."
         )
     if known is None or given is None or np.array_equal(known, given):
         return matrix
@@ -106,5 +107,3 @@ def _same_features(views: Views, place: int, trained: Views, k: int) -> Matrix:
         )
     position = {name: column for column, name in enumerate(given)}
     return matrix[:, [position[name] for name in known]]
-
-

@@ -100,7 +100,7 @@ def _read_array(name: str, view: Any) -> Array:
             f"View '{name}' must be 2-dimensional (samples × features); "
             f"got an array of {values.ndim} dimensions with shape {values.shape}. {hint}"
         )
-    return _numbers(name, values)
+    return np.asarray(_numbers(name, values))
 
 
 def _numbers(name: str, values: Matrix) -> Matrix:
@@ -144,7 +144,9 @@ def _read_pandas(name: str, view: Any, id_column: str | None) -> RawView:
     text = [column for column, kind in zip(view.columns, kinds, strict=True) if kind not in "iufbO"]
     if text:
         raise _text_columns(name, text)
-    single = all(getattr(dtype, "itemsize", 8) <= 4 and kind == "f" for dtype, kind in zip(view.dtypes, kinds, strict=True))
+    single = all(
+        getattr(dtype, "itemsize", 8) <= 4 and kind == "f" for dtype, kind in zip(view.dtypes, kinds, strict=True)
+    )
     try:
         values = view.to_numpy(dtype=np.float32 if single and kinds else np.float64, na_value=np.nan)
     except (TypeError, ValueError):

@@ -27,9 +27,10 @@ def join(raw: Sequence[RawView], sample_ids: Any = None) -> tuple[Array, list[Ar
     unlabelled = [view.name for view in given if view.positional and view.container == "pandas"]
     if keyed and unlabelled:
         raise InputError(
-            f"The views {some([view.name for view in keyed])} are keyed by sample id, but the frame(s) {some(unlabelled)} "
-            "have only the default index 0, 1, 2, …, which may or may not mean the same samples. Set their index to the "
-            "sample ids, or pass their values as an array if the rows are in the same order."
+            f"The views {some([view.name for view in keyed])} are keyed by sample id, but the frame(s) "
+            f"{some(unlabelled)} "
+            "have only the default index 0, 1, 2, …, which may or may not mean the same samples. Set their index to "
+            "the sample ids, or pass their values as an array if the rows are in the same order."
         )
     if not keyed or _same_rows(given, keyed):
         first = keyed[0] if keyed else given[0]

@@ -115,7 +115,13 @@ class Views:
         self._set(tuple(matrices), present, ids, raw, named or names is not None, _container_of(data))
 
     def _set(
-        self, matrices: tuple[Matrix, ...], mask: Array, ids: Array, raw: Sequence[RawView], named: bool, outer: str
+        self,
+        matrices: tuple[Matrix, ...],
+        mask: Array,
+        ids: Array,
+        raw: Sequence[RawView],
+        named: bool,
+        outer: str,
     ) -> None:
         self.matrices = matrices
         self.mask = mask
@@ -238,7 +244,7 @@ class Views:
 def _container_of(data: Any) -> str:
     if isinstance(data, list | tuple):
         return "list"
-    return "dict" if hasattr(data, "items") and not hasattr(data, "columns") or hasattr(data, "mod") else "single"
+    return "dict" if (hasattr(data, "items") and not hasattr(data, "columns")) or hasattr(data, "mod") else "single"
 
 
 def _renamed(pairs: list[tuple[str, Any]], names: Sequence[str] | None) -> list[tuple[str, Any]]:
@@ -259,7 +265,8 @@ def _read_mask(mask: Any, ids: Array, names: Sequence[str]) -> Array:
     given = np.asarray(mask)
     if given.shape != shape:
         raise InputError(
-            f"mask must have one row for each sample and one column for each view, shape {shape}; got shape {given.shape}."
+            f"mask must have one row for each sample and one column for each view, shape {shape}; got shape "
+            f"{given.shape}."
         )
     if given.dtype.kind not in "biuf" or not np.isin(given, (0, 1)).all():
         raise InputError("mask must hold True (the sample has the view) and False, or 1 and 0; got other values.")
@@ -280,7 +287,9 @@ def _present_rows(
         return np.empty((0, 0)), np.empty(0, dtype=np.intp)
     values = view.values
     if values.shape[1] == 0:
-        raise InputError(f"View '{view.name}' has no features: 0 feature(s) (shape={values.shape}) while a minimum of 1 is required.")
+        raise InputError(
+            f"View '{view.name}' has no features: 0 feature(s) (shape={values.shape}) while a minimum of 1 is required."
+        )
     order = np.argsort(place, kind="stable")
     order = order[shown[place[order]]]
     if len(order) < len(values) or (np.diff(order) < 0).any():
@@ -291,8 +300,8 @@ def _present_rows(
     if absent.any():
         if masked:
             raise InputError(
-                f"mask says that view '{view.name}' is present for {int(absent.sum())} sample(s) whose values are all NaN, "
-                f"among them {some(ids[rows[absent]])}. Correct the mask, or leave it out."
+                f"mask says that view '{view.name}' is present for {int(absent.sum())} sample(s) whose values are "
+                f"all NaN, among them {some(ids[rows[absent]])}. Correct the mask, or leave it out."
             )
         values, rows, missing = values[~absent], rows[~absent], missing[~absent]
     demand_finite(view.name, values, ids[rows])

@@ -6,6 +6,9 @@ Per view k, with weights a_ij between a sample i that has the view and a sample 
 
 The graph of the paper is the case in which i and j run over the same samples. Nothing below knows where the weights
 come from: a graph that reaches across views gives the same problem with more rows.
+
+The codes of all views stand in one array, view after view: the code step and the consensus treat every row alike, and
+within an iteration no view's step depends on another's.
 """
 
 from __future__ import annotations
@@ -18,7 +21,7 @@ from scipy import sparse
 
 from .views import Array, Matrix
 
-__all__ = ["Problem", "Solution", "ViewTerm", "Weights", "build_problem", "consensus_step", "solve"]
+__all__ = ["Problem", "Solution", "ViewTerm", "Weights", "build_problem", "solve"]
 
 
 @dataclass(frozen=True)
@@ -31,21 +34,16 @@ class Weights:
 
 @dataclass(frozen=True)
 class ViewTerm:
-    """One view's part of the problem; row r speaks of the sample ``rows[r]``."""
+    """One view's smoothed features H = AᵀX, kept as H for dense X and as A and X for sparse X.
 
-    rows: Array  # samples that have a code in this view
-    degrees: Array  # dⱼ = Σᵢ aᵢⱼ, all above 0
-    tied: Array  # 1.0 where the sample has codes in at least two views, else 0.0
-    constant: float  # Σᵢⱼ aᵢⱼ‖xᵢ‖², which no step can change
-    smoothed: Array | None  # H = AᵀX for dense X …
-    features: Matrix | None  # … and X with Aᵀ for sparse X, since AᵀX is many times denser
-    weights: sparse.csr_array | None
+    AᵀX of a sparse X is many times denser than X, so that two sparse products cost less than one with H.
+    """
 
-    @property
-    def n_features(self) -> int:
-        """Number of features of the view."""
-        matrix = self.features if self.smoothed is None else self.smoothed
-        return int(matrix.shape[1])  # type: ignore[union-attr]
+    part: slice  # where the codes of this view stand among those of all views
+    n_features: int
+    smoothed: Array | None
+    features: Matrix | None = None
+    weights: sparse.csr_array | None = None  # Aᵀ
 
     def project(self, basis: Array) -> Array:
         """Return HUᵀ."""
@@ -65,12 +63,27 @@ class Problem:
     """Everything the loop needs of the data; it depends on scaling and graph only, not on λ1, λ2 or K."""
 
     terms: tuple[ViewTerm, ...]
+    rows: Array  # for every code the sample it belongs to
+    degrees: Array  # for every code dⱼ = Σᵢ aᵢⱼ, above 0
     n_codes: Array  # for every sample the number of views in which it has a code
+    constant: float  # Σₖᵢⱼ aₖᵢⱼ‖xᵢ‖², which no step can change
 
     @property
     def n_samples(self) -> int:
         """Number of samples in all views together."""
         return len(self.n_codes)
+
+    @property
+    def tied(self) -> Array:
+        """For every code 1 if its sample has codes in at least two views, else 0."""
+        return (self.n_codes[self.rows] >= 2).astype(self.degrees.dtype)
+
+    @property
+    def averaging(self) -> sparse.csr_array:
+        """The matrix that takes codes to the consensus, Eq. (15): for every sample the mean of the codes it has."""
+        shares = 1 / self.n_codes[self.rows].astype(self.degrees.dtype)
+        shape = (self.n_samples, len(self.rows))
+        return sparse.csr_array((shares, (self.rows, np.arange(len(self.rows)))), shape=shape)
 
 
 @dataclass(frozen=True)
@@ -78,7 +91,7 @@ class Solution:
     """Where the loop ended."""
 
     bases: list[Array]  # Uₖ, K × mₖ
-    codes: list[Array]  # Pₖ, a row for each of the term's rows
+    codes: list[Array]  # Pₖ, a row for each code of the view
     consensus: Array  # Z: for every sample the mean of its codes, zero where it has none
     objective: Array  # after every iteration, constant term included
     n_iter: int
@@ -101,26 +114,23 @@ def build_problem(
     n_samples : int
         Number of samples in all views together.
     """
-    degrees = [np.asarray(graph.sum(axis=0)).ravel() for graph in graphs]
-    linked = [degree > 0 for degree in degrees]  # a sample that nothing reaches has no code from this view
-    rows = [target[link] for target, link in zip(targets, linked, strict=True)]
-    n_codes = np.bincount(np.concatenate(rows), minlength=n_samples)
-    terms = []
-    for matrix, graph, degree, link, row in zip(features, graphs, degrees, linked, rows, strict=True):
-        reach = sparse.csr_array(graph[:, link].T) if not link.all() else sparse.csr_array(graph.T)
-        is_sparse = sparse.issparse(matrix)
-        terms.append(
-            ViewTerm(
-                rows=row,
-                degrees=degree[link].astype(matrix.dtype),
-                tied=(n_codes[row] >= 2).astype(matrix.dtype),
-                constant=float(np.asarray(graph.sum(axis=1)).ravel().astype(np.float64) @ _squared_lengths(matrix)),
-                smoothed=None if is_sparse else np.asarray(reach @ matrix),
-                features=matrix if is_sparse else None,
-                weights=reach if is_sparse else None,
-            )
-        )
-    return Problem(tuple(terms), n_codes)
+    terms, rows, degrees, constant, begin = [], [], [], 0.0, 0
+    for matrix, graph, target in zip(features, graphs, targets, strict=True):
+        degree = np.asarray(graph.sum(axis=0)).ravel()
+        linked = degree > 0  # a sample that nothing reaches has no code from this view
+        reach = sparse.csr_array(graph.T if linked.all() else graph[:, linked].T)
+        part = slice(begin, begin + reach.shape[0])
+        if sparse.issparse(matrix):
+            terms.append(ViewTerm(part, matrix.shape[1], None, matrix, reach))
+        else:
+            terms.append(ViewTerm(part, matrix.shape[1], np.asarray(reach @ matrix)))
+        rows.append(target[linked])
+        degrees.append(degree[linked].astype(matrix.dtype))
+        constant += float(np.asarray(graph.sum(axis=1)).ravel().astype(np.float64) @ _squared_lengths(matrix))
+        begin = part.stop
+    stacked = np.concatenate(rows)
+    n_codes = np.bincount(stacked, minlength=n_samples)
+    return Problem(tuple(terms), stacked, np.concatenate(degrees), n_codes, constant)
 
 
 def _squared_lengths(matrix: Matrix) -> Array:
@@ -132,66 +142,59 @@ def _squared_lengths(matrix: Matrix) -> Array:
 def basis_step(correlation: Array) -> Array:
     """Eq. (9): from HᵀP = BΣJᵀ the basis U = JBᵀ.
 
-    A view with fewer features than components would need columns of zeros to have UUᵀ = I. The thin decomposition gives
-    that basis without its zero columns: then UᵀU = I, and no other step changes.
+    A view with fewer features than components would need columns of zeros to have UUᵀ = I. The thin decomposition
+    gives that basis without its zero columns: then UᵀU = I, and no other step changes.
     """
     left, _, right = np.linalg.svd(correlation, full_matrices=False)
     return np.asarray((left @ right).T)
 
 
-def code_step(projected: Array, term: ViewTerm, consensus: Array, weights: Weights) -> Array:
-    """Eq. (13): codes from HUᵀ and the consensus, each shrunk towards zero by λ2 / 2m."""
-    tie = weights.consensus * term.tied
-    mass = (term.degrees + tie)[:, None]
-    target = (projected + tie[:, None] * consensus[term.rows]) / mass
-    threshold = weights.sparsity / (2 * mass)
-    # x − clip(x, −t, t) is sign(x)·max(|x| − t, 0) in two passes instead of four
-    return np.asarray(target - np.clip(target, -threshold, threshold), dtype=projected.dtype)
+def code_step(projected: Array, consensus: Array, mass: Array, tie: Array, sparsity_weight: float) -> Array:
+    """Eq. (13): codes from HUᵀ and the consensus rows of their samples, each shrunk towards zero by λ2 / 2m.
 
-
-def consensus_step(problem: Problem, codes: Sequence[Array]) -> Array:
-    """Eq. (15): for every sample the mean of the codes it has."""
-    total = np.zeros((problem.n_samples, codes[0].shape[1]), dtype=np.result_type(*codes))
-    for term, code in zip(problem.terms, codes, strict=True):
-        total[term.rows] += code
-    return np.asarray(total / np.maximum(problem.n_codes, 1)[:, None].astype(total.dtype))
+    ``tie`` is λ1 for tied codes and 0 for others, ``mass`` is m = d + tie; both are columns.
+    """
+    target = (projected + tie * consensus) / mass
+    threshold = sparsity_weight / (2 * mass)
+    # x − clip(x, −t, t) is sign(x)·max(|x| − t, 0) in fewer passes
+    return np.asarray(target - np.clip(target, -threshold, threshold))
 
 
 def objective_value(
-    problem: Problem, projected: Sequence[Array], codes: Sequence[Array], consensus: Array, weights: Weights
+    projected: Array, codes: Array, consensus: Array, degrees: Array, tie: Array, sparsity_weight: float
 ) -> float:
-    """Eq. (4), from HUᵀ, which the code step has needed anyway; summed in double precision."""
-    value = 0.0
-    for term, product, code in zip(problem.terms, projected, codes, strict=True):
-        gap = code - consensus[term.rows]
-        value += term.constant
-        value += _sum(code * (term.degrees[:, None] * code - 2 * product))
-        value += weights.consensus * _sum(term.tied[:, None] * gap * gap) + weights.sparsity * _sum(np.abs(code))
-    return value
-
-
-def _sum(values: Array) -> float:
-    return float(np.sum(values, dtype=np.float64))
+    """Eq. (7) from HUᵀ, which the code step has needed anyway; summed in double precision."""
+    gap = codes - consensus
+    smooth = codes * (degrees * codes - 2 * projected) + tie * (gap * gap) + sparsity_weight * np.abs(codes)
+    return float(np.sum(smooth, dtype=np.float64))
 
 
 def solve(problem: Problem, weights: Weights, start: Sequence[Array], max_iter: int, tol: float) -> Solution:
-    """Run Algorithm 1 from the given codes.
+    """Run Algorithm 1 from the given codes, one array per view.
 
     Every step minimises the objective over one block of variables with the others fixed, so the objective never rises
     (Theorem 1). Stops when its relative change is at most ``tol``; with ``tol=0`` after ``max_iter`` iterations.
     """
-    codes = [np.array(code) for code in start]
-    bases: list[Array] = [np.empty(0)] * len(codes)
-    projected = list(bases)
-    consensus = consensus_step(problem, codes)
+    codes = np.concatenate(start)
+    degrees = problem.degrees[:, None]
+    tie = np.asarray(weights.consensus * problem.tied, dtype=codes.dtype)[:, None]
+    mass = degrees + tie
+    averaging = problem.averaging
+    consensus = averaging @ codes
+    spread = np.take(consensus, problem.rows, axis=0)  # for every code the consensus of its sample
+    projected = np.empty_like(codes)
+    bases: list[Array] = []
     objective: list[float] = []
     converged = False
     while len(objective) < max_iter and not converged:
-        for k, term in enumerate(problem.terms):
-            bases[k] = basis_step(term.correlate(codes[k]))
-            projected[k] = term.project(bases[k])
-            codes[k] = code_step(projected[k], term, consensus, weights)
-        consensus = consensus_step(problem, codes)
-        objective.append(objective_value(problem, projected, codes, consensus, weights))
+        bases = [basis_step(term.correlate(codes[term.part])) for term in problem.terms]
+        for term, basis in zip(problem.terms, bases, strict=True):
+            projected[term.part] = term.project(basis)
+        codes = code_step(projected, spread, mass, tie, weights.sparsity)
+        consensus = averaging @ codes
+        spread = np.take(consensus, problem.rows, axis=0)
+        value = objective_value(projected, codes, spread, degrees, tie, weights.sparsity)
+        objective.append(problem.constant + value)
         converged = tol > 0 and len(objective) > 1 and abs(objective[-2] - objective[-1]) <= tol * abs(objective[-2])
-    return Solution(bases, codes, consensus, np.asarray(objective), len(objective), converged)
+    parts = [codes[term.part] for term in problem.terms]
+    return Solution(bases, parts, consensus, np.asarray(objective), len(objective), converged)

@@ -17,8 +17,9 @@ __all__ = ["data_start", "own_start", "random_start"]
 
 def random_start(problem: Problem, n_components: int, random_state: np.random.RandomState) -> list[Array]:
     """Draw codes uniformly from [0, 1), as the authors do."""
+    dtype = problem.degrees.dtype
     return [
-        random_state.uniform(size=(len(term.rows), n_components)).astype(term.degrees.dtype) for term in problem.terms
+        random_state.uniform(size=(len(problem.rows[term.part]), n_components)).astype(dtype) for term in problem.terms
     ]
 
 
@@ -34,8 +35,8 @@ def data_start(problem: Problem, n_components: int) -> list[Array]:
     directions = _leading_directions(problem, min(n_components, int(ends[-1])), ends)
     codes = []
     for term, block in zip(problem.terms, np.split(directions, ends[:-1], axis=0), strict=True):
-        basis = basis_step(block.astype(term.degrees.dtype))
-        code = term.project(basis) / term.degrees[:, None]
+        basis = basis_step(block.astype(problem.degrees.dtype))
+        code = term.project(basis) / problem.degrees[term.part, None]
         codes.append(np.pad(code, ((0, 0), (0, n_components - code.shape[1]))))
     return codes
 
@@ -43,7 +44,7 @@ def data_start(problem: Problem, n_components: int) -> list[Array]:
 def _leading_directions(problem: Problem, n_directions: int, ends: Array) -> Array:
     present = np.zeros((problem.n_samples, len(problem.terms)))
     for k, term in enumerate(problem.terms):
-        present[term.rows, k] = 1.0
+        present[problem.rows[term.part], k] = 1.0
     shared = np.maximum(present.T @ present, 1.0)
 
     def covariance_times(vector: Array) -> Array:
@@ -51,10 +52,10 @@ def _leading_directions(problem: Problem, n_directions: int, ends: Array) -> Arr
         # What every sample says of the vector through each of its views, spread to the views it shares them with
         scores = np.zeros_like(present)
         for k, (term, part) in enumerate(zip(problem.terms, parts, strict=True)):
-            scores[term.rows, k] = term.project(part[None, :])[:, 0] / term.degrees
+            scores[problem.rows[term.part], k] = term.project(part[None, :])[:, 0] / problem.degrees[term.part]
         products = []
         for k, term in enumerate(problem.terms):
-            weighted = (scores[term.rows] / shared[k]).sum(axis=1) / term.degrees
+            weighted = (scores[problem.rows[term.part]] / shared[k]).sum(axis=1) / problem.degrees[term.part]
             products.append(term.correlate(weighted[:, None])[:, 0])
         return np.concatenate(products)
 
@@ -76,14 +77,14 @@ def own_start(init: Any, problem: Problem, views: Views, n_components: int) -> l
             f"{views.n_views} views, in a list or in a dict with the names of the views; got {init!r}."
         )
     return [
-        _own_codes(codes, term, views, k, n_components)
+        _own_codes(codes, problem.rows[term.part], views, k, n_components).astype(problem.degrees.dtype)
         for k, (codes, term) in enumerate(zip(given, problem.terms, strict=True))
     ]
 
 
-def _own_codes(codes: Any, term: Any, views: Views, view: int, n_components: int) -> Array:
+def _own_codes(codes: Any, rows: Array, views: Views, view: int, n_components: int) -> Array:
     n_rows = int(views.mask[:, view].sum())
-    array = np.asarray(codes, dtype=term.degrees.dtype)
+    array = np.asarray(codes, dtype=np.float64)
     if array.shape == (n_rows, n_components):
         everywhere = np.zeros((views.n_samples, n_components), dtype=array.dtype)
         everywhere[views.rows(view)] = array
@@ -93,7 +94,7 @@ def _own_codes(codes: Any, term: Any, views: Views, view: int, n_components: int
             f"The starting codes of view '{views.names[view]}' must be {n_rows} × {n_components} (the samples that "
             f"have the view) or {views.n_samples} × {n_components} (all samples); got shape {array.shape}."
         )
-    chosen = array[term.rows]
+    chosen = array[rows]
     if not np.isfinite(chosen).all():
         raise InputError(f"The starting codes of view '{views.names[view]}' must be finite; they hold NaN or infinity.")
     return np.asarray(chosen)

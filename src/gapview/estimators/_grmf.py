@@ -189,10 +189,11 @@ def _all_codes(
     codes = []
     fallback = np.zeros_like(solution.consensus)
     for term, basis, code, matrix, row in zip(problem.terms, solution.bases, solution.codes, scaled, rows, strict=True):
-        if len(term.rows) < len(row):
+        reached = problem.rows[term.part]
+        if len(reached) < len(row):
             whole = np.asarray(matrix @ basis.T)
             fallback[row] += whole
-            whole[np.isin(row, term.rows)] = code
+            whole[np.isin(row, reached)] = code
             code = whole
         codes.append(code)
     unreached = problem.n_codes == 0

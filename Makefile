@@ -1,0 +1,39 @@
+# Two commands do everything on a fresh machine: `make demo` and `make test`.
+# All paths are relative, so that the folder may have any name, spaces included.
+PYTHON ?= python3
+PY := .venv/bin/python
+
+.PHONY: demo test lint bench picture clean
+
+demo: .venv/.core
+	@$(PY) -m gapview demo
+
+test: .venv/.test lint
+	@OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(PY) -m pytest -q -n 2 --dist worksteal
+
+lint: .venv/.test
+	@$(PY) -m ruff check .
+	@$(PY) -m ruff format --check --quiet .
+	@$(PY) -m mypy --strict src
+
+bench: .venv/.test
+	@$(PY) benchmarks/iterations.py
+
+picture: .venv/.test
+	@$(PY) examples/overview_picture.py docs/images/overview.png
+
+.venv/bin/python:
+	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "gapview needs Python 3.11 or newer; this is Python %d.%d. Try: make PYTHON=python3.11 ..." % sys.version_info[:2])'
+	@echo "Making the environment in .venv (once)"
+	@$(PYTHON) -m venv .venv
+
+.venv/.core: pyproject.toml | .venv/bin/python
+	@$(PY) -m pip install --quiet --editable .
+	@touch .venv/.core
+
+.venv/.test: pyproject.toml | .venv/bin/python
+	@$(PY) -m pip install --quiet --editable ".[all,test]"
+	@touch .venv/.core .venv/.test
+
+clean:
+	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis dist build gapview-demo

@@ -1,0 +1,5 @@
+"""``python -m gapview``."""
+
+from .cli import main
+
+main(prog_name="gapview")

@@ -6,6 +6,9 @@ from collections.abc import Sequence
 from numbers import Integral, Real
 from typing import Any
 
+import numpy as np
+from sklearn.utils import check_random_state
+
 from .errors import ParameterError, ParameterTypeError
 
 
@@ -36,6 +39,16 @@ def check_choice(name: str, value: Any, choices: Sequence[Any]) -> None:
     """Demand one of ``choices``."""
     if not _is_one_of(value, choices):
         raise ParameterError(f"{name} must be one of {', '.join(map(repr, choices))}; got {value!r}.")
+
+
+def random_generator(random_state: Any) -> np.random.RandomState:
+    """Make the source of random numbers from a seed, a RandomState or None."""
+    try:
+        return check_random_state(random_state)
+    except ValueError:
+        raise ParameterError(
+            f"random_state must be None, an integer seed from 0 to 2**32 - 1 or a RandomState; got {random_state!r}."
+        ) from None
 
 
 def _is_one_of(value: Any, choices: Sequence[Any]) -> bool:

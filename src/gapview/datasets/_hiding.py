@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.utils import check_random_state
 
-from .._parameters import check_real
+from .._parameters import check_real, random_generator
 from ..errors import InputError, ParameterError
 from ..views import Array, Views, as_views
 
@@ -85,7 +84,7 @@ def hide_views(views: Any, missing_rate: float = 0.5, *, random_state: Any = Non
     """
     check_real("missing_rate", missing_rate, low=0, high=1)
     whole = as_views(views)
-    state = check_random_state(random_state)
+    state = random_generator(random_state)
     free = whole.mask.copy()
     free[np.arange(whole.n_samples), _kept_view(whole.mask, state)] = False
     mask = whole.mask.copy()
@@ -118,7 +117,7 @@ def _kept_view(mask: Array, state: np.random.RandomState) -> Array:
 
 def _permutation(order: Any, n_samples: int, random_state: Any) -> Array:
     if order is None:
-        return np.asarray(check_random_state(random_state).permutation(n_samples))
+        return np.asarray(random_generator(random_state).permutation(n_samples))
     ordered = np.asarray(order)
     if ordered.shape != (n_samples,) or not np.array_equal(np.sort(ordered), np.arange(n_samples)):
         raise InputError(f"order must be a permutation of 0 … {n_samples - 1}; got an array of shape {ordered.shape}.")

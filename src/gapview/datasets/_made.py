@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from sklearn.utils import check_random_state
 
-from .._parameters import check_choice, check_integer, check_real
+from .._parameters import check_choice, check_integer, check_real, random_generator
 from ..errors import ParameterError
 from ..views import Views
 from ._dataset import Dataset
 from ._hiding import hide_views
 
+_DEPTH = 20  # most dimensions of the hidden space
 _BLOCK = 65536  # rows made at a time, so that noise never takes more memory than the views
 
 
@@ -22,7 +22,7 @@ def make_views(
     n_features: Sequence[int] = (20, 30),
     *,
     n_clusters: int = 5,
-    separation: float = 3.0,
+    separation: float = 6.0,
     noise: float = 0.5,
     missing_rate: float = 0.0,
     dtype: str = "float64",
@@ -41,7 +41,7 @@ def make_views(
         Number of features of every view; its length is the number of views.
     n_clusters : int, default=5
         Number of groups, of nearly equal size.
-    separation : float, default=3.0
+    separation : float, default=6.0
         Distance of the centres from the origin, in units of the spread of the hidden points around their centre.
     noise : float, default=0.5
         Noise of the features, in units of what one hidden point's spread causes in them.
@@ -70,10 +70,12 @@ def make_views(
     check_choice("dtype", dtype, ("float64", "float32"))
     if not len(n_features) or any(int(m) < 1 for m in n_features):
         raise ParameterError(f"n_features must give at least one view of at least one feature; got {n_features!r}.")
-    state = check_random_state(random_state)
-    depth = max(2, min(n_clusters, 20))
+    state = random_generator(random_state)
+    depth = max(2, min(n_clusters, _DEPTH))
     directions = state.normal(size=(n_clusters, depth))
-    centers = separation * np.sqrt(depth) * directions / np.linalg.norm(directions, axis=1, keepdims=True)
+    # The first groups stand at right angles to each other; more than fit into the hidden space stand at random.
+    directions[:depth] = np.linalg.qr(directions[:depth].T)[0].T
+    centers = separation * directions / np.linalg.norm(directions, axis=1, keepdims=True)
     maps = [state.normal(size=(depth, int(m))) / np.sqrt(depth) for m in n_features]
     target = state.permutation(np.arange(n_samples) % n_clusters)
     matrices = [np.empty((n_samples, int(m)), dtype=dtype) for m in n_features]

@@ -6,10 +6,9 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClusterMixin
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from .._parameters import check_choice, check_integer
+from .._parameters import check_choice, check_integer, random_generator
 from ..errors import NotFittedError
 from ..scaling import SCALES
 from ..views import Array, Views, training_views
@@ -51,7 +50,7 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         """
         self._check_parameters()
         training = training_views(views, mask, self.partial_rows, self.n_clusters)
-        self._fit_views(training, check_random_state(self.random_state))
+        self._fit_views(training, random_generator(self.random_state))
         self.views_ = training
         self.sample_ids_ = training.sample_ids
         self.n_features_in_ = sum(training.n_features)

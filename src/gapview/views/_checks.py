@@ -28,10 +28,7 @@ def training_views(data: Any, mask: Any, partial_rows: str, n_clusters: int) -> 
     """Read views to learn ``n_clusters`` groups from."""
     views = as_views(data, mask, partial_rows)
     if views.n_samples < 2:
-        raise InputError(
-            f"Clustering needs at least 2 samples; got n_samples = {views.n_samples} (1 sample at most can be no "
-            f"group)."
-        )
+        raise InputError(f"Clustering needs at least 2 samples; got n_samples={views.n_samples}.")
     if n_clusters > views.n_samples:
         raise InputError(
             f"n_clusters={n_clusters} is more than the number of samples: n_samples={views.n_samples}. "
@@ -85,8 +82,7 @@ def _match(views: Views, trained: Views) -> list[int | None]:
     unknown = [name for name in views.names if name not in trained.names]
     what = f"the unknown view(s) {some(unknown)}" if views._named else f"{views.n_views} view(s) without names"
     raise InputError(
-        f"The model knows the views {some(trained.names, 10)}; got {what}. X has another set of features than the "
-        f"{sum(trained.n_features)} features in training: give a dict with some of these names, or a list of "
+        f"The model knows the views {some(trained.names, 10)}; got {what}. Give a dict with some of these names, or a list of "
         f"{trained.n_views} with None for a view that is not there."
     )
 
@@ -95,8 +91,8 @@ def _same_features(views: Views, place: int, trained: Views, k: int) -> Matrix:
     matrix, known, given = views.matrices[place], trained.feature_names[k], views.feature_names[place]
     if matrix.shape[1] != trained.n_features[k]:
         raise InputError(
-            f"View '{trained.names[k]}' had {trained.n_features[k]} features in training and has {matrix.shape[1]} "
-            f"now: X has {matrix.shape[1]} features, but is expecting {trained.n_features[k]} features as input."
+            f"View '{trained.names[k]}' had {trained.n_features[k]} features in training and has {matrix.shape[1]} now. "
+            "Give the same features in the same order."
         )
     if known is None or given is None or np.array_equal(known, given):
         return matrix

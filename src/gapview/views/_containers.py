@@ -64,10 +64,8 @@ def read_view(name: str, view: Any, id_column: str | None) -> RawView:
         return RawView(name, None)
     if library == "anndata":
         return _read_anndata(name, view)
-    if library == "pandas" and hasattr(view, "columns"):
-        return _read_pandas(name, view, id_column)
-    if library == "polars":
-        return _read_polars(name, view, id_column)
+    if _is_frame(view):
+        return (_read_pandas if library == "pandas" else _read_polars)(name, view, id_column)
     if sparse.issparse(view):
         return RawView(name, sparse.csr_array(_numbers(name, view)), container="sparse")
     return RawView(name, _read_array(name, view))
@@ -75,8 +73,16 @@ def read_view(name: str, view: Any, id_column: str | None) -> RawView:
 
 def _is_one_view(data: Any) -> bool:
     # A 3-D array is let through so that the message can speak of its shape.
-    frame = hasattr(data, "columns") or library_of(data) == "anndata"
-    return frame or sparse.issparse(data) or (hasattr(data, "__array__") and not np.isscalar(data))
+    return (
+        _is_frame(data)
+        or library_of(data) == "anndata"
+        or sparse.issparse(data)
+        or (hasattr(data, "__array__") and not np.isscalar(data))
+    )
+
+
+def _is_frame(data: Any) -> bool:
+    return library_of(data) in ("pandas", "polars") and type(data).__name__ in ("DataFrame", "LazyFrame")
 
 
 def _read_array(name: str, view: Any) -> Array:
@@ -124,7 +130,7 @@ def _numbers(name: str, values: Matrix) -> Matrix:
     except (TypeError, ValueError) as error:
         raise InputTypeError(
             f"View '{name}' must hold numbers; got values of type {values.dtype} that are not "
-            f"(argument must be numbers: {error or 'no numeric meaning'}). Encode or drop what is not numeric."
+            f"({error or 'no numeric meaning'}). Encode or drop what is not numeric."
         ) from None
 
 
@@ -165,9 +171,7 @@ def _is_numeric(column: Any) -> bool:
 
 
 def _read_polars(name: str, view: Any, id_column: str | None) -> RawView:
-    if not hasattr(view, "columns"):
-        raise InputTypeError(f"View '{name}' is {_describe(view)}. {EXPECTED}.")
-    if hasattr(view, "collect"):  # a lazy frame
+    if type(view).__name__ == "LazyFrame":
         view = view.collect()
     if id_column is None:
         text = [column for column, dtype in view.schema.items() if not (dtype.is_numeric() or str(dtype) == "Boolean")]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -244,7 +244,7 @@ class Views:
 def _container_of(data: Any) -> str:
     if isinstance(data, list | tuple):
         return "list"
-    return "dict" if (hasattr(data, "items") and not hasattr(data, "columns")) or hasattr(data, "mod") else "single"
+    return "dict" if isinstance(data, Mapping) or hasattr(data, "mod") else "single"
 
 
 def _renamed(pairs: list[tuple[str, Any]], names: Sequence[str] | None) -> list[tuple[str, Any]]:
@@ -287,12 +287,10 @@ def _present_rows(
         return np.empty((0, 0)), np.empty(0, dtype=np.intp)
     values = view.values
     if values.shape[1] == 0:
-        raise InputError(
-            f"View '{view.name}' has no features: 0 feature(s) (shape={values.shape}) while a minimum of 1 is required."
-        )
+        raise InputError(f"View '{view.name}' has no features: its shape is {values.shape}. Leave this view out.")
     order = np.argsort(place, kind="stable")
     order = order[shown[place[order]]]
-    if len(order) < len(values) or (np.diff(order) < 0).any():
+    if len(order) < values.shape[0] or (np.diff(order) < 0).any():
         values = values[order]
     rows = place[order]
     missing = count_missing_cells(values)

@@ -17,7 +17,7 @@ lint: .venv/.test
 	@$(PY) -m mypy --strict src
 
 bench: .venv/.test
-	@$(PY) benchmarks/iterations.py
+	@$(PY) benchmarks/handwritten.py
 
 picture: .venv/.test
 	@$(PY) examples/overview_picture.py docs/images/overview.png

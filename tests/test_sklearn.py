@@ -18,7 +18,7 @@ pd = pytest.importorskip("pandas")
 
 # What cannot hold for views, and why. Everything else that scikit-learn checks must pass.
 NOT_FOR_VIEWS = {
-    "check_transformer_general": "fit_transform returns the consensus, which has seen the neighbours; transform projects",
+    "check_transformer_general": "fit_transform gives the consensus, which has seen the neighbours; transform projects",
     "check_transformer_data_not_an_array": "likewise",
     "check_clustering": "a list is a list of views, not of rows",
     "check_n_features_in_after_fitting": "our message speaks of the features of a view",

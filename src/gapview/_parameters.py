@@ -44,11 +44,12 @@ def check_choice(name: str, value: Any, choices: Sequence[Any]) -> None:
 def random_generator(random_state: Any) -> np.random.RandomState:
     """Make the source of random numbers from a seed, a RandomState or None."""
     try:
-        return check_random_state(random_state)
+        generator: np.random.RandomState = check_random_state(random_state)
     except ValueError:
         raise ParameterError(
             f"random_state must be None, an integer seed from 0 to 2**32 - 1 or a RandomState; got {random_state!r}."
         ) from None
+    return generator
 
 
 def _is_one_of(value: Any, choices: Sequence[Any]) -> bool:

@@ -45,10 +45,12 @@ def cluster_rows(
         raise SolutionError("The representation of the samples is not finite; check the scale of the data.")
     if not embedding.any():
         raise SolutionError(
-            "The representation of every sample is zero: the penalty has shrunk all codes away. "
-            "Lower the weight of the penalty (sparsity_weight)."
+            "The representation of every sample is zero: a penalty has shrunk all codes away. Lower its weight "
+            "(sparsity_weight, where the method has one)."
         )
-    points = unit_rows(embedding) if normalize else embedding
+    # Divided by the largest value, so that squares of huge or tiny numbers stay finite
+    size = 1.0 if normalize else float(np.abs(embedding).max())
+    points = unit_rows(embedding) if normalize else embedding / embedding.dtype.type(size)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # said below in words about samples and clusters
         fitted = KMeans(n_clusters, n_init=n_init, random_state=random_state).fit(points)
@@ -61,4 +63,4 @@ def cluster_rows(
             GapviewWarning,
             stacklevel=4,
         )
-    return Clustering(labels, np.asarray(fitted.cluster_centers_))
+    return Clustering(labels, np.asarray(fitted.cluster_centers_ * size))

@@ -12,7 +12,7 @@ from .errors import InputError, InputTypeError, ParameterError
 from .neighbors import nearest
 from .views import Array, Matrix, Views
 
-__all__ = ["knn_graph", "modularity", "neighbor_rule", "own_graphs", "resolve_n_neighbors"]
+__all__ = ["knn_graph", "mean_modularity", "modularity", "neighbor_rule", "own_graphs", "resolve_n_neighbors"]
 
 
 def neighbor_rule(n_samples: int, n_clusters: int) -> int:
@@ -122,3 +122,44 @@ def modularity(graph: sparse.csr_array, labels: Array) -> float:
     out = np.bincount(groups[edges.row], weights=edges.data, minlength=groups.max() + 1) / total
     into = np.bincount(groups[edges.col], weights=edges.data, minlength=groups.max() + 1) / total
     return inside - float(out @ into)
+
+
+def mean_modularity(
+    labelings: Sequence[Array], scaled: Sequence[Matrix], views: Views, n_neighbors: Sequence[int]
+) -> Array:
+    """Judge labellings of all samples by their modularity on the neighbour graph of each view, averaged over views.
+
+    Views that fewer than two samples have say nothing and are left out.
+
+    Parameters
+    ----------
+    labelings : sequence of arrays of shape (n_samples,)
+        The labellings to judge.
+    scaled : sequence of arrays or csr_arrays
+        The present rows of every view, scaled.
+    views : Views
+        Says which samples the rows belong to.
+    n_neighbors : sequence of int
+        Neighbours of a sample in every view.
+
+    Returns
+    -------
+    array of shape (n_labelings,)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gapview import Views
+    >>> from gapview.graph import mean_modularity
+    >>> views = Views([np.array([[0.0], [0.1], [5.0], [5.1]])])
+    >>> mean_modularity([np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1])], views.matrices, views, [1])
+    array([ 0.5, -0.5])
+    """
+    values = []
+    for k, (matrix, count) in enumerate(zip(scaled, n_neighbors, strict=True)):
+        if matrix.shape[0] > 1:
+            graph, rows = knn_graph(matrix, count), views.rows(k)
+            values.append([modularity(graph, labels[rows]) for labels in labelings])
+    if not values:
+        raise InputError("Judging groups needs at least 2 samples that share a view; there are none.")
+    return np.asarray(np.mean(values, axis=0))

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.datasets import fetch_openml
 
+from .._parameters import check_integer, check_real
 from ..errors import DownloadError, InputError, some
 from ..views import Views
 from ._dataset import Dataset
@@ -40,7 +41,7 @@ def fetch_handwritten(
     data_home : str or path, optional
         Where to keep the files; by default scikit-learn's data folder. A second call reads them from there.
     n_retries : int, default=3
-        How often to try again when the network fails.
+        How often to try again when the network fails, at least once.
     delay : float, default=1.0
         Seconds between tries.
 
@@ -59,6 +60,8 @@ def fetch_handwritten(
     >>> fetch_handwritten().views  # doctest: +SKIP
     Views of 2000 samples, 2000 of them complete: 'pixels' 2000 × 240, 'fourier' 2000 × 76
     """
+    check_integer("n_retries", n_retries, low=1)
+    check_real("delay", delay, low=0, open_low=True)
     unknown = [name for name in views if name not in _HANDWRITTEN]
     if unknown or not len(views):
         raise InputError(f"views must name some of {some(_HANDWRITTEN, 6)}; got {list(views)!r}.")
@@ -83,7 +86,7 @@ def _fetch(name: str, data_home: Any, n_retries: int, delay: float) -> tuple[Any
             parser="liac-arff",
             data_home=data_home,
             n_retries=n_retries,
-            delay=delay,
+            delay=float(delay),
         )
     except (OSError, ValueError) as error:  # OSError covers time-outs and refused connections
         raise DownloadError(

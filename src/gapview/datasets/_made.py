@@ -61,7 +61,7 @@ def make_views(
     >>> from gapview.datasets import make_views
     >>> data = make_views(100, (5, 8, 3), n_clusters=4, missing_rate=0.25, random_state=0)
     >>> data.views
-    Views of 100 samples, 43 of them complete: 'view_0' 75 × 5, 'view_1' 75 × 8, 'view_2' 75 × 3
+    Views of 100 samples, 39 of them complete: 'view_0' 75 × 5, 'view_1' 75 × 8, 'view_2' 75 × 3
     """
     check_integer("n_samples", n_samples, low=1)
     check_integer("n_clusters", n_clusters, low=1)

@@ -12,8 +12,7 @@ from sklearn.metrics import pairwise_distances_argmin
 from sklearn.neighbors import KNeighborsClassifier
 
 from .._parameters import check_choice, check_integer
-from ..errors import InputError
-from ..graph import knn_graph, modularity, neighbor_rule
+from ..graph import mean_modularity, resolve_n_neighbors
 from ..metrics import clustering_accuracy
 from ..neighbors import nearest
 from ..scaling import Scaling, unit_rows
@@ -143,15 +142,9 @@ class LatentClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiVi
         labels = self.predict(given)
         if y is not None:
             return clustering_accuracy(y, labels)
-        values = []
-        for k, matrix in enumerate(given.matrices):
-            if matrix.shape[0] > 1:
-                n_neighbors = min(neighbor_rule(given.n_samples, self.n_clusters), matrix.shape[0] - 1)
-                graph = knn_graph(self.scalings_[k].apply(matrix), n_neighbors)
-                values.append(modularity(graph, labels[given.rows(k)]))
-        if not values:
-            raise InputError("score needs at least 2 samples that share a view; got none.")
-        return float(np.mean(values))
+        scaled = [scaling.apply(m) for scaling, m in zip(self.scalings_, given.matrices, strict=True)]
+        counts = resolve_n_neighbors("auto", given, self.n_clusters)
+        return float(mean_modularity([labels], scaled, given, counts)[0])
 
     def _read_new(self, views: Any) -> Views:
         self._demand_fitted()

@@ -82,8 +82,8 @@ def _match(views: Views, trained: Views) -> list[int | None]:
     unknown = [name for name in views.names if name not in trained.names]
     what = f"the unknown view(s) {some(unknown)}" if views._named else f"{views.n_views} view(s) without names"
     raise InputError(
-        f"The model knows the views {some(trained.names, 10)}; got {what}. Give a dict with some of these names, or a list of "
-        f"{trained.n_views} with None for a view that is not there."
+        f"The model knows the views {some(trained.names, 10)}; got {what}. "
+        f"Give a dict with some of these names, or a list of {trained.n_views} with None for a view that is not there."
     )
 
 
@@ -91,8 +91,8 @@ def _same_features(views: Views, place: int, trained: Views, k: int) -> Matrix:
     matrix, known, given = views.matrices[place], trained.feature_names[k], views.feature_names[place]
     if matrix.shape[1] != trained.n_features[k]:
         raise InputError(
-            f"View '{trained.names[k]}' had {trained.n_features[k]} features in training and has {matrix.shape[1]} now. "
-            "Give the same features in the same order."
+            f"View '{trained.names[k]}' had {trained.n_features[k]} features in training and has {matrix.shape[1]} "
+            "now. Give the same features in the same order."
         )
     if known is None or given is None or np.array_equal(known, given):
         return matrix

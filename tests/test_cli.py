@@ -79,6 +79,11 @@ class TestWholeFiles:
         assert path.read_text() == "old"
         assert list(tmp_path.iterdir()) == [path]
 
+    def test_others_may_read_what_the_umask_allows(self, tmp_path):
+        write_whole(tmp_path / "a.csv", b"x")
+        (tmp_path / "b.csv").write_bytes(b"x")
+        assert (tmp_path / "a.csv").stat().st_mode == (tmp_path / "b.csv").stat().st_mode
+
     def test_rows_that_fail_halfway(self, tmp_path):
         def rows():
             yield [1]

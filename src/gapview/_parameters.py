@@ -41,6 +41,12 @@ def check_choice(name: str, value: Any, choices: Sequence[Any]) -> None:
         raise ParameterError(f"{name} must be one of {', '.join(map(repr, choices))}; got {value!r}.")
 
 
+def check_flag(name: str, value: Any) -> None:
+    """Demand True or False."""
+    if not isinstance(value, bool | np.bool_):
+        raise ParameterTypeError(f"{name} must be True or False; got {value!r}.")
+
+
 def random_generator(random_state: Any) -> np.random.RandomState:
     """Make the source of random numbers from a seed, a RandomState or None."""
     try:

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import click
 from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
+from rich.progress import Progress as ProgressBar
 
 from . import __version__
 from .demo import DemoResult, run_demo
-from .errors import GapviewError
+from .errors import GapviewError, ParameterError
+from .experiments import PAPER_DATA, Outcome, Request, reproduce_paper
+from .experiments import Progress as ProgressOf
 
 __all__ = ["main"]
 
@@ -22,6 +29,9 @@ class _Commands(click.Group):
             return super().invoke(context)
         except GapviewError as error:
             raise click.ClickException(str(error)) from None
+        except KeyboardInterrupt:
+            click.echo("Stopped. What was finished is kept; run the same command again to go on.", err=True)
+            raise SystemExit(130) from None
 
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
@@ -78,3 +88,88 @@ def _print_demo(result: DemoResult) -> None:
         )
     for file in result.files:
         console.print(f"[bold]Wrote[/]    {file}", markup=True)
+
+
+@main.command(epilog="Example: gapview reproduce --data-dir data --data buaa --quick -o paper")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=Path("gapview-paper"),
+    show_default=True,
+    help="Folder for the results; finished runs found there are not done again.",
+)
+@click.option(
+    "--data-dir",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    envvar="GAPVIEW_DATA",
+    help="Folder with the data sets; by default the environment variable GAPVIEW_DATA.",
+)
+@click.option(
+    "--data", multiple=True, type=click.Choice(list(PAPER_DATA)), help="Only this data set (may be repeated)."
+)
+@click.option("--table", multiple=True, type=click.IntRange(2, 5), help="Only this table (may be repeated).")
+@click.option("--figure", multiple=True, type=click.IntRange(2, 5), help="Only this figure (may be repeated).")
+@click.option("--folds", type=click.IntRange(1, 30), default=5, show_default=True, help="Ways of hiding views.")
+@click.option("--quick", is_flag=True, help="Fewer rates, settings and folds: a first look, not the result.")
+@click.option("--jobs", type=click.IntRange(1), default=os.cpu_count() or 1, show_default=True, help="Processes.")
+def reproduce(
+    output: Path,
+    data_dir: Path | None,
+    data: tuple[str, ...],
+    table: tuple[int, ...],
+    figure: tuple[int, ...],
+    folds: int,
+    quick: bool,
+    jobs: int,
+) -> None:
+    """Run the experiments of the IMC_GRMF paper and set the results beside the published ones."""
+    if data_dir is None:
+        raise ParameterError(
+            "The folder with the data sets is not known: give --data-dir, or set the environment variable GAPVIEW_DATA."
+        )
+    everything = not table and not figure
+    request = Request(
+        output=output,
+        data_dir=data_dir,
+        data=data or tuple(PAPER_DATA),
+        tables=(2, 3, 4, 5) if everything else table,
+        figures=(2, 3, 4, 5) if everything else figure,
+        n_folds=folds,
+        quick=quick,
+        n_jobs=jobs,
+    )
+    console = Console(soft_wrap=True, highlight=False)
+    with _progress(console) as progress:
+        outcome = reproduce_paper(request, progress, lambda line: console.print(f"[bold]Left out[/] {line}"))
+    _print_outcome(console, outcome)
+
+
+@contextmanager
+def _progress(console: Console) -> Iterator[ProgressOf]:
+    """Show runs done and the time left, on a terminal only."""
+    columns = (TextColumn("[bold]Running[/]"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.description}"))
+    with ProgressBar(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+        shown = bar.add_task("", total=None)
+
+        def update(done: int, total: int, left: float) -> None:
+            minutes, seconds = divmod(round(left), 60)
+            bar.update(shown, completed=done, total=total, description=f"about {minutes} min {seconds:02d} s left")
+
+        yield update
+
+
+def _print_outcome(console: Console, outcome: Outcome) -> None:
+    console.print(f"[bold]Runs[/]     {outcome.n_new} done now, {outcome.run['n_runs']} in all.")
+    for table in outcome.tables:
+        best = {}
+        for choice in ("by labels", "fixed"):
+            means = table.mean_accuracy(choice)
+            winner = max(means, key=lambda method: means[method])
+            best[choice] = f"{winner} {means[winner]:.1f} (GRMF {means['GRMF']:.1f})"
+        console.print(
+            f"[bold]Table {table.data.table}[/]  {table.data.title}, mean ACC in %: "
+            f"settings by labels, best {best['by labels']}; fixed settings, best {best['fixed']}."
+        )
+    for file in outcome.files:
+        console.print(f"[bold]Wrote[/]    {file}")

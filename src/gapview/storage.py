@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import os
-import tempfile
+import secrets
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,8 +17,10 @@ __all__ = ["make_folder", "write_table", "write_whole"]
 
 def write_whole(path: Path, content: bytes) -> None:
     """Write a file so that at any moment either the old or the complete new one is there."""
+    temporary = path.parent / f".{path.name}.{secrets.token_hex(6)}"
     try:
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        # Not through tempfile, whose files nobody else can read
+        handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
     except OSError as error:
         raise DataFileError(f"Cannot write to the folder {str(path.parent)!r}: {error.strerror}.") from None
     try:
@@ -26,9 +28,9 @@ def write_whole(path: Path, content: bytes) -> None:
             stream.write(content)
             stream.flush()
             os.fsync(stream.fileno())
-        Path(temporary).replace(path)
+        temporary.replace(path)
     except BaseException as error:
-        Path(temporary).unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
         if isinstance(error, OSError):
             raise DataFileError(f"Cannot write {str(path)!r}: {error.strerror}. What was there is untouched.") from None
         raise

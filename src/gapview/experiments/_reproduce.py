@@ -1,0 +1,199 @@
+"""The paper's experiments from one call: run what is missing, then tables, figures and a page."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import platform
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+from .. import __version__
+from ..errors import DataFileError
+from ..storage import make_folder, write_whole
+from ._paper import PAPER_DATA, find_file
+from ._runner import Progress, run_all
+from ._store import Store
+from ._tables import PaperTable, make_tables, markdown
+from ._tasks import FIGURE_DATA, Plan, figure_tasks, first_tasks, second_tasks
+
+__all__ = ["Outcome", "Request", "reproduce"]
+
+FIGURES = (2, 3, 4, 5)
+TABLES = tuple(data.table for data in PAPER_DATA.values())
+
+
+@dataclass(frozen=True)
+class Request:
+    """What to reproduce, from which data, into which folder."""
+
+    output: Path
+    data_dir: Path
+    data: tuple[str, ...] = tuple(PAPER_DATA)
+    tables: tuple[int, ...] = TABLES
+    figures: tuple[int, ...] = FIGURES
+    n_folds: int = 5
+    quick: bool = False
+    n_jobs: int = os.cpu_count() or 1
+
+    def plan(self, found: Sequence[str]) -> Plan:
+        """Say how much to run on the data that are there."""
+        if not self.quick:
+            return Plan(tuple(found), n_folds=self.n_folds)
+        return Plan(
+            tuple(found),
+            rates=(0.1, 0.5, 0.9),
+            n_folds=min(self.n_folds, 2),
+            n_settings=3,
+            n_starts=1,
+            consensus_weights=(1.0, 100.0),
+            sparsity_weights=(1e-3, 1e-1),
+            n_iter=20,
+        )
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What was written, what was left out and why, and what it took."""
+
+    files: list[Path]
+    skipped: dict[str, str]
+    tables: list[PaperTable]
+    run: dict[str, Any]
+    n_new: int  # runs done by this call
+
+
+def reproduce(request: Request, progress: Progress, say: Callable[[str], None]) -> Outcome:
+    """Run the experiments that are not in the folder yet, and write what they show.
+
+    ``progress`` hears of runs done, ``say`` of what is left out. An interrupt loses nothing that was finished.
+    """
+    begin = perf_counter()
+    output = make_folder(request.output)
+    skipped = {key: _absent(key) for key in _wanted(request) if find_file(PAPER_DATA[key], request.data_dir) is None}
+    for line in skipped.values():
+        say(line)
+    plan = request.plan([key for key in _wanted(request) if key not in skipped])
+    if not plan.data:
+        raise DataFileError(f"None of the data sets asked for is in {str(request.data_dir)!r}; nothing can be run.")
+    table_plan = replace(plan, data=tuple(key for key in plan.data if key in _in_tables(request)))
+    store = Store(output / "results.csv", __version__)
+    before = len(store.done())
+    _run(request, plan, table_plan, store, progress)
+    n_new = len(store.done()) - before
+    tables = make_tables(store.records, table_plan)
+    fingerprint = hashlib.sha256(f"{plan} {request} {(output / 'results.csv').read_text()}".encode()).hexdigest()
+    old = _read_run(output)
+    if n_new == 0 and old.get("fingerprint") == fingerprint and all(Path(file).exists() for file in old["files"]):
+        return Outcome([Path(file) for file in old["files"]], skipped, tables, old, 0)
+    run = _describe_run(request, store, old.get("seconds", 0.0) + perf_counter() - begin)
+    files = _write(request, plan, store, tables, skipped, run)
+    run |= {"fingerprint": fingerprint, "files": [str(file) for file in files]}
+    write_whole(output / "run.json", json.dumps(run, indent=2).encode())
+    return Outcome([*files, output / "run.json"], skipped, tables, run, n_new)
+
+
+def _in_tables(request: Request) -> list[str]:
+    return [key for key in request.data if PAPER_DATA[key].table in request.tables or 2 in request.figures]
+
+
+def _wanted(request: Request) -> list[str]:
+    alone = [key for key in FIGURE_DATA if set(request.figures) & {3, 4, 5}]
+    return [key for key in request.data if key in _in_tables(request) or key in alone]
+
+
+def _absent(key: str) -> str:
+    data = PAPER_DATA[key]
+    return f"Table {data.table} ({data.title}): there is no {data.files[0]} (or .mat). Expected: {data.form}."
+
+
+def _run(request: Request, plan: Plan, table_plan: Plan, store: Store, progress: Progress) -> None:
+    def run(tasks: Any) -> None:
+        run_all(tasks, store, request.data_dir, __version__, request.n_jobs, progress)
+
+    run([*first_tasks(table_plan), *figure_tasks(plan, request.figures)])
+    run(second_tasks(table_plan, store.records))  # which settings these are is known only now
+
+
+def _write(
+    request: Request,
+    plan: Plan,
+    store: Store,
+    tables: list[PaperTable],
+    skipped: dict[str, str],
+    run: dict[str, Any],
+) -> list[Path]:
+    # Drawing needs the extra "report", running does not
+    from ..report import figure_files
+    from ._figures import draw_figure2, draw_figure3, draw_figure4, draw_figure5
+    from ._page import reproduction_page
+
+    output = request.output
+    drawers = {
+        2: lambda: draw_figure2(tables),
+        3: lambda: draw_figure3(store.records, plan),
+        4: lambda: draw_figure4(store.records, plan),
+        5: lambda: draw_figure5(store.records, plan),
+    }
+    drawn = {number: drawers[number]() for number in request.figures}
+    figures = {number: figure for number, figure in drawn.items() if figure is not None}
+    page = reproduction_page(tables, figures, plan, skipped, run)
+    files = [output / "results.csv", output / "reproduction.html"]
+    write_whole(files[1], page.encode())
+    if tables:
+        write_whole(output / "tables.md", markdown(tables).encode())
+        files.append(output / "tables.md")
+    if figures:
+        folder = make_folder(output / "figures")
+        for number, figure in figures.items():
+            files += figure_files(figure, folder / f"figure-{number}")
+    return files
+
+
+def _read_run(output: Path) -> dict[str, Any]:
+    try:
+        found = json.loads((output / "run.json").read_text())
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _describe_run(request: Request, store: Store, seconds: float) -> dict[str, Any]:
+    return {
+        "version": __version__,
+        "command": _command(request),
+        "seconds": seconds,
+        "n_runs": len(store.done()),
+        "n_jobs": request.n_jobs,
+        "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
+        "python": platform.python_version(),
+        "peak_memory_mb": _peak_memory(),
+        "finished": datetime.now(UTC).date().isoformat(),
+    }
+
+
+def _command(request: Request) -> str:
+    """Write the command that does the same again, without the folders of this computer."""
+    whole = set(request.tables) == set(TABLES) and set(request.figures) == set(FIGURES)
+    options = [f"--data {key}" for key in request.data if set(request.data) != set(PAPER_DATA)]
+    if not whole:
+        options += [f"--table {number}" for number in request.tables]
+        options += [f"--figure {number}" for number in request.figures]
+    options += [f"--folds {request.n_folds}"] + (["--quick"] if request.quick else [])
+    return " ".join(["gapview reproduce", *options, "--data-dir DATA -o RESULTS"])
+
+
+def _peak_memory() -> float:
+    """Return the memory of the largest process, workers included, in MB; NaN where the system does not tell."""
+    try:
+        import resource
+    except ImportError:  # Windows
+        return float("nan")
+    largest = max(resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    return largest / (2**20 if sys.platform == "darwin" else 2**10)

@@ -1,0 +1,52 @@
+"""From findings to one HTML file: what a page is made of, how it is written, and how figures look.
+
+Pages know nothing of what they show. Whoever has something to show builds a :class:`Page` out of the blocks below and
+hands it to :func:`render`.
+"""
+
+from ._blocks import (
+    Block,
+    Cell,
+    Code,
+    Details,
+    Drawing,
+    Facts,
+    Group,
+    Items,
+    Legend,
+    Page,
+    Row,
+    Section,
+    Table,
+    Text,
+    Tone,
+)
+from ._page import render
+from ._style import GRID, INK, PAPER, SERIES, SOFT, figure_files, inline_svg, new_figure
+
+__all__ = [
+    "GRID",
+    "INK",
+    "PAPER",
+    "SERIES",
+    "SOFT",
+    "Block",
+    "Cell",
+    "Code",
+    "Details",
+    "Drawing",
+    "Facts",
+    "Group",
+    "Items",
+    "Legend",
+    "Page",
+    "Row",
+    "Section",
+    "Table",
+    "Text",
+    "Tone",
+    "figure_files",
+    "inline_svg",
+    "new_figure",
+    "render",
+]

@@ -1,0 +1,142 @@
+"""Writing a page as one HTML file that needs nothing else."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from importlib.resources import files
+from itertools import groupby
+from typing import Any, TypeVar
+
+from ..errors import MissingExtraError
+from ._blocks import Block, Cell, Details, Group, Page, Section, Table
+from ._style import figure_colors, inline_svg
+
+__all__ = ["render"]
+
+_Nested = TypeVar("_Nested", bound=Block)
+
+
+def render(page: Page) -> str:
+    """Write a page as HTML: one file, no scripts, nothing fetched, the same text for the same page.
+
+    Parameters
+    ----------
+    page : Page
+        What to show.
+
+    Returns
+    -------
+    str
+        The HTML document.
+
+    Examples
+    --------
+    >>> from gapview.report import Page, Section, Text, render
+    >>> html = render(Page("Groups", ("Two groups.",), (Section("Sizes", (Text("5 < 7"),)),)))
+    >>> "5 &lt; 7" in html
+    True
+    """
+    try:
+        import jinja2
+    except ModuleNotFoundError:
+        raise MissingExtraError("jinja2", "report", "Writing pages") from None
+    environment = jinja2.Environment(
+        autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    page = replace(page, sections=tuple(_fresh(section) for section in page.sections))
+    anchors = _Anchors()
+
+    def draw(figure: Any, label: str) -> str:
+        return environment.filters["safe"](inline_svg(figure, label, anchors.next("figure")))  # type: ignore[no-any-return]
+
+    template = environment.from_string(_part("page.html.jinja"))
+    text = template.render(
+        page=page,
+        style=_part("page.css"),
+        dark=figure_colors(),
+        contents=[(anchors.of(section), section.title, _inner(section, anchors)) for section in page.sections],
+        anchors=anchors,
+        draw=draw,
+        kind=lambda block: type(block).__name__,
+        headed=_headed,
+        n_headers=_n_headers,
+        slots=_slots,
+    )
+    return text.strip() + "\n"
+
+
+class _Anchors:
+    """Gives every section, table and figure an id of its own."""
+
+    def __init__(self) -> None:
+        self._sections: dict[int, str] = {}
+        self._taken: set[str] = {"content", "contents"}
+
+    def of(self, section: Section) -> str:
+        """Return the id of a section, the same one every time."""
+        if id(section) not in self._sections:
+            self._sections[id(section)] = self._free(re.sub(r"[^a-z0-9]+", "-", section.title.lower()).strip("-"))
+        return self._sections[id(section)]
+
+    def next(self, kind: str) -> str:
+        """Return an id that was not given before."""
+        return self._free(kind)
+
+    def _free(self, wanted: str) -> str:
+        name, count = wanted or "section", 1
+        while name in self._taken:
+            count += 1
+            name = f"{wanted or 'section'}-{count}"
+        self._taken.add(name)
+        return name
+
+
+def _fresh(block: _Nested) -> _Nested:
+    """Copy sections, so that one which stands on a page twice gets two ids."""
+    if isinstance(block, Section | Details):
+        return replace(block, blocks=tuple(_fresh(inner) for inner in block.blocks))
+    return block
+
+
+def _part(name: str) -> str:
+    return (files(__package__) / name).read_text(encoding="utf-8")
+
+
+def _inner(section: Section, anchors: _Anchors) -> list[tuple[str, str]]:
+    return [(anchors.of(inner), inner.title) for inner in _sections(section.blocks)]
+
+
+def _sections(blocks: tuple[Block, ...]) -> Iterator[Section]:
+    for block in blocks:
+        if isinstance(block, Section):
+            yield block
+        elif isinstance(block, Details):
+            yield from _sections(block.blocks)
+
+
+def _n_headers(table: Table) -> int:
+    return max((len(row.headers) for group in table.groups for row in group.rows), default=0)
+
+
+def _slots(table: Table) -> tuple[bool, bool]:
+    """Say whether any cell has a detail, and a mark: all others then leave room for them, and values stay in line."""
+    cells = [cell for group in table.groups for row in group.rows for cell in row.cells if isinstance(cell, Cell)]
+    return any(cell.detail for cell in cells), any(cell.mark for cell in cells)
+
+
+def _headed(group: Group) -> list[tuple[list[tuple[str, int, bool]], Any]]:
+    """Pair every row's cells with the headers that begin at it: text, number of rows, and whether it is the last."""
+    starts: list[list[tuple[str, int, bool]]] = [[] for _ in group.rows]
+    depth = max((len(row.headers) for row in group.rows), default=0)
+    for level in range(depth):
+        last = level == depth - 1
+        first = 0
+        for _, run in groupby(
+            enumerate(group.rows), key=lambda pair: pair[0] if last else pair[1].headers[: level + 1]
+        ):
+            length = len(list(run))
+            starts[first].append((group.rows[first].headers[level], length, last))
+            first += length
+    return [(start, row.cells) for start, row in zip(starts, group.rows, strict=True)]

@@ -1,0 +1,270 @@
+"""One contract for every clusterer: GRMF and all rivals, each test run over all of them."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.metrics import adjusted_rand_score
+
+from gapview import GRMF, Views
+from gapview.baselines import (
+    DCNMF,
+    GPMVC,
+    IMG,
+    MIC,
+    PVC,
+    BestSingleView,
+    Concat,
+    ImputedKMeans,
+    ImputedSpectral,
+)
+from gapview.errors import GapviewError, NotFittedError
+from gapview.metrics import clustering_accuracy
+from problems import random_mask
+
+pd = pytest.importorskip("pandas")
+
+# Groups far apart have no link between them, which ImputedSpectral says
+pytestmark = pytest.mark.filterwarnings("ignore:The neighbour graph of the filled:gapview.errors.GapviewWarning")
+
+SIZE, FEATURES, CLUSTERS = 60, (9, 7), 3
+
+
+def factors(rng, shared):
+    """A start for methods that factorise: codes for all samples, or for all samples in every view, and bases."""
+    codes = rng.uniform(size=(SIZE, CLUSTERS)) if shared else [rng.uniform(size=(SIZE, CLUSTERS)) for _ in FEATURES]
+    return codes, [rng.uniform(size=(CLUSTERS, m)) for m in FEATURES]
+
+
+def shuffled_factors(start, samples, views):
+    codes, bases = start
+    moved = codes[samples] if isinstance(codes, np.ndarray) else [codes[k][samples] for k in views]
+    return moved, [bases[k] for k in views]
+
+
+# Each method with settings that keep it short, and how its start is drawn and permuted; None: it takes no start.
+CODES = (lambda rng: factors(rng, shared=False)[0], lambda start, samples, views: [start[k][samples] for k in views])
+SHARED = (lambda rng: factors(rng, shared=True), shuffled_factors)
+OWN = (lambda rng: factors(rng, shared=False), shuffled_factors)
+GRAPH = (
+    lambda rng: (rng.uniform(size=(SIZE, CLUSTERS)), rng.uniform(size=(SIZE, SIZE))),
+    lambda start, samples, views: (start[0][samples], start[1][np.ix_(samples, samples)]),
+)
+METHODS = {
+    "GRMF": (GRMF(CLUSTERS, max_iter=50, tol=0), CODES),
+    "BestSingleView": (BestSingleView(CLUSTERS), None),
+    "Concat": (Concat(CLUSTERS), None),
+    "PVC": (PVC(CLUSTERS, sparsity_weight=1e-3), SHARED),
+    "IMG": (IMG(CLUSTERS, output="codes", tol=1e-6), GRAPH),
+    "DCNMF-hard": (DCNMF(CLUSTERS, max_iter=100), SHARED),
+    "DCNMF-soft": (DCNMF(CLUSTERS, consensus="soft", max_iter=100), OWN),
+    "GPMVC": (GPMVC(CLUSTERS, max_iter=5, n_steps=20), OWN),
+    "MIC": (MIC(CLUSTERS, max_iter=5, n_steps=20), OWN),
+    "ImputedSpectral": (ImputedSpectral(CLUSTERS), None),
+    "ImputedKMeans": (ImputedKMeans(CLUSTERS), None),
+}
+
+each_method = pytest.mark.parametrize("name", METHODS)
+
+
+def make(name, start=None, **settings):
+    model = clone(METHODS[name][0]).set_params(random_state=0, **settings)
+    return model if start is None else model.set_params(init=start)
+
+
+@pytest.fixture(scope="module")
+def made():
+    """Three groups far apart, values of at least 0, every pattern of gaps."""
+    rng = np.random.RandomState(5)
+    target = np.arange(SIZE) % CLUSTERS
+    matrices = []
+    for m in FEATURES:
+        centers = np.abs(rng.normal(size=(CLUSTERS, m))) * 3
+        for k in range(CLUSTERS):
+            centers[k, k] += 20
+        matrices.append(centers[target] + rng.uniform(size=(SIZE, m)))
+    return matrices, random_mask(rng, SIZE, len(FEATURES), 0.5, 10), target
+
+
+@each_method
+def test_finds_groups_that_are_plain_to_see(name, made):
+    matrices, mask, target = made
+    if name in ("GRMF", "GPMVC", "BestSingleView", "Concat"):
+        # With gaps the first two may end in a local minimum, and the others see the gaps, which they fill with means
+        mask = np.ones_like(mask)
+    settings = {"consensus_weight": 1.0, "max_iter": 30, "n_steps": 100} if name == "GPMVC" else {}
+    model = make(name, **settings).fit(matrices, mask=mask)
+    assert clustering_accuracy(target, model.labels_) > 0.9
+
+
+@each_method
+def test_what_every_fit_leaves_behind(name, made):
+    matrices, mask, _ = made
+    model = make(name)
+    assert model.fit(matrices, mask=mask) is model
+    assert model.labels_.shape == (SIZE,)
+    assert np.issubdtype(model.labels_.dtype, np.integer)
+    assert set(model.labels_) <= set(range(CLUSTERS))
+    assert model.embedding_.shape[0] == SIZE
+    assert np.isfinite(model.embedding_).all()
+    np.testing.assert_array_equal(model.sample_ids_, np.arange(SIZE))
+    if hasattr(model, "objective_"):
+        assert len(model.objective_) == model.n_iter_
+        assert np.isfinite(model.objective_).all()
+    np.testing.assert_array_equal(make(name).fit_predict(matrices, mask=mask), model.labels_)
+
+
+@each_method
+def test_same_seed_same_labels(name, made):
+    matrices, mask, _ = made
+    first, second = (make(name).fit(matrices, mask=mask) for _ in range(2))
+    np.testing.assert_array_equal(first.labels_, second.labels_)
+    np.testing.assert_array_equal(first.embedding_, second.embedding_)
+
+
+@each_method
+def test_permuting_samples_permutes_the_result(name, made):
+    matrices, mask, _ = made
+    rng = np.random.RandomState(1)
+    start, kind = None, METHODS[name][1]
+    samples = rng.permutation(SIZE)
+    moved = None
+    if kind is not None:
+        start = kind[0](rng)
+        moved = kind[1](start, samples, range(len(FEATURES)))
+    model = make(name, start).fit(matrices, mask=mask)
+    other = make(name, moved).fit([matrix[samples] for matrix in matrices], mask=mask[samples])
+    if kind is not None:
+        np.testing.assert_allclose(other.embedding_, model.embedding_[samples], rtol=1e-5, atol=1e-7)
+    assert adjusted_rand_score(model.labels_[samples], other.labels_) == pytest.approx(1.0)
+
+
+@each_method
+def test_permuting_views_does_not_change_the_groups(name, made):
+    matrices, mask, _ = made
+    rng = np.random.RandomState(2)
+    start, kind = None, METHODS[name][1]
+    moved = None
+    if kind is not None:
+        start = kind[0](rng)
+        moved = kind[1](start, np.arange(SIZE), [1, 0])
+    model = make(name, start).fit(matrices, mask=mask)
+    other = make(name, moved).fit(matrices[::-1], mask=mask[:, ::-1])
+    assert adjusted_rand_score(model.labels_, other.labels_) == pytest.approx(1.0)
+    if kind is not None:
+        np.testing.assert_allclose(other.embedding_, model.embedding_, rtol=1e-5, atol=1e-7)
+
+
+@each_method
+def test_values_under_the_mask_never_matter(name, made):
+    matrices, mask, _ = made
+    wild = [
+        np.where(mask[:, [k]], matrix, value)
+        for k, (matrix, value) in enumerate(zip(matrices, (-1e9, np.nan), strict=True))
+    ]
+    a, b = make(name).fit(matrices, mask=mask), make(name).fit(wild, mask=mask)
+    np.testing.assert_array_equal(a.embedding_, b.embedding_)
+    np.testing.assert_array_equal(a.labels_, b.labels_)
+
+
+@each_method
+def test_rows_of_nan_and_a_mask_say_the_same(name, made):
+    matrices, mask, _ = made
+    gappy = [np.where(mask[:, [k]], matrix, np.nan) for k, matrix in enumerate(matrices)]
+    a, b = make(name).fit(matrices, mask=mask), make(name).fit(gappy)
+    np.testing.assert_array_equal(a.embedding_, b.embedding_)
+
+
+@each_method
+def test_dense_and_sparse_agree(name, made):
+    matrices, mask, _ = made
+    thin = [np.where(matrix > 1.5, matrix, 0) for matrix in matrices]
+    a = make(name).fit(thin, mask=mask)
+    b = make(name).fit([sparse.csr_array(matrix) for matrix in thin], mask=mask)
+    np.testing.assert_allclose(b.embedding_, a.embedding_, rtol=1e-5, atol=1e-7)
+    assert adjusted_rand_score(a.labels_, b.labels_) == pytest.approx(1.0)
+
+
+@each_method
+def test_frames_and_arrays_agree(name, made):
+    matrices, mask, _ = made
+    ids = [f"sample {i}" for i in range(SIZE)]
+    frames = {
+        key: pd.DataFrame(matrix, index=ids).loc[mask[:, k]]
+        for k, (key, matrix) in enumerate(zip("ab", matrices, strict=True))
+    }
+    model = make(name).fit(frames)
+    order = [ids.index(key) for key in model.sample_ids_]  # ids in the order in which they first appear
+    other = make(name).fit(Views(matrices, mask=mask)[order])
+    np.testing.assert_array_equal(model.embedding_, other.embedding_)
+    np.testing.assert_array_equal(model.labels_, other.labels_)
+
+
+@each_method
+def test_single_precision_stays_single_and_close(name, made):
+    matrices, mask, _ = made
+    single = make(name).fit([matrix.astype(np.float32) for matrix in matrices], mask=mask)
+    double = make(name).fit(matrices, mask=mask)
+    if name not in ("IMG", "ImputedSpectral"):  # these solve systems and eigenproblems, in double precision
+        assert single.embedding_.dtype == np.float32
+    assert adjusted_rand_score(single.labels_, double.labels_) > 0.9
+
+
+@each_method
+def test_three_views_and_any_pattern(name, made):
+    matrices, _, _ = made
+    three = [*matrices, matrices[0][:, :4] + matrices[1][:, :4]]
+    mask = random_mask(np.random.RandomState(3), SIZE, 3, 0.4, 8)
+    mask[:4] = True  # IMG learns from complete samples
+    model = make(name).fit(three, mask=mask)
+    assert model.labels_.shape == (SIZE,)
+    assert np.isfinite(model.embedding_).all()
+
+
+@each_method
+def test_one_view_and_complete_views(name, made):
+    matrices, _, target = made
+    for data in ([matrices[0]], matrices):
+        assert clustering_accuracy(target, make(name).fit(data).labels_) > 0.6
+
+
+@each_method
+def test_a_single_group(name, made):
+    assert set(make(name, n_clusters=1).fit_predict(made[0])) == {0}
+
+
+@each_method
+def test_bad_input_is_refused_alike(name, made):
+    matrices, _, _ = made
+    for data in ([], [matrices[0], matrices[1][:-1]], [matrices[0], np.ones((SIZE, 2))], "text"):
+        with pytest.raises(GapviewError):
+            make(name).fit(data)
+    with pytest.raises(GapviewError, match="n_clusters"):
+        make(name, n_clusters=SIZE + 1).fit(matrices)
+    for setting in ({"n_clusters": 0}, {"scale": "other"}, {"partial_rows": "other"}):
+        with pytest.raises(GapviewError, match=next(iter(setting))):
+            make(name, **setting).fit(matrices)
+
+
+@each_method
+def test_clone_pickle_and_unfitted(name, made):
+    matrices, mask, _ = made
+    model = make(name)
+    assert clone(model).get_params() == model.get_params()
+    with pytest.raises(NotFittedError):
+        model._demand_fitted()
+    again = pickle.loads(pickle.dumps(model.fit(matrices, mask=mask)))
+    np.testing.assert_array_equal(again.labels_, model.labels_)
+
+
+@each_method
+def test_the_input_is_left_alone(name, made):
+    matrices, mask, _ = made
+    copies = [matrix.copy() for matrix in matrices]
+    make(name).fit(copies, mask=mask)
+    for matrix, kept in zip(copies, matrices, strict=True):
+        np.testing.assert_array_equal(matrix, kept)

@@ -88,13 +88,16 @@ def reproduce(request: Request, progress: Progress, say: Callable[[str], None]) 
     _run(request, plan, table_plan, store, progress)
     n_new = len(store.done()) - before
     tables = make_tables(store.records, table_plan)
-    fingerprint = hashlib.sha256(f"{plan} {request} {(output / 'results.csv').read_text()}".encode()).hexdigest()
+    fingerprint = hashlib.sha256(f"{plan} {_command(request)} {(output / 'results.csv').read_text()}".encode()).hexdigest()
     old = _read_run(output)
-    if n_new == 0 and old.get("fingerprint") == fingerprint and all(Path(file).exists() for file in old["files"]):
-        return Outcome([Path(file) for file in old["files"]], skipped, tables, old, 0)
-    run = _describe_run(request, store, old.get("seconds", 0.0) + perf_counter() - begin)
+    known = [output / name for name in old.get("files", [])]
+    if n_new == 0 and old.get("fingerprint") == fingerprint and all(file.exists() for file in known):
+        return Outcome(known, skipped, tables, old, 0)
+    run = _describe_run(request, store)
+    run["seconds"] = old.get("seconds", 0.0) + perf_counter() - begin  # runs that are here already took theirs
+    run["peak_memory_mb"] = max(old.get("peak_memory_mb", 0.0), run["peak_memory_mb"])
     files = _write(request, plan, store, tables, skipped, run)
-    run |= {"fingerprint": fingerprint, "files": [str(file) for file in files]}
+    run |= {"fingerprint": fingerprint, "files": [str(file.relative_to(output)) for file in files]}
     write_whole(output / "run.json", json.dumps(run, indent=2).encode())
     return Outcome([*files, output / "run.json"], skipped, tables, run, n_new)
 
@@ -164,11 +167,10 @@ def _read_run(output: Path) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def _describe_run(request: Request, store: Store, seconds: float) -> dict[str, Any]:
+def _describe_run(request: Request, store: Store) -> dict[str, Any]:
     return {
         "version": __version__,
         "command": _command(request),
-        "seconds": seconds,
         "n_runs": len(store.done()),
         "n_jobs": request.n_jobs,
         "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",

@@ -233,7 +233,7 @@ def test_names_and_ids_that_do_not_fit():
         (lambda: paired_split([A, put(B, 0, np.nan)], 0.5), "every view; 1 of 12 lack one.*hide_views"),
         (lambda: hide_views([A, B], 0.9), "missing_rate=0.9.*lower rate"),
         (lambda: hide_views([A], 0.1), "lower rate"),
-        (lambda: make_views(10, (3, 0)), "at least one feature"),
+        (lambda: make_views(10, (3, 0)), "at least 1; got 0|at least one feature"),
         (lambda: make_views(0), "n_samples must be an integer of at least 1; got 0"),
         (lambda: make_views(dtype="int8"), "dtype must be one of"),
     ],

@@ -34,14 +34,12 @@ def demand_finite(name: str, values: Matrix, ids: Array) -> None:
     )
 
 
-def complete_rows(
-    name: str, values: Matrix, missing: Array, policy: str, ids: Array, reference: Matrix | None
-) -> tuple[Matrix, Array]:
+def complete_rows(name: str, values: Matrix, policy: str, ids: Array, reference: Matrix | None) -> tuple[Matrix, Array]:
     """Deal with rows that have some but not all values.
 
     Returns the rows that remain and, for each row that came in, whether it remains.
     """
-    partial = missing > 0
+    partial = count_missing_cells(values) > 0
     keep = np.ones(len(partial), dtype=bool)
     if not partial.any():
         return values, keep

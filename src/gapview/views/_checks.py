@@ -10,18 +10,13 @@ from scipy import sparse
 from .._parameters import check_choice
 from ..errors import InputError, some
 from ._cells import PARTIAL_ROWS
-from ._containers import Matrix
-from ._views import Views
+from ._containers import Container, Matrix
+from ._views import Views, completed, read
 
 
-def as_views(data: Any, mask: Any = None, partial_rows: str = "raise", reference: Views | None = None) -> Views:
-    """Make a ``Views`` of whatever the user gave; ``reference`` fills gaps in rows of new samples."""
-    if isinstance(data, Views):
-        return data if mask is None else data.hide(mask)
-    check_choice("partial_rows", partial_rows, PARTIAL_ROWS)
-    views = Views.__new__(Views)
-    views._read(data, mask, None, None, None, partial_rows, reference)
-    return views
+def as_views(data: Any, mask: Any = None, partial_rows: str = "raise") -> Views:
+    """Make a ``Views`` of whatever the user gave."""
+    return Views(data, mask=mask, partial_rows=partial_rows)
 
 
 def training_views(data: Any, mask: Any, partial_rows: str, n_clusters: int) -> Views:
@@ -57,20 +52,28 @@ def is_constant(matrix: Matrix) -> bool:
 
 def new_views(data: Any, trained: Views, partial_rows: str = "raise") -> Views:
     """Read views of new samples, of which any subset of the trained views may be given, in the trained order."""
-    views = as_views(data, None, partial_rows, trained)
-    places = _match(views, trained)
-    matrices: list[Matrix] = []
-    mask = np.zeros((views.n_samples, trained.n_views), dtype=bool)
+    check_choice("partial_rows", partial_rows, PARTIAL_ROWS)
+    given = data if isinstance(data, Views) else read(data, None, None, None, None)
+    places = _match(given, trained)
+    frames = any(container.kind in ("pandas", "polars") for container in given._containers)
+    matrices, containers = [], []
+    mask = np.zeros((given.n_samples, trained.n_views), dtype=bool)
     for k, place in enumerate(places):
-        if place is None or (views.n_features[place] == 0 and not views.mask[:, place].any()):
+        if place is None or (given.n_features[place] == 0 and not given.mask[:, place].any()):
             matrices.append(trained.matrices[k][:0])
+            containers.append(trained._containers[k] if frames else Container())
             continue
-        matrices.append(_same_features(views, place, trained, k))
-        mask[:, k] = views.mask[:, place]
-    aligned = trained._like(tuple(matrices), mask, views.sample_ids)
-    aligned._outer = views._outer
-    aligned._inner = tuple("array" if p is None else views._inner[p] for p in places)
-    return aligned
+        order = _order_of_features(given, place, trained, k)
+        matrix = given.matrices[place]
+        matrices.append(matrix if order is None else matrix[:, order])
+        containers.append(given._containers[place] if order is None else given._containers[place].reordered(order))
+        mask[:, k] = given.mask[:, place]
+    outer = "dict" if given._outer == "single" and trained.n_views > 1 else given._outer
+    aligned = trained._like(
+        tuple(matrices), mask, given.sample_ids, _outer=outer, _containers=tuple(containers), _named=given._named
+    )
+    # Only now, with features in the order of training, can gaps be filled from the training rows
+    return completed(aligned, partial_rows, trained)
 
 
 def _match(views: Views, trained: Views) -> list[int | None]:
@@ -87,19 +90,20 @@ def _match(views: Views, trained: Views) -> list[int | None]:
     )
 
 
-def _same_features(views: Views, place: int, trained: Views, k: int) -> Matrix:
-    matrix, known, given = views.matrices[place], trained.feature_names[k], views.feature_names[place]
-    if matrix.shape[1] != trained.n_features[k]:
+def _order_of_features(views: Views, place: int, trained: Views, k: int) -> list[int] | None:
+    """Find where the trained features stand in a given view; None if they are in order."""
+    n_features, known, given = views.n_features[place], trained.feature_names[k], views.feature_names[place]
+    if n_features != trained.n_features[k]:
         raise InputError(
-            f"View '{trained.names[k]}' had {trained.n_features[k]} features in training and has {matrix.shape[1]} "
-            "now. Give the same features in the same order."
+            f"View '{trained.names[k]}' had {trained.n_features[k]} features in training and has {n_features} now. "
+            "Give the same features in the same order."
         )
     if known is None or given is None or np.array_equal(known, given):
-        return matrix
+        return None
     if set(known) != set(given):
         raise InputError(
             f"View '{trained.names[k]}' has other features than in training: "
             f"{some([name for name in given if name not in set(known)])} were not there. Give the same columns."
         )
     position = {name: column for column, name in enumerate(given)}
-    return matrix[:, [position[name] for name in known]]
+    return [position[name] for name in known]

@@ -1,14 +1,13 @@
-"""Reading one view from whatever the user holds it in.
+"""Reading one view from whatever the user holds it in, and giving results back in the same.
 
-Each reader returns a :class:`RawView`: numbers, sample ids where the container has them, and feature names.
-Optional libraries are recognised by the module of the object's type, so that none of them is imported here
-unless the user has handed over one of its objects.
+Optional libraries are recognised by the classes an object descends from, so that none of them is imported here unless
+the user has handed over one of its objects.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -28,6 +27,36 @@ _ID_COLUMNS = ("sample_id", "id", "sample", "ID", "Id", "index")
 
 
 @dataclass(frozen=True)
+class Container:
+    """What a view came in, so that results can go back in the same."""
+
+    kind: str = "array"  # "array", "sparse", "pandas" or "polars"
+    columns: tuple[Any, ...] | None = None  # the user's own column labels
+    id_name: Any = None  # name of the index, or of the column of ids
+
+    def reordered(self, order: Sequence[int]) -> Container:
+        """Return the same container with its columns in another order."""
+        return self if self.columns is None else replace(self, columns=tuple(self.columns[j] for j in order))
+
+    def put(self, matrix: Matrix, ids: Array) -> Any:
+        """Put a complete matrix into a container of this kind."""
+        if self.kind == "sparse":
+            return sparse.csr_array(matrix)
+        dense = matrix.toarray() if sparse.issparse(matrix) else matrix
+        if self.kind == "pandas":
+            import pandas as pd
+
+            index = pd.Index(ids, name=self.id_name)
+            return pd.DataFrame(dense, index=index, columns=None if self.columns is None else list(self.columns))
+        if self.kind == "polars":
+            import polars as pl
+
+            frame = pl.DataFrame(dense, schema=[str(column) for column in self.columns or range(dense.shape[1])])
+            return frame.insert_column(0, pl.Series(self.id_name, ids.tolist()))
+        return dense
+
+
+@dataclass(frozen=True)
 class RawView:
     """One view as it came: all its rows, NaN where values are missing."""
 
@@ -35,59 +64,60 @@ class RawView:
     values: Matrix | None  # None: the user passed None, the view is absent altogether
     ids: Array | None = None
     positional: bool = True  # the rows have no ids of their own: row i is sample i
-    features: Array | None = None
-    container: str = "array"  # "array", "sparse", "pandas" or "polars": what results are given back in
+    container: Container = Container()
+
+    @property
+    def features(self) -> Array | None:
+        """Names of the features, where the view came with them."""
+        columns = self.container.columns
+        return None if columns is None else np.asarray([str(column) for column in columns], dtype=object)
 
 
-def library_of(data: Any) -> str:
-    """Name the top-level package that the object's type comes from."""
-    return type(data).__module__.split(".")[0]
+def descends(data: Any, library: str, *names: str) -> bool:
+    """Tell whether an object is of one of the named classes of a library, or of a class made from them."""
+    return any(c.__module__.split(".")[0] == library and c.__name__ in names for c in type(data).__mro__)
 
 
-def named_views(data: Any) -> tuple[list[tuple[str, Any]], bool]:
-    """Split the user's container into (name, view) pairs; the flag says whether the names are the user's."""
-    if library_of(data) == "mudata":
+def named_views(data: Any) -> tuple[list[tuple[str, Any]], bool, str]:
+    """Split the user's container into (name, view) pairs; say whether the names are the user's, and its kind."""
+    if descends(data, "mudata", "MuData"):
         data = data.mod
     if isinstance(data, Mapping):
-        return [(str(name), view) for name, view in data.items()], True
+        return [(str(name), view) for name, view in data.items()], True, "dict"
     if _is_one_view(data):
-        return [("view_0", data)], False
+        return [("view_0", data)], False, "single"
     if isinstance(data, list | tuple):
-        return [(f"view_{k}", view) for k, view in enumerate(data)], False
+        return [(f"view_{k}", view) for k, view in enumerate(data)], False, "list"
     raise InputTypeError(f"{EXPECTED}; got {_describe(data)}.")
 
 
 def read_view(name: str, view: Any, id_column: str | None) -> RawView:
     """Read one view from its container, without judging its values."""
-    library = library_of(view)
     if view is None:
         return RawView(name, None)
-    if library == "anndata":
+    if descends(view, "anndata", "AnnData"):
         return _read_anndata(name, view)
-    if _is_frame(view):
-        return (_read_pandas if library == "pandas" else _read_polars)(name, view, id_column)
+    if descends(view, "pandas", "DataFrame"):
+        return _read_pandas(name, view, id_column)
+    if descends(view, "polars", "DataFrame", "LazyFrame"):
+        return _read_polars(name, view, id_column)
     if sparse.issparse(view):
-        return RawView(name, sparse.csr_array(_numbers(name, view)), container="sparse")
+        return RawView(name, _read_sparse(name, view), container=Container("sparse"))
     return RawView(name, _read_array(name, view))
 
 
 def _is_one_view(data: Any) -> bool:
     # A 3-D array is let through so that the message can speak of its shape.
-    return (
-        _is_frame(data)
-        or library_of(data) == "anndata"
-        or sparse.issparse(data)
-        or (hasattr(data, "__array__") and not np.isscalar(data))
-    )
-
-
-def _is_frame(data: Any) -> bool:
-    return library_of(data) in ("pandas", "polars") and type(data).__name__ in ("DataFrame", "LazyFrame")
+    frame = descends(data, "pandas", "DataFrame") or descends(data, "polars", "DataFrame", "LazyFrame")
+    array = sparse.issparse(data) or (hasattr(data, "__array__") and not np.isscalar(data))
+    return frame or array or descends(data, "anndata", "AnnData")
 
 
 def _read_array(name: str, view: Any) -> Array:
     if isinstance(view, str | bytes) or np.isscalar(view) or isinstance(view, Mapping | set):
         raise InputTypeError(f"View '{name}' is {_describe(view)}, not a matrix. {EXPECTED}.")
+    if isinstance(view, np.ma.MaskedArray):  # its own way of saying that values are missing
+        view = np.ma.filled(view.astype(np.float64), np.nan)
     try:
         values = np.asarray(view)
     except ValueError:  # rows of unequal length
@@ -95,6 +125,17 @@ def _read_array(name: str, view: Any) -> Array:
             f"View '{name}' cannot be read as a matrix: its rows are of unequal length. "
             "Give a 2-D array with one row for each sample and one column for each feature."
         ) from None
+    _demand_two_dimensions(name, values)
+    return np.asarray(_numbers(name, values))
+
+
+def _read_sparse(name: str, view: Any) -> sparse.csr_array:
+    _demand_two_dimensions(name, view)
+    native = view.astype(view.dtype.newbyteorder("="), copy=False)
+    return sparse.csr_array(_numbers(name, native))
+
+
+def _demand_two_dimensions(name: str, values: Any) -> None:
     if values.ndim != 2:
         hint = {
             0: "Give a 2-D array.",
@@ -106,32 +147,35 @@ def _read_array(name: str, view: Any) -> Array:
             f"View '{name}' must be 2-dimensional (samples × features); "
             f"got an array of {values.ndim} dimensions with shape {values.shape}. {hint}"
         )
-    return np.asarray(_numbers(name, values))
 
 
 def _numbers(name: str, values: Matrix) -> Matrix:
-    """Turn what holds numbers into float32 or float64; refuse the rest."""
+    """Turn what holds numbers into float32 or float64; refuse the rest, text that looks like numbers included."""
     kind, size = values.dtype.kind, values.dtype.itemsize
-    if kind == "f":
-        return values if size in (4, 8) else values.astype(np.float32 if size < 4 else np.float64)
-    if kind in "iub":
-        return values.astype(np.float64)
+    if kind == "f" and size in (4, 8):
+        return values
+    if kind == "f" and size < 4:
+        return values.astype(np.float32)
+    if kind in "iubf":
+        with np.errstate(over="ignore"):  # what a longer type holds beyond float64 becomes infinity, refused later
+            return values.astype(np.float64)
     if kind == "c":
         raise InputError(
             f"View '{name}' holds complex numbers. Complex data not supported: "
             "give real and imaginary parts, or magnitudes, as separate columns."
         )
-    try:
-        if kind == "O":  # None and pandas' NA stand for a missing value
-            values = np.array([[np.nan if _is_nothing(cell) else cell for cell in row] for row in values])
-        elif kind not in "US":
-            raise TypeError
-        return values.astype(np.float64)
-    except (TypeError, ValueError) as error:
-        raise InputTypeError(
-            f"View '{name}' must hold numbers; got values of type {values.dtype} that are not "
-            f"({error or 'no numeric meaning'}). Encode or drop what is not numeric."
-        ) from None
+    cells = values.ravel().tolist() if kind == "O" else []
+    if kind == "O" and not any(isinstance(cell, str | bytes) for cell in cells):
+        try:  # None and pandas' NA stand for a missing value
+            numbers = [np.nan if _is_nothing(cell) else float(cell) for cell in cells]
+            return np.array(numbers, dtype=np.float64).reshape(values.shape)
+        except (TypeError, ValueError):
+            pass
+    found = "text" if kind in "US" or cells else f"values of type {values.dtype}"
+    raise InputTypeError(
+        f"View '{name}' must hold numbers; got {found}. Convert text that stands for numbers with .astype(float), and "
+        "encode or drop what is not numeric."
+    )
 
 
 def _is_nothing(cell: Any) -> bool:
@@ -142,58 +186,57 @@ def _read_pandas(name: str, view: Any, id_column: str | None) -> RawView:
     import pandas as pd
 
     if id_column is not None:
+        _demand_distinct_columns(name, view.columns)
         _demand_column(name, id_column, view.columns)
         view = view.set_index(id_column)
     index = view.index
     positional = id_column is None and isinstance(index, pd.RangeIndex) and index.start == 0 and index.step == 1
-    kinds = [getattr(dtype, "kind", "O") for dtype in view.dtypes]
-    text = [column for column, kind in zip(view.columns, kinds, strict=True) if kind not in "iufbO"]
+    if positional:
+        _demand_no_id_column(name, view.columns)
+    _demand_distinct_columns(name, view.columns)
+    text = [column for column in view.columns if not _is_numeric(view[column])]
     if text:
         raise _text_columns(name, text)
-    single = all(
-        getattr(dtype, "itemsize", 8) <= 4 and kind == "f" for dtype, kind in zip(view.dtypes, kinds, strict=True)
-    )
-    try:
-        values = view.to_numpy(dtype=np.float32 if single and kinds else np.float64, na_value=np.nan)
-    except (TypeError, ValueError):
-        bad = [column for column in view.columns if not _is_numeric(view[column])]
-        raise _text_columns(name, bad) from None
-    features = np.asarray([str(column) for column in view.columns], dtype=object)
-    return RawView(name, values, index.to_numpy(), positional, features, "pandas")
+    single = len(view.columns) > 0 and all(dtype == np.float32 or dtype == np.float16 for dtype in view.dtypes)
+    values = view.to_numpy(dtype=np.float32 if single else np.float64, na_value=np.nan)
+    ids = index.astype(object).to_numpy()  # dates stay dates
+    return RawView(name, values, ids, positional, Container("pandas", tuple(view.columns), index.name))
 
 
 def _is_numeric(column: Any) -> bool:
-    try:
-        column.to_numpy(dtype=np.float64, na_value=np.nan)
-    except (TypeError, ValueError):
-        return False
-    return True
+    kind = getattr(column.dtype, "kind", "O")
+    if kind == "O":
+        cells = [cell for cell in column.tolist() if not _is_nothing(cell)]
+        return all(isinstance(cell, int | float | np.number | np.bool_) for cell in cells)
+    return kind in "iufb"
 
 
 def _read_polars(name: str, view: Any, id_column: str | None) -> RawView:
-    if type(view).__name__ == "LazyFrame":
+    if descends(view, "polars", "LazyFrame"):
         view = view.collect()
+    text = [column for column, dtype in view.schema.items() if not (dtype.is_numeric() or str(dtype) == "Boolean")]
     if id_column is None:
-        text = [column for column, dtype in view.schema.items() if not (dtype.is_numeric() or str(dtype) == "Boolean")]
         named = [column for column in _ID_COLUMNS if column in view.columns]
-        if len(text) > 1 or (not text and not named):
-            found = f"the columns {some(text)} are not numeric" if text else "it has no column of text"
+        candidates = named or text
+        if len(candidates) != 1:
+            found = f"the columns {some(candidates)} could be it" if candidates else "it has no column of text"
             raise InputError(
                 f"View '{name}' is a polars frame in which the column of sample ids cannot be told: {found}. "
                 "Give gapview.Views(…, id_column='…')."
             )
-        id_column = text[0] if text else named[0]
+        id_column = candidates[0]
     _demand_column(name, id_column, view.columns)
-    ids = np.asarray(view[id_column].to_list(), dtype=object)
-    table = view.drop(id_column)
-    text = [column for column, dtype in table.schema.items() if not (dtype.is_numeric() or str(dtype) == "Boolean")]
+    text = [column for column in text if column != id_column]
     if text:
         raise _text_columns(name, text)
+    table = view.drop(id_column)
+    ids = np.empty(view.height, dtype=object)
+    ids[:] = view[id_column].to_list()
     single = bool(table.columns) and all(str(dtype) == "Float32" for dtype in table.dtypes)
     columns = [table[column].cast(float).fill_null(float("nan")).to_numpy() for column in table.columns]
     values = np.column_stack(columns) if columns else np.empty((view.height, 0))
-    features = np.asarray(table.columns, dtype=object)
-    return RawView(name, values.astype(np.float32) if single else values, ids, False, features, "polars")
+    container = Container("polars", tuple(table.columns), id_column)
+    return RawView(name, values.astype(np.float32) if single else values, ids, False, container)
 
 
 def _read_anndata(name: str, view: Any) -> RawView:
@@ -201,14 +244,35 @@ def _read_anndata(name: str, view: Any) -> RawView:
         raise InputError(f"View '{name}' is an AnnData without a matrix: its .X is None. Put the values into .X.")
     values = view.X[:] if hasattr(view.X, "file") else view.X  # a backed file is read
     values = values.to_memory() if hasattr(values, "to_memory") else values
-    matrix = sparse.csr_array(_numbers(name, values)) if sparse.issparse(values) else _read_array(name, values)
-    features = np.asarray(view.var_names, dtype=object)
-    return RawView(name, matrix, np.asarray(view.obs_names, dtype=object), False, features, "pandas")
+    matrix = _read_sparse(name, values) if sparse.issparse(values) else _read_array(name, values)
+    _demand_distinct_columns(name, view.var_names)
+    container = Container("pandas", tuple(view.var_names), view.obs_names.name)
+    return RawView(name, matrix, np.asarray(view.obs_names, dtype=object), False, container)
 
 
 def _demand_column(name: str, column: str, columns: Any) -> None:
     if column not in list(columns):
         raise InputError(f"View '{name}' has no column '{column}' to take the sample ids from; it has {some(columns)}.")
+
+
+def _demand_no_id_column(name: str, columns: Any) -> None:
+    named = [column for column in _ID_COLUMNS if column in list(columns)]
+    if named:
+        raise InputError(
+            f"View '{name}' has the default index 0, 1, 2, … and a column '{named[0]}', which looks like sample ids. "
+            f"Give gapview.Views(…, id_column='{named[0]}') or set it as the index; rename it if it is a feature."
+        )
+
+
+def _demand_distinct_columns(name: str, columns: Any) -> None:
+    texts = [str(column) for column in columns]
+    if len(set(texts)) < len(texts):
+        seen: set[str] = set()
+        twice = [text for text in texts if text in seen or seen.add(text)]  # type: ignore[func-returns-value]
+        raise InputError(
+            f"Features of a view must have names of their own; view '{name}' has {len(twice)} that repeat one: "
+            f"{some(twice)}. Rename them."
+        )
 
 
 def _text_columns(name: str, columns: list[Any]) -> InputTypeError:

@@ -1,4 +1,4 @@
-"""Putting views side by side: which row of which view belongs to which sample."""
+"""Putting views side by side: which row of which view belongs to which sample, and which views a mask shows."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import InputError, InputTypeError, some
-from ._containers import Array, RawView
+from ._containers import Array, RawView, descends
 
 
 def join(raw: Sequence[RawView], sample_ids: Any = None) -> tuple[Array, list[Array]]:
@@ -16,29 +16,20 @@ def join(raw: Sequence[RawView], sample_ids: Any = None) -> tuple[Array, list[Ar
     given = [view for view in raw if view.values is not None]
     if not given:
         raise InputError("There is no view: every one is None. Give at least one matrix.")
-    if sample_ids is not None:
-        ids = _unique("sample_ids", np.asarray(sample_ids, dtype=object))
-        _demand_equal_length(given, len(ids), "sample_ids")
-        return ids, [np.arange(_length(view)) for view in raw]
     keyed = [view for view in given if not view.positional]
+    if sample_ids is not None:
+        return _join_by_given_ids(raw, given, keyed, sample_ids)
     for view in keyed:
-        _unique(f"view '{view.name}'", view.ids)
-    plain = [view.name for view in given if view.positional]
-    unlabelled = [view.name for view in given if view.positional and view.container == "pandas"]
-    if keyed and unlabelled:
-        raise InputError(
-            f"The views {some([view.name for view in keyed])} are keyed by sample id, but the frame(s) "
-            f"{some(unlabelled)} "
-            "have only the default index 0, 1, 2, …, which may or may not mean the same samples. Set their index to "
-            "the sample ids, or pass their values as an array if the rows are in the same order."
-        )
+        _demand_ids(f"view '{view.name}'", view.ids)
+    _demand_no_default_index_beside_ids(given, keyed)
     if not keyed or _same_rows(given, keyed):
         first = keyed[0] if keyed else given[0]
         n_samples = _length(first)
         _demand_equal_length(given, n_samples, f"view '{first.name}'")
-        ids = first.ids if keyed and first.ids is not None else np.arange(n_samples)
+        ids = _narrowed(first.ids) if keyed and first.ids is not None else np.arange(n_samples)
         return ids, [np.arange(_length(view)) for view in raw]
     if len(keyed) < len(given):
+        plain = [view.name for view in given if view.positional]
         raise InputError(
             f"The views {some([view.name for view in keyed])} are keyed by sample id and do not hold the same samples "
             f"in the same order, but {some(plain)} came without ids, so their rows cannot be matched. "
@@ -48,27 +39,112 @@ def join(raw: Sequence[RawView], sample_ids: Any = None) -> tuple[Array, list[Ar
     return _join_by_id(raw)
 
 
+def _join_by_given_ids(
+    raw: Sequence[RawView], given: Sequence[RawView], keyed: Sequence[RawView], sample_ids: Any
+) -> tuple[Array, list[Array]]:
+    if keyed:
+        raise InputError(
+            f"sample_ids are for views without ids of their own; {some([view.name for view in keyed])} came keyed by "
+            "sample id. Leave sample_ids out."
+        )
+    if isinstance(sample_ids, str | bytes) or not hasattr(sample_ids, "__iter__"):
+        raise InputTypeError(f"sample_ids must be a sequence with one id for each sample; got {sample_ids!r}.")
+    listed = np.ravel(sample_ids).tolist() if isinstance(sample_ids, np.ndarray) else list(sample_ids)
+    ids = _narrowed(_objects(listed))
+    _demand_ids("sample_ids", ids)
+    _demand_equal_length(given, len(ids), "sample_ids")
+    return ids, [np.arange(_length(view)) for view in raw]
+
+
 def _join_by_id(raw: Sequence[RawView]) -> tuple[Array, list[Array]]:
     position: dict[Any, int] = {}
     places = []
     for view in raw:
         ids = [] if view.ids is None else view.ids.tolist()
         places.append(np.asarray([position.setdefault(key, len(position)) for key in ids], dtype=np.intp))
-    ids = np.empty(len(position), dtype=object)
-    ids[:] = list(position)
-    kinds = {view.ids.dtype for view in raw if view.ids is not None}
-    return (ids.astype(kinds.pop()) if len(kinds) == 1 else ids), places
+    return _narrowed(_objects(list(position))), places
+
+
+def read_mask(mask: Any, ids: Array, names: Sequence[str]) -> Array:
+    """Read which samples have which views; a frame with an index of its own is matched by sample and view."""
+    shape = (len(ids), len(names))
+    if mask is None:
+        return np.ones(shape, dtype=bool)
+    given = np.asarray(_aligned(mask, ids, names) if descends(mask, "pandas", "DataFrame") else mask)
+    if given.shape != shape:
+        raise InputError(
+            f"mask must have one row for each sample and one column for each view, shape {shape}; "
+            f"got shape {given.shape}."
+        )
+    if given.dtype == object:  # pandas' booleans that know missing values
+        cells = [
+            cell if isinstance(cell, bool | int | float) and cell in (0, 1) else 2 for cell in given.ravel().tolist()
+        ]
+        given = np.array(cells).reshape(shape)
+    if given.dtype.kind not in "biuf" or not np.isin(given, (0, 1)).all():
+        raise InputError("mask must hold True (the sample has the view) and False, or 1 and 0; got other values.")
+    return given.astype(bool)
+
+
+def _aligned(mask: Any, ids: Array, names: Sequence[str]) -> Any:
+    import pandas as pd
+
+    if not (isinstance(mask.index, pd.RangeIndex) and mask.index.start == 0 and mask.index.step == 1):
+        keys = mask.index.astype(object).tolist()
+        if len(set(keys)) < len(keys) or set(keys) != set(ids.tolist()):
+            raise InputError(
+                "mask is a frame with sample ids of its own, and they are not those of the views: "
+                f"{some([key for key in ids.tolist() if key not in set(keys)]) or 'some are there twice'}. "
+                "Give it the ids of the samples as index, or pass its values if the rows are in the same order."
+            )
+        mask = mask.set_axis(keys, axis=0).loc[ids.tolist()]
+    if not isinstance(mask.columns, pd.RangeIndex):
+        if sorted(map(str, mask.columns)) != sorted(names):
+            raise InputError(
+                f"mask is a frame with the columns {some(mask.columns)}; the views are {some(names)}. "
+                "Name its columns after the views, or pass its values if they are in the same order."
+            )
+        mask = mask.set_axis([str(column) for column in mask.columns], axis=1)[list(names)]
+    return mask.to_numpy(dtype=object)
+
+
+def _objects(items: list[Any]) -> Array:
+    array = np.empty(len(items), dtype=object)
+    array[:] = items
+    return array
+
+
+def _narrowed(ids: Array | None) -> Array:
+    """Turn ids that are all whole numbers into an array of numbers; leave others as they are."""
+    assert ids is not None
+    if ids.dtype == object and all(type(key) is int for key in ids.tolist()) and len(ids):
+        try:
+            return ids.astype(np.int64)
+        except OverflowError:
+            return ids
+    return ids
 
 
 def _same_rows(given: Sequence[RawView], keyed: Sequence[RawView]) -> bool:
     """Tell whether all views list the same samples in the same order."""
     first = keyed[0].ids
-    same_ids = all(np.array_equal(first, view.ids) for view in keyed[1:])  # type: ignore[arg-type]
-    return same_ids and all(_length(view) == len(first) for view in given)  # type: ignore[arg-type]
+    assert first is not None
+    same_ids = all(view.ids is not None and first.tolist() == view.ids.tolist() for view in keyed[1:])
+    return same_ids and all(_length(view) == len(first) for view in given)
 
 
 def _length(view: RawView) -> int:
     return 0 if view.values is None else int(view.values.shape[0])
+
+
+def _demand_no_default_index_beside_ids(given: Sequence[RawView], keyed: Sequence[RawView]) -> None:
+    unlabelled = [view.name for view in given if view.positional and view.container.kind == "pandas"]
+    if keyed and unlabelled:
+        raise InputError(
+            f"The views {some([view.name for view in keyed])} are keyed by sample id, but the frame(s) "
+            f"{some(unlabelled)} have only the default index 0, 1, 2, …, which may or may not mean the same samples. "
+            "Set their index to the sample ids, or pass their values as an array if the rows are in the same order."
+        )
 
 
 def _demand_equal_length(given: Sequence[RawView], n_samples: int, of: str) -> None:
@@ -81,17 +157,26 @@ def _demand_equal_length(given: Sequence[RawView], n_samples: int, of: str) -> N
         )
 
 
-def _unique(where: str, ids: Array | None) -> Array:
+def _demand_ids(where: str, ids: Array | None) -> None:
+    """Demand an id for every row, and none of them twice."""
     assert ids is not None
     listed = ids.tolist()
-    if len(set(listed)) < len(listed):
+    empty = sum(key is None or key != key or type(key).__name__ in ("NAType", "NaTType") for key in listed)
+    if empty:
+        raise InputError(
+            f"Every sample needs an id; in {where} {empty} row(s) have none. Fill them in or leave them out."
+        )
+    try:
+        repeated = len(set(listed)) < len(listed)
+    except TypeError as error:
+        raise InputTypeError(f"Sample ids must be text, numbers or dates; in {where}: {error}.") from None
+    if repeated:
         seen: set[Any] = set()
         twice = [key for key in listed if key in seen or seen.add(key)]  # type: ignore[func-returns-value]
         raise InputError(
             f"Sample ids must be unique within a view; in {where} {len(twice)} row(s) repeat an id: {some(twice)}. "
             "Average or drop the repeated rows first."
         )
-    return ids
 
 
 def _demand_one_kind_of_id(keyed: Sequence[RawView]) -> None:
@@ -110,4 +195,4 @@ def _kind_of_id(ids: Array | None) -> str:
     types = {type(key) for key in ids.tolist()}
     if types == {str}:
         return "text"
-    return "numbers" if types <= {int, float, bool} else "other objects"
+    return "numbers" if types <= {int, float, bool} else f"values of type {sorted(t.__name__ for t in types)[0]}"

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from .._parameters import check_choice
 from ..errors import InputError, InputTypeError, some
 from ._cells import PARTIAL_ROWS, complete_rows, count_missing_cells, demand_finite
-from ._containers import EXPECTED, Array, Matrix, RawView, named_views, read_view
-from ._joining import join
+from ._containers import EXPECTED, Array, Container, Matrix, RawView, named_views, read_view
+from ._joining import join, read_mask
 
 
 class Views:
@@ -28,7 +27,8 @@ class Views:
         each may hold other samples. Integers become float64, float32 stays float32. A list may hold ``None`` for a
         view that no sample has.
     mask : array-like of shape (n_samples, n_views), optional
-        True where a sample has a view. Values of views that the mask hides are never looked at.
+        True where a sample has a view. Numbers that the mask hides are never looked at. A frame is matched by sample id
+        and name of view, if it has an index of its own.
     names : sequence of str, optional
         Names of the views; by default the keys of a dict, else ``view_0``, ``view_1``, …
     sample_ids : sequence, optional
@@ -52,6 +52,10 @@ class Views:
     feature_names : tuple of (array of str or None)
         Names of the features of every view, where the view came with them.
 
+    Notes
+    -----
+    Arrays that need no conversion are not copied: do not change them afterwards.
+
     Examples
     --------
     >>> import numpy as np
@@ -71,6 +75,9 @@ class Views:
     sample_ids: Array
     names: tuple[str, ...]
     feature_names: tuple[Array | None, ...]
+    _named: bool  # the names are the user's own
+    _outer: str  # "list", "dict" or "single": what results are given back in …
+    _containers: tuple[Container, ...]  # … and what each view in it is
 
     def __init__(
         self,
@@ -84,58 +91,20 @@ class Views:
     ) -> None:
         check_choice("partial_rows", partial_rows, PARTIAL_ROWS)
         if isinstance(data, Views):
+            if names is not None or sample_ids is not None or id_column is not None:
+                raise InputError(
+                    "A Views has names and sample ids already: names, sample_ids and id_column are not for it."
+                )
             self.__dict__.update((data if mask is None else data.hide(mask)).__dict__)
             return
-        self._read(data, mask, names, sample_ids, id_column, partial_rows, reference=None)
+        gappy = read(data, mask, names, sample_ids, id_column)
+        self.__dict__.update(completed(gappy, partial_rows).__dict__)
 
-    def _read(
-        self,
-        data: Any,
-        mask: Any,
-        names: Sequence[str] | None,
-        sample_ids: Any,
-        id_column: str | None,
-        partial_rows: str,
-        reference: Views | None,
-    ) -> None:
-        pairs, named = named_views(data)
-        if not pairs:
-            raise InputError(f"There are no views. {EXPECTED}; got an empty {type(data).__name__}.")
-        raw = [read_view(name, view, id_column) for name, view in _renamed(pairs, names)]
-        ids, places = join(raw, sample_ids)
-        shown = _read_mask(mask, ids, [view.name for view in raw])
-        matrices = []
-        present = np.zeros((len(ids), len(raw)), dtype=bool)
-        for k, (view, place) in enumerate(zip(raw, places, strict=True)):
-            known = None if reference is None else reference._matrix_named(view.name, k)
-            matrix, rows = _present_rows(view, place, shown[:, k], ids, mask is not None, partial_rows, known)
-            matrices.append(matrix)
-            present[rows, k] = True
-        _demand_a_view_for_each(present, ids)
-        self._set(tuple(matrices), present, ids, raw, named or names is not None, _container_of(data))
-
-    def _set(
-        self,
-        matrices: tuple[Matrix, ...],
-        mask: Array,
-        ids: Array,
-        raw: Sequence[RawView],
-        named: bool,
-        outer: str,
-    ) -> None:
-        self.matrices = matrices
-        self.mask = mask
-        self.sample_ids = ids
-        self.names = tuple(view.name for view in raw)
-        self.feature_names = tuple(view.features for view in raw)
-        self._named = named  # the names are the user's own
-        self._outer = outer  # "list", "dict" or "single": what results are given back in …
-        self._inner = tuple(view.container for view in raw)  # … and what each view in it is
-
-    def _like(self, matrices: tuple[Matrix, ...], mask: Array, ids: Array) -> Views:
+    def _like(self, matrices: tuple[Matrix, ...], mask: Array, ids: Array, **more: Any) -> Views:
         """Make a ``Views`` with other samples of the same views, without checking again."""
         other = Views.__new__(Views)
         other.__dict__.update(self.__dict__)
+        other.__dict__.update(more)
         other.matrices, other.mask, other.sample_ids = matrices, mask, ids
         return other
 
@@ -191,13 +160,21 @@ class Views:
     def __getitem__(self, rows: Any) -> Views:
         """Take some of the samples, by position, slice or boolean mask, in the order asked for."""
         if isinstance(rows, tuple):  # scikit-learn asks for views[rows, ...]
+            if len(rows) != 2 or rows[1] is not Ellipsis:
+                raise InputError(f"A Views is indexed by samples alone; got {rows!r}. Take columns of .matrices[k].")
             rows = rows[0]
-        chosen = np.atleast_1d(np.arange(self.n_samples)[rows])
+        try:
+            chosen = np.atleast_1d(np.arange(self.n_samples)[rows])
+        except (IndexError, TypeError) as error:
+            raise InputError(f"Samples are taken by position, slice or boolean mask; got {rows!r}: {error}.") from None
         matrices = []
         for k, matrix in enumerate(self.matrices):
             where = np.cumsum(self.mask[:, k]) - 1  # row of the matrix that a present sample stands in
             matrices.append(matrix[where[chosen[self.mask[chosen, k]]]])
         return self._like(tuple(matrices), self.mask[chosen], self.sample_ids[chosen])
+
+    def __iter__(self) -> Iterator[Views]:
+        return (self[row] for row in range(self.n_samples))
 
     def hide(self, keep: Any) -> Views:
         """Return the same samples with only the views that ``keep`` marks True (and that were there before).
@@ -209,79 +186,79 @@ class Views:
         >>> Views([np.eye(3), np.ones((3, 2))]).hide([[1, 1], [0, 1], [1, 0]])
         Views of 3 samples, 1 of them complete: 'view_0' 2 × 3, 'view_1' 2 × 2
         """
-        mask = _read_mask(keep, self.sample_ids, self.names) & self.mask
-        _demand_a_view_for_each(mask, self.sample_ids)
+        mask = read_mask(keep, self.sample_ids, self.names) & self.mask
+        demand_a_view_for_each(mask, self.sample_ids)
         pairs = enumerate(self.matrices)
         return self._like(tuple(m[mask[self.mask[:, k], k]] for k, m in pairs), mask, self.sample_ids)
 
-    def _matrix_named(self, name: str, position: int) -> Matrix | None:
-        if name in self.names:
-            return self.matrices[self.names.index(name)]
-        return self.matrices[position] if position < self.n_views else None
-
     def give_back(self, complete: Sequence[Matrix]) -> Any:
-        """Put one complete matrix per view into the kind of container that the views came in."""
-        given = [self._give_back_one(k, matrix) for k, matrix in enumerate(complete)]
+        """Put one complete matrix per view into the kind of container that the views came in.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from gapview import Views
+        >>> sorted(Views({"a": np.eye(2), "b": np.ones((2, 1))}).give_back([np.zeros((2, 2)), np.zeros((2, 1))]))
+        ['a', 'b']
+        """
+        given = [place.put(m, self.sample_ids) for place, m in zip(self._containers, complete, strict=True)]
         if self._outer == "dict":
             return dict(zip(self.names, given, strict=True))
         return given[0] if self._outer == "single" else given
 
-    def _give_back_one(self, view: int, matrix: Matrix) -> Any:
-        kind = self._inner[view]
-        if kind not in ("pandas", "polars"):
-            return matrix
-        dense = matrix.toarray() if sparse.issparse(matrix) else matrix
-        if kind == "pandas":
-            import pandas as pd
 
-            return pd.DataFrame(dense, index=pd.Index(self.sample_ids), columns=self.feature_names[view])
-        import polars as pl
+def read(data: Any, mask: Any, names: Any, sample_ids: Any, id_column: str | None) -> Views:
+    """Read and join views; rows with gaps are still as they came."""
+    pairs, named, outer = named_views(data)
+    if not pairs:
+        raise InputError(f"There are no views. {EXPECTED}; got an empty {type(data).__name__}.")
+    raw = [read_view(name, view, id_column) for name, view in _renamed(pairs, names)]
+    ids, places = join(raw, sample_ids)
+    shown = read_mask(mask, ids, [view.name for view in raw])
+    present = np.zeros_like(shown)
+    matrices = []
+    for k, (view, place) in enumerate(zip(raw, places, strict=True)):
+        matrix, rows = _present_rows(view, place, shown[:, k], ids)
+        if mask is not None:
+            _demand_rows_for_mask(view.name, shown[:, k], rows, ids)
+        matrices.append(matrix)
+        present[rows, k] = True
+    views = Views.__new__(Views)
+    views.matrices, views.mask, views.sample_ids = tuple(matrices), present, ids
+    views.names = tuple(view.name for view in raw)
+    views.feature_names = tuple(view.features for view in raw)
+    views._named, views._outer = named or names is not None, outer
+    views._containers = tuple(view.container for view in raw)
+    return views
 
-        ids = pl.Series("sample_id", self.sample_ids.tolist())
-        return pl.DataFrame(dense, schema=list(self.feature_names[view])).insert_column(0, ids)  # type: ignore[arg-type]
+
+def completed(views: Views, partial_rows: str, reference: Views | None = None) -> Views:
+    """Deal with rows that have some but not all values; gaps are filled from the rows of ``reference`` if given."""
+    matrices, mask = [], views.mask.copy()
+    for k, matrix in enumerate(views.matrices):
+        rows = views.rows(k)
+        known = None if reference is None else reference.matrices[k]
+        whole, keep = complete_rows(views.names[k], matrix, partial_rows, views.sample_ids[rows], known)
+        mask[rows[~keep], k] = False
+        matrices.append(whole)
+    demand_a_view_for_each(mask, views.sample_ids)
+    return views._like(tuple(matrices), mask, views.sample_ids)
 
 
-def _container_of(data: Any) -> str:
-    if isinstance(data, list | tuple):
-        return "list"
-    return "dict" if isinstance(data, Mapping) or hasattr(data, "mod") else "single"
-
-
-def _renamed(pairs: list[tuple[str, Any]], names: Sequence[str] | None) -> list[tuple[str, Any]]:
+def _renamed(pairs: list[tuple[str, Any]], names: Any) -> list[tuple[str, Any]]:
     if names is None:
         names = [name for name, _ in pairs]
-    if len(names) != len(pairs) or len(set(names)) < len(names):
-        raise InputError(f"names must give one name of its own to each of the {len(pairs)} views; got {list(names)!r}.")
-    return [(str(name), view) for name, (_, view) in zip(names, pairs, strict=True)]
-
-
-def _read_mask(mask: Any, ids: Array, names: Sequence[str]) -> Array:
-    shape = (len(ids), len(names))
-    if mask is None:
-        return np.ones(shape, dtype=bool)
-    if hasattr(mask, "reindex") and set(mask.index) == set(ids.tolist()):  # a pandas frame keyed by sample
-        mask = mask.loc[ids.tolist()]
-        mask = mask[list(names)] if set(mask.columns) == set(names) else mask
-    given = np.asarray(mask)
-    if given.shape != shape:
-        raise InputError(
-            f"mask must have one row for each sample and one column for each view, shape {shape}; got shape "
-            f"{given.shape}."
+    if isinstance(names, str) or not isinstance(names, Sequence):
+        raise InputTypeError(
+            f"names must be a sequence with one name for each of the {len(pairs)} views; got {names!r}."
         )
-    if given.dtype.kind not in "biuf" or not np.isin(given, (0, 1)).all():
-        raise InputError("mask must hold True (the sample has the view) and False, or 1 and 0; got other values.")
-    return given.astype(bool)
+    texts = [str(name) for name in names]
+    if len(texts) != len(pairs) or len(set(texts)) < len(texts):
+        raise InputError(f"names must give one name of its own to each of the {len(pairs)} views; got {list(names)!r}.")
+    return [(text, view) for text, (_, view) in zip(texts, pairs, strict=True)]
 
 
-def _present_rows(
-    view: RawView,
-    place: Array,
-    shown: Array,
-    ids: Array,
-    masked: bool,
-    partial_rows: str,
-    reference: Matrix | None,
-) -> tuple[Matrix, Array]:
+def _present_rows(view: RawView, place: Array, shown: Array, ids: Array) -> tuple[Matrix, Array]:
     """Return the rows of one view that are present, in sample order, and the samples they belong to."""
     if view.values is None:
         return np.empty((0, 0)), np.empty(0, dtype=np.intp)
@@ -293,24 +270,28 @@ def _present_rows(
     if len(order) < values.shape[0] or (np.diff(order) < 0).any():
         values = values[order]
     rows = place[order]
-    missing = count_missing_cells(values)
-    absent = missing == values.shape[1]
+    absent = count_missing_cells(values) == values.shape[1]
     if absent.any():
-        if masked:
-            raise InputError(
-                f"mask says that view '{view.name}' is present for {int(absent.sum())} sample(s) whose values are "
-                f"all NaN, among them {some(ids[rows[absent]])}. Correct the mask, or leave it out."
-            )
-        values, rows, missing = values[~absent], rows[~absent], missing[~absent]
+        values, rows = values[~absent], rows[~absent]
     demand_finite(view.name, values, ids[rows])
-    values, keep = complete_rows(view.name, values, missing, partial_rows, ids[rows], reference)
-    return values, rows[keep]
+    return values, rows
 
 
-def _demand_a_view_for_each(mask: Array, ids: Array) -> None:
+def _demand_rows_for_mask(name: str, shown: Array, rows: Array, ids: Array) -> None:
+    lacking = shown.copy()
+    lacking[rows] = False
+    if lacking.any():
+        raise InputError(
+            f"mask says that view '{name}' is present for {int(lacking.sum())} sample(s) that have no values in it, "
+            f"among them {some(ids[lacking])}. Correct the mask, or leave it out."
+        )
+
+
+def demand_a_view_for_each(mask: Array, ids: Array) -> None:
+    """Refuse samples without any view."""
     empty = ~mask.any(axis=1)
     if empty.any():
         raise InputError(
-            f"Every sample needs at least one view; {int(empty.sum())} sample(s) have none (all NaN or masked): "
-            f"{some(ids[empty])}. Leave them out."
+            f"Every sample needs at least one view; {int(empty.sum())} sample(s) have none left: {some(ids[empty])}. "
+            "Leave them out."
         )

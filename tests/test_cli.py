@@ -13,7 +13,8 @@ from click.testing import CliRunner
 
 from gapview.cli import main
 from gapview.errors import DataFileError
-from gapview.storage import write_table, write_whole
+from gapview.experiments import Outcome
+from gapview.storage import make_folder, write_table, write_whole
 
 
 def test_demo_says_what_it_did_and_wrote(tmp_path):
@@ -48,6 +49,29 @@ def test_complete_views_need_no_recovery(tmp_path):
     result = CliRunner().invoke(main, ["demo", "-o", str(tmp_path), "--paired-rate", "1"])
     assert result.exit_code == 0
     assert "Recover" not in result.output
+
+
+@pytest.mark.parametrize("name", ["out[red]x", "out[/red]x", "out:smile:"])
+def test_paths_come_out_as_they_are(tmp_path, name, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    result = CliRunner().invoke(main, ["demo", "-o", name])
+    assert result.exit_code == 0, result.output
+    assert f"Wrote    {Path(name) / 'labels.csv'}\n" in result.output
+    assert (tmp_path / name / "labels.csv").is_file()
+
+
+def test_paths_of_the_paper_come_out_as_they_are(monkeypatch, tmp_path):
+    file = Path("paper[/red]x") / "tables.md"
+
+    def stand_in(request, progress, left_out):
+        left_out("caltech7: no file in data[/red]")
+        return Outcome(files=[file], skipped={}, tables=[], run={"n_runs": 0}, n_new=0)
+
+    monkeypatch.setattr("gapview.cli.reproduce_paper", stand_in)
+    result = CliRunner().invoke(main, ["reproduce", "--data-dir", str(tmp_path), "-o", str(file.parent)])
+    assert result.exit_code == 0, result.output
+    assert f"Wrote    {file}\n" in result.output
+    assert "Left out caltech7: no file in data[/red]\n" in result.output
 
 
 def test_bad_options(tmp_path):
@@ -92,6 +116,12 @@ class TestWholeFiles:
         with pytest.raises(KeyboardInterrupt):
             write_table(tmp_path / "a.csv", ["x"], rows())
         assert not list(tmp_path.iterdir())
+
+    def test_a_folder_that_cannot_be_made(self, tmp_path):
+        (tmp_path / "file").write_text("")
+        with pytest.raises(DataFileError, match="Cannot make the folder.*Choose another folder") as caught:
+            make_folder(tmp_path / "file" / "out")
+        assert "--" not in str(caught.value)  # options are known on the command line only
 
     def test_folder_that_is_not_there(self):
         with pytest.raises(DataFileError, match="Cannot write to the folder"):

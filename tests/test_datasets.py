@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import json
+import re
 import threading
+import tracemalloc
+import warnings
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -14,6 +18,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 from scipy.io import savemat
+from scipy.optimize import linear_sum_assignment
+from sklearn.datasets import _openml
 
 from gapview import Views
 from gapview.datasets import (
@@ -24,7 +30,15 @@ from gapview.datasets import (
     make_views,
     paired_split,
 )
-from gapview.errors import DataFileError, DownloadError, GapviewError, InputError
+from gapview.errors import (
+    DataFileError,
+    DownloadError,
+    GapviewError,
+    InputError,
+    InputTypeError,
+    ParameterError,
+    ParameterTypeError,
+)
 
 
 def test_digits_are_two_real_views():
@@ -84,6 +98,61 @@ class TestHiding:
         assert not (second.mask & ~first.mask).any()
         assert (second.mask.sum(axis=0) == first.mask.sum(axis=0) - int(0.2 * 63)).all()
 
+    @pytest.mark.parametrize("seed", range(5))
+    def test_gaps_that_leave_just_one_way(self, seed):
+        mask = np.ones((20, 3), dtype=bool)
+        mask[:10, 0] = mask[10:, 1] = False
+        views = Views([np.eye(20, 4)] * 3, mask=mask)
+        hidden = hide_views(views, 0.5, random_state=seed).mask
+        assert hidden.any(axis=1).all()
+        assert hidden.sum(axis=0).tolist() == [5, 5, 10]
+
+    @given(st.integers(1, 25), st.integers(1, 4), st.floats(0, 1), st.integers(0, 10_000))
+    def test_a_rate_is_refused_only_if_no_choice_of_views_keeps_to_it(self, n_samples, n_views, rate, seed):
+        rng = np.random.RandomState(seed)
+        mask = rng.uniform(size=(n_samples, n_views)) < 0.6
+        mask[np.arange(n_samples), rng.randint(n_views, size=n_samples)] = True
+        n_hidden = np.floor(rate * mask.sum(axis=0) + 1e-9).astype(int)
+        # The naive version: every sample that a view keeps is a seat, and all samples must be seated at once
+        seats = np.repeat(np.arange(n_views), mask.sum(axis=0) - n_hidden)
+        fits = mask[:, seats]
+        n_seated = int(fits[linear_sum_assignment(fits, maximize=True)].sum())
+        views = Views([np.ones((n_samples, 2))] * n_views, mask=mask)
+        if n_seated < n_samples:
+            with pytest.raises(ParameterError, match=f"at least {n_samples - n_seated} of {n_samples} samples without"):
+                hide_views(views, rate, random_state=seed)
+        else:
+            hidden = hide_views(views, rate, random_state=seed).mask
+            assert hidden.any(axis=1).all()
+            assert not (hidden & ~mask).any()
+            assert (hidden.sum(axis=0) == mask.sum(axis=0) - n_hidden).all()
+
+    def test_which_view_a_sample_keeps_is_left_to_the_seed(self):
+        mask = np.ones((400, 3), dtype=bool)
+        mask[:100, 0] = False
+        kept = hide_views(Views([np.ones((400, 2))] * 3, mask=mask), 0.6, random_state=0).mask
+        alone = kept[100:][kept[100:].sum(axis=1) == 1].mean(axis=0)
+        assert (alone > 0.15).all()  # no view is favoured because it comes first
+
+    @pytest.mark.parametrize(
+        ("order", "error", "message"),
+        [
+            (np.arange(20.0), InputTypeError, "values of type float64. Convert them with"),
+            (list("abcdefghijklmnopqrst"), InputTypeError, "values of type <U1"),
+            (np.arange(19), InputError, "got shape (19,)"),
+            (np.arange(1, 21), InputError, "got values from 1 to 20. Subtract 1"),
+            (np.r_[np.arange(19), 3], InputError, "1 of them come more than once: 3"),
+            ([[0, 1], [2]], InputError, "nested sequences of unequal length"),
+        ],
+    )
+    def test_orders_that_are_none(self, order, error, message):
+        with pytest.raises(error, match=re.escape(message)):
+            paired_split([np.eye(20)] * 2, 0.5, order=order)
+
+    def test_an_order_of_unsigned_integers(self):
+        mask = paired_split([np.eye(5)] * 2, 0.4, order=np.arange(5, dtype=np.uint64)).mask
+        assert mask.sum(axis=1).tolist() == [2, 2, 1, 1, 1]
+
     def test_seeds(self):
         views = [np.eye(30)] * 3
         for hide in (paired_split, hide_views):
@@ -117,6 +186,25 @@ class TestMade:
         data = make_views(300, (20, 30), n_clusters=5, random_state=0)
         for matrix in data.views.matrices:
             assert clustering_accuracy(data.target, KMeans(5, n_init=5, random_state=0).fit_predict(matrix)) > 0.95
+
+    @pytest.mark.parametrize(
+        ("n_features", "error", "message"),
+        [
+            (5, ParameterTypeError, "n_features must be a sequence of integers.*got 5"),
+            (None, ParameterTypeError, "n_features must be a sequence of integers.*got None"),
+            ("20", ParameterTypeError, "n_features must be a sequence of integers.*got '20'"),
+            (["a"], ParameterTypeError, r"n_features\[0\] must be an integer of at least 1; got 'a'"),
+            ([3, 2.7], ParameterTypeError, r"n_features\[1\] must be an integer of at least 1; got 2.7"),
+            ([3, 0], ParameterError, r"n_features\[1\] must be an integer of at least 1; got 0"),
+            ([], ParameterError, "at least one view"),
+        ],
+    )
+    def test_numbers_of_features_that_are_none(self, n_features, error, message):
+        with pytest.raises(error, match=message):
+            make_views(10, n_features)
+
+    def test_numbers_of_features_from_numpy(self):
+        assert make_views(10, np.array([3, 2]), n_clusters=2).views.n_features == (3, 2)
 
 
 class TestFiles:
@@ -154,6 +242,94 @@ class TestFiles:
         assert load_views(tmp_path / "a.npz", views=["view_1"]).views.names == ("view_1",)
         with pytest.raises(InputError, match="no view 3; it has 3"):
             load_views(tmp_path / "a.npz", views=[3])
+
+    def test_views_counted_from_one(self, tmp_path):
+        np.savez(tmp_path / "a.npz", view_1=self.A, view_2=self.B)
+        data = load_views(tmp_path / "a.npz")
+        assert data.views.names == ("view_1", "view_2")
+        assert data.views.n_features == (4, 3)
+
+    def test_views_in_the_order_of_their_numbers(self, tmp_path):
+        np.savez(tmp_path / "a.npz", **{f"view_{k}": self.A[:, : k % 4 + 1] + k for k in (10, 2, 7)})
+        data = load_views(tmp_path / "a.npz")
+        assert data.views.names == ("view_2", "view_7", "view_10")
+        assert [matrix[0, 0] for matrix in data.views.matrices] == [2, 7, 10]
+
+    @pytest.mark.parametrize("names", [["a", "a"], ["a"], ["a", "b", "c"]])
+    def test_names_that_do_not_fit(self, tmp_path, names):
+        np.savez(tmp_path / "a.npz", view_0=self.A, view_1=self.B, view_names=names)
+        with pytest.raises(DataFileError, match="view_names in 'a.npz' must give a name of its own to each of the 2"):
+            load_views(tmp_path / "a.npz")
+
+    def test_names_in_mat_files(self, tmp_path):
+        cell = np.empty(2, dtype=object)
+        cell[:] = ["blood", "scan"]
+        for names in (cell, ["blood", "scan"]):  # a cell array of text, and a matrix of text
+            savemat(tmp_path / "a.mat", {"view_0": self.A, "view_1": self.B, "Y": self.Y, "view_names": names})
+            self.check(load_views(tmp_path / "a.mat"), ("blood", "scan"))
+
+    @pytest.mark.parametrize("views", [[0, 0], [1, "view_1"], [0, -2]])
+    def test_choosing_a_view_twice(self, tmp_path, views):
+        np.savez(tmp_path / "a.npz", view_0=self.A, view_1=self.B)
+        with pytest.raises(InputError, match="every view once; 'view_.' came more than once"):
+            load_views(tmp_path / "a.npz", views=views)
+
+    def test_choices_that_are_none(self, tmp_path):
+        np.savez(tmp_path / "a.npz", view_0=self.A, view_1=self.B)
+        with pytest.raises(InputTypeError, match=r"views must be a list.*got 1. For a single view write views=\[1\]"):
+            load_views(tmp_path / "a.npz", views=1)
+        with pytest.raises(InputTypeError, match=r"got 'view_1'. For a single view write views=\['view_1'\]"):
+            load_views(tmp_path / "a.npz", views="view_1")
+        with pytest.raises(InputError, match="got an empty list"):
+            load_views(tmp_path / "a.npz", views=[])
+        with pytest.raises(InputError, match="no view True"):
+            load_views(tmp_path / "a.npz", views=[True])
+
+    @pytest.mark.parametrize("path", [None, 3, b"a.npz"])
+    def test_paths_that_are_none(self, path):
+        with pytest.raises(InputTypeError, match="path must be the path of a .npz or .mat file; got"):
+            load_views(path)
+
+    @pytest.mark.parametrize("shape", [(6,), (6, 1), (6, 3), (2, 6)])
+    def test_masks_that_do_not_fit(self, tmp_path, shape):
+        np.savez(tmp_path / "a.npz", view_0=self.A, view_1=self.B, mask=np.ones(shape))
+        for views in (None, [0]):
+            with pytest.raises(
+                DataFileError,
+                match=re.escape(f"one column for each of the 2 views, 'view_0', 'view_1'; got shape {shape}"),
+            ):
+                load_views(tmp_path / "a.npz", views=views)
+
+    def test_sparse_mask(self, tmp_path):
+        mask = np.array([[1, 1], [1, 0], [0, 1], [1, 1], [1, 1], [1, 1]])
+        savemat(tmp_path / "a.mat", {"view_0": self.A, "view_1": self.B, "mask": sparse.csc_array(mask * 1.0)})
+        np.testing.assert_array_equal(load_views(tmp_path / "a.mat").views.mask, mask.astype(bool))
+
+    @pytest.mark.parametrize("turned", [False, True])
+    def test_labels_as_a_matrix_are_no_view(self, tmp_path, turned):
+        one_hot = np.eye(4)[[0, 0, 2, 2, 3, 3]]  # of four groups, one of them empty
+        one_hot = one_hot.T if turned else one_hot
+        np.savez(tmp_path / "a.npz", X1=self.A, X2=self.B, Y=one_hot)
+        self.check(load_views(tmp_path / "a.npz"), ("X1", "X2"))
+        savemat(tmp_path / "a.mat", {"X1": self.A, "X2": self.B, "Y": sparse.csc_array(one_hot)})
+        self.check(load_views(tmp_path / "a.mat"), ("X1", "X2"))
+
+    @pytest.mark.parametrize("labels", [np.arange(12.0).reshape(6, 2), np.ones((6, 3))])
+    def test_labels_that_are_none(self, tmp_path, labels):
+        np.savez(tmp_path / "a.npz", X1=self.A, X2=self.B, Y=labels)
+        with pytest.raises(DataFileError, match="'Y' in 'a.npz' has a name for labels.*save it under another name"):
+            load_views(tmp_path / "a.npz")
+
+    def test_sparse_views_stay_sparse(self, tmp_path):
+        wide = sparse.csc_array((np.ones(1000), (np.arange(1000), np.arange(1000) % 9)), shape=(1000, 20_000))
+        savemat(tmp_path / "a.mat", {"words": wide, "links": wide[:, :5000], "Y": np.arange(1000) % 3})
+        tracemalloc.start()
+        try:
+            load_views(tmp_path / "a.mat")
+            peak = tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+        assert peak < 20e6  # dense, one of the views takes 160 MB
 
     def test_mat_with_a_cell_array(self, tmp_path):
         cell = np.empty((1, 2), dtype=object)
@@ -216,6 +392,28 @@ class TestFiles:
         with pytest.raises(DataFileError, match=message):
             load_views(tmp_path / name)
 
+    def test_a_damaged_compressed_mat_file(self, tmp_path):
+        savemat(tmp_path / "a.mat", {"view_0": self.A, "view_1": self.B}, do_compression=True)
+        content = bytearray((tmp_path / "a.mat").read_bytes())
+        content[140:150] = b"\xff" * 10
+        (tmp_path / "a.mat").write_bytes(content)
+        with pytest.raises(DataFileError, match="cannot be read as a MATLAB file"):
+            load_views(tmp_path / "a.mat")
+
+    def test_a_damaged_compressed_npz_file(self, tmp_path):
+        np.savez_compressed(tmp_path / "a.npz", view_0=np.random.RandomState(0).normal(size=(50, 9)))
+        content = bytearray((tmp_path / "a.npz").read_bytes())
+        content[60:90] = b"\xff" * 30
+        (tmp_path / "a.npz").write_bytes(content)
+        with pytest.raises(DataFileError, match="cannot be read as a .npz"):
+            load_views(tmp_path / "a.npz")
+
+    def test_a_single_array_named_npz(self, tmp_path):
+        with (tmp_path / "a.npz").open("wb") as stream:
+            np.save(stream, self.A)
+        with pytest.raises(DataFileError, match="it holds a single array.*numpy.savez"):
+            load_views(tmp_path / "a.npz")
+
     def test_files_without_views(self, tmp_path):
         with pytest.raises(DataFileError, match="There is no file"):
             load_views(tmp_path / "missing.npz")
@@ -236,6 +434,9 @@ class TestFiles:
 
 
 # -- OpenML --------------------------------------------------------------------------------------------------------
+
+
+OPENML = {name: getattr(_openml, name) for name in ("_DATA_INFO", "_DATA_FEATURES", "_DATA_QUALITIES")}
 
 
 def arff(name, matrix, target):
@@ -277,10 +478,11 @@ def openml_pages(base, tables):
 
 
 @contextmanager
-def stand_in_for_openml(monkeypatch, tables, damage=False):
-    """Serve the data sets on this machine and point scikit-learn's addresses there."""
-    from sklearn.datasets import _openml
+def stand_in_for_openml(monkeypatch, tables, answer=None):
+    """Serve the data sets on this machine and point scikit-learn's addresses there.
 
+    ``answer`` may spoil what is sent: it gets the path and the body, and returns the headers and the body to send.
+    """
     pages: dict[str, bytes] = {}
     asked: list[str] = []
 
@@ -289,8 +491,11 @@ def stand_in_for_openml(monkeypatch, tables, damage=False):
             asked.append(self.path)
             body = pages.get(self.path)
             self.send_response(200 if body is not None else 412)
+            headers, body = (answer or (lambda path, body: ({}, body)))(self.path, body or b"{}")
+            for header in headers.items():
+                self.send_header(*header)
             self.end_headers()
-            self.wfile.write((body or b"{}") + (b"%" if damage and self.path.endswith("arff") else b""))
+            self.wfile.write(body)
 
         def log_message(self, *args):
             pass
@@ -341,21 +546,60 @@ class TestFetch:
         ):
             fetch_handwritten(data_home=tmp_path, n_retries=1, delay=0.01)
 
-    @pytest.mark.filterwarnings("ignore")  # scikit-learn says that it tries again
-    def test_damaged_files(self, monkeypatch, tmp_path):
-        with stand_in_for_openml(monkeypatch, openml_tables(), damage=True), pytest.raises(DownloadError, match="md5"):
+    @pytest.mark.parametrize(
+        "spoil",
+        [
+            pytest.param(lambda body: ({}, body + b"%"), id="other contents"),
+            pytest.param(lambda body: ({"Content-Encoding": "gzip"}, gzip.compress(body)[:-40]), id="truncated gzip"),
+            pytest.param(
+                lambda body: ({"Content-Encoding": "gzip"}, gzip.compress(body)[:10] + b"\xff" * 90), id="bad gzip"
+            ),
+            pytest.param(lambda body: ({"Content-Length": str(len(body))}, body[:-40]), id="cut connection"),
+            pytest.param(lambda body: ({}, b""), id="nothing"),
+        ],
+    )
+    @pytest.mark.parametrize("end", ["arff", "/data/40979"])
+    def test_damaged_files(self, monkeypatch, tmp_path, spoil, end):
+        """Whatever breaks, there is one kind of error and no warning of scikit-learn's new tries."""
+
+        def answer(path, body):
+            return spoil(body) if path.endswith(end) else ({}, body)
+
+        with stand_in_for_openml(monkeypatch, openml_tables(), answer), warnings.catch_warnings(record=True) as warned:
+            warnings.simplefilter("always")
+            with pytest.raises(DownloadError, match="The pixels view .* could not be downloaded"):
+                fetch_handwritten(data_home=tmp_path, n_retries=1, delay=0.01)
+        assert not [warning for warning in warned if not issubclass(warning.category, ResourceWarning)]
+
+    def test_a_changed_file_is_told(self, monkeypatch, tmp_path):
+        def answer(path, body):
+            return {}, body + (b"%" if path.endswith("arff") else b"")
+
+        with stand_in_for_openml(monkeypatch, openml_tables(), answer), pytest.raises(DownloadError, match="md5"):
             fetch_handwritten(data_home=tmp_path, n_retries=1, delay=0.01)
 
-    @pytest.mark.filterwarnings("ignore")
+    @pytest.mark.parametrize("body", [b'{"error": {"message": "busy"}}', b"[]", b"null", b"<html>busy</html>"])
+    @pytest.mark.parametrize("page", ["/data/40979", "/features/40979"])
+    def test_an_error_instead_of_an_answer_is_not_kept(self, monkeypatch, tmp_path, body, page):
+        def busy(path, right):
+            return {}, body if path.endswith(page) else right
+
+        with (
+            stand_in_for_openml(monkeypatch, openml_tables(), busy),
+            pytest.raises(DownloadError, match="The pixels view .* could not be downloaded"),
+        ):
+            fetch_handwritten(data_home=tmp_path, n_retries=1, delay=0.01)
+        for constant, address in OPENML.items():
+            monkeypatch.setattr(_openml, constant, address)
+        with stand_in_for_openml(monkeypatch, openml_tables()):
+            assert fetch_handwritten(data_home=tmp_path, n_retries=1, delay=0.01).views.n_samples == 30
+
     def test_data_that_are_not_there(self, monkeypatch, tmp_path):
         tables = openml_tables()
         with stand_in_for_openml(monkeypatch, {14: tables[14]}), pytest.raises(DownloadError, match="pixels view"):
             fetch_handwritten(data_home=tmp_path, n_retries=1, delay=0.01)
 
-    @pytest.mark.filterwarnings("ignore")
     def test_without_network(self, monkeypatch, tmp_path):
-        from sklearn.datasets import _openml
-
         for constant in ("_OPENML_PREFIX", "_DATA_INFO", "_DATA_FEATURES", "_DATA_QUALITIES"):
             if str(getattr(_openml, constant, "")).startswith("https://"):
                 monkeypatch.setattr(_openml, constant, "http://127.0.0.1:1/{}")  # nothing listens there
@@ -369,6 +613,19 @@ class TestFetch:
     def test_unknown_view(self):
         with pytest.raises(InputError, match="views must name some of"):
             fetch_handwritten(["pictures"])
+
+    @pytest.mark.parametrize("views", ["pixels", None, 3])
+    def test_views_that_are_no_list(self, views):
+        with pytest.raises(InputTypeError, match=f"views must be a list of views.*; got {views!r}"):
+            fetch_handwritten(views)
+
+    def test_a_view_twice(self):
+        with pytest.raises(InputError, match="'pixels' came more than once"):
+            fetch_handwritten(["pixels", "fourier", "pixels"])
+
+    def test_a_folder_that_is_none(self):
+        with pytest.raises(ParameterTypeError, match="data_home must be None or the path of a folder; got 3"):
+            fetch_handwritten(data_home=3)
 
 
 @pytest.mark.data

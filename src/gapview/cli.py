@@ -11,6 +11,7 @@ import click
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
 from rich.progress import Progress as ProgressBar
+from rich.text import Text
 
 from . import __version__
 from .demo import DemoResult, run_demo
@@ -71,23 +72,34 @@ def _print_demo(result: DemoResult) -> None:
     both = views.mask.all(axis=1)
     single = ", ".join(f"{int((views.mask[:, k] & ~both).sum())} only {name}" for k, name in enumerate(views.names))
     scores = {name: f"{100 * score:.1f} %" for name, score in result.scores.items()}
-    console.print(f"[bold]Data[/]     {views.n_samples} handwritten digits in two views: {sizes}.")
-    console.print(f"[bold]Hidden[/]   {int(both.sum())} samples keep both views, {single}.")
-    console.print(
-        f"[bold]Groups[/]   GRMF put all {views.n_samples} samples into {model.n_clusters} groups "
-        f"in {result.seconds:.1f} s ({model.n_iter_} iterations)."
+    _say(console, "Data", f"{views.n_samples} handwritten digits in two views: {sizes}.")
+    _say(console, "Hidden", f"{int(both.sum())} samples keep both views, {single}.")
+    _say(
+        console,
+        "Groups",
+        f"GRMF put all {views.n_samples} samples into {model.n_clusters} groups "
+        f"in {result.seconds:.1f} s ({model.n_iter_} iterations).",
     )
-    console.print(
-        f"[bold]Scores[/]   against the true digits, which the method never saw: accuracy {scores['accuracy']}, "
-        f"NMI {scores['nmi']}, purity {scores['purity']}."
+    _say(
+        console,
+        "Scores",
+        f"against the true digits, which the method never saw: accuracy {scores['accuracy']}, "
+        f"NMI {scores['nmi']}, purity {scores['purity']}.",
     )
     for name, share in result.recovery.items():
-        console.print(
-            f"[bold]Recover[/]  hidden {name}: error {100 * abs(1 - share):.0f} % {'below' if share < 1 else 'above'} "
-            "that of filling in the mean."
+        _say(
+            console,
+            "Recover",
+            f"hidden {name}: error {100 * abs(1 - share):.0f} % {'below' if share < 1 else 'above'} "
+            "that of filling in the mean.",
         )
     for file in result.files:
-        console.print(f"[bold]Wrote[/]    {file}", markup=True)
+        _say(console, "Wrote", str(file))
+
+
+def _say(console: Console, head: str, text: str) -> None:
+    # As a Text and not as markup: a path may hold [brackets] or :colons:, which must come out as they are
+    console.print(Text.assemble((head, "bold"), " " * (9 - len(head)), text))
 
 
 @main.command(epilog="Example: gapview reproduce --data-dir data --data buaa --quick -o paper")
@@ -141,7 +153,7 @@ def reproduce(
     )
     console = Console(soft_wrap=True, highlight=False)
     with _progress(console) as progress:
-        outcome = reproduce_paper(request, progress, lambda line: console.print(f"[bold]Left out[/] {line}"))
+        outcome = reproduce_paper(request, progress, lambda line: _say(console, "Left out", line))
     _print_outcome(console, outcome)
 
 
@@ -160,16 +172,18 @@ def _progress(console: Console) -> Iterator[ProgressOf]:
 
 
 def _print_outcome(console: Console, outcome: Outcome) -> None:
-    console.print(f"[bold]Runs[/]     {outcome.n_new} done now, {outcome.run['n_runs']} in all.")
+    _say(console, "Runs", f"{outcome.n_new} done now, {outcome.run['n_runs']} in all.")
     for table in outcome.tables:
         best = {}
         for choice in ("by labels", "fixed"):
             means = table.mean_accuracy(choice)
             winner = max(means, key=lambda method: means[method])
             best[choice] = f"{winner} {means[winner]:.1f} (GRMF {means['GRMF']:.1f})"
-        console.print(
-            f"[bold]Table {table.data.table}[/]  {table.data.title}, mean ACC in %: "
-            f"settings by labels, best {best['by labels']}; fixed settings, best {best['fixed']}."
+        _say(
+            console,
+            f"Table {table.data.table}",
+            f"{table.data.title}, mean ACC in %: "
+            f"settings by labels, best {best['by labels']}; fixed settings, best {best['fixed']}.",
         )
     for file in outcome.files:
-        console.print(f"[bold]Wrote[/]    {file}")
+        _say(console, "Wrote", str(file))

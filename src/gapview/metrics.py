@@ -37,10 +37,11 @@ def clustering_scores(y_true: Any, y_pred: Any) -> dict[str, float]:
     {'accuracy': 0.75, 'nmi': 0.667, 'purity': 1.0, 'ari': 0.571}
     """
     true, found = _paired(y_true, y_pred)
+    counts = contingency_matrix(true, found)
     return {
-        "accuracy": clustering_accuracy(true, found),
+        "accuracy": _accuracy(counts),
         "nmi": float(normalized_mutual_info_score(true, found, average_method="max")),
-        "purity": purity(true, found),
+        "purity": _purity(counts),
         "ari": float(adjusted_rand_score(true, found)),
     }
 
@@ -54,9 +55,7 @@ def clustering_accuracy(y_true: Any, y_pred: Any) -> float:
     >>> clustering_accuracy([0, 0, 1, 1], [1, 1, 0, 2])
     0.75
     """
-    true, found = _paired(y_true, y_pred)
-    counts = contingency_matrix(true, found)
-    return float(counts[linear_sum_assignment(-counts)].sum() / len(true))
+    return _accuracy(contingency_matrix(*_paired(y_true, y_pred)))
 
 
 def purity(y_true: Any, y_pred: Any) -> float:
@@ -68,15 +67,56 @@ def purity(y_true: Any, y_pred: Any) -> float:
     >>> purity([0, 0, 1, 1], [0, 0, 0, 1])
     0.75
     """
-    true, found = _paired(y_true, y_pred)
-    return float(contingency_matrix(true, found).max(axis=0).sum() / len(true))
+    return _purity(contingency_matrix(*_paired(y_true, y_pred)))
+
+
+def _accuracy(counts: Array) -> float:
+    return float(counts[linear_sum_assignment(-counts)].sum() / counts.sum())
+
+
+def _purity(counts: Array) -> float:
+    return float(counts.max(axis=0).sum() / counts.sum())
 
 
 def _paired(y_true: Any, y_pred: Any) -> tuple[Array, Array]:
-    true, found = np.asarray(y_true), np.asarray(y_pred)
+    """Return both labellings as whole numbers 0, 1, 2, …, so that every kind of label is treated alike from here on."""
+    true, found = _as_array("y_true", y_true), _as_array("y_pred", y_pred)
     if true.ndim != 1 or true.shape != found.shape or not true.size:
         raise InputError(
             "y_true and y_pred must be two sequences of the same length, at least 1; "
             f"got shapes {true.shape} and {found.shape}."
         )
-    return true, found
+    return _codes("y_true", true), _codes("y_pred", found)
+
+
+def _as_array(name: str, labels: Any) -> Array:
+    try:
+        # A list of mixed kinds would become an array of text, in which 1 and "1" are the same
+        return np.asarray(labels) if hasattr(labels, "__array__") else np.asarray(labels, dtype=object)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{name} must be a sequence of one label for each sample; numpy says: {error}.") from None
+
+
+def _codes(name: str, labels: Array) -> Array:
+    n_missing = sum(map(_is_missing, labels)) if labels.dtype == object else int((labels != labels).sum())
+    if n_missing:
+        raise InputError(
+            f"{name} must give every sample a label; {n_missing} of {len(labels)} are missing (None or NaN). "
+            "Leave these samples out of both, or give them a label of their own."
+        )
+    try:
+        _, codes = np.unique(labels, return_inverse=True)
+    except TypeError:
+        kinds = sorted({type(label).__name__ for label in labels})
+        raise InputError(
+            f"{name} must hold labels of one kind, all numbers or all text; got {', '.join(kinds)}. "
+            "Convert them first, for instance with [str(label) for label in labels]."
+        ) from None
+    return np.asarray(codes)
+
+
+def _is_missing(label: Any) -> bool:
+    try:
+        return label is None or bool(label != label)  # only NaN and its like differ from themselves
+    except (TypeError, ValueError):  # pandas.NA refuses to be compared
+        return True

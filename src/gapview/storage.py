@@ -51,6 +51,6 @@ def make_folder(path: Path) -> Path:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise DataFileError(
-            f"Cannot make the folder {str(path)!r}: {error.strerror}. Give another one with --output."
+            f"Cannot make the folder {str(path)!r}: {error.strerror}. Choose another folder for the results."
         ) from None
     return path

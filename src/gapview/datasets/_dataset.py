@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from ..errors import InputError, InputTypeError, some
 from ..views import Array, Views
 
 
@@ -24,3 +25,18 @@ class Dataset:
 
     def __iter__(self) -> Iterator[Any]:
         return iter((self.views, self.target))
+
+
+def chosen_views(views: Any, name_of: Callable[[Any], str]) -> list[str]:
+    """Return the names of the views that a loader is asked for; ``name_of`` knows one view, or raises."""
+    if isinstance(views, str | bytes) or not isinstance(views, Iterable):
+        # Said here, since the letters of a text are a sequence too
+        hint = f" For a single view write views=[{views!r}]." if isinstance(views, str | int) else ""
+        raise InputTypeError(f"views must be a list of views, such as [0, 1] or ['pixels']; got {views!r}.{hint}")
+    names = [name_of(view) for view in views]
+    if not names:
+        raise InputError("views must name some of the views; got an empty list.")
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise InputError(f"views must name every view once; {some(twice)} came more than once. Leave the repeats out.")
+    return names

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import zipfile
+import os
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from scipy import sparse
-from scipy.io import loadmat
-from scipy.io.matlab import MatReadError
 
-from ..errors import DataFileError, InputError, MissingExtraError, some
-from ..views import Array, Views
-from ._dataset import Dataset
+from ..errors import DataFileError, InputError, InputTypeError, some
+from ..views import Array, Matrix, Views
+from ._dataset import Dataset, chosen_views
+from ._readers import read_mat, read_npz
 
 __all__ = ["load_views"]
 
@@ -31,15 +31,20 @@ _LABEL_KEYS = (
     "groundtruth",
     "class",
 )
+_NOT_VIEWS = (*_LABEL_KEYS, "mask", "folds", "sample_ids", "view_names")
 
 
 def load_views(path: Any, *, views: Sequence[int | str] | None = None) -> Dataset:
     """Load views from a ``.npz`` or ``.mat`` file.
 
-    A ``.npz`` holds ``view_0``, ``view_1``, …, and may hold ``y`` (groups), ``mask`` (samples × views, 1 = present),
-    ``view_names``, ``sample_ids`` and ``folds``; nothing in it is ever unpickled. A ``.mat`` file, older (v5) or newer
-    (v7.3, HDF5), holds the views as a cell array such as ``X``, or as several matrices that share a number of samples,
-    and may hold the groups as a vector such as ``Y`` or ``gt``. Matrices that hold samples in columns are turned.
+    A ``.npz`` holds ``view_0``, ``view_1``, … (counted from any number, taken in the order of the numbers), and may
+    hold ``y`` (groups), ``mask`` (samples × views, 1 = present), ``view_names``, ``sample_ids`` and ``folds``; nothing
+    in it is ever unpickled. A ``.mat`` file, older (v5) or newer (v7.3, HDF5), holds the views as a cell array such as
+    ``X``, or as several matrices that share a number of samples, and may hold the groups under a name such as ``Y`` or
+    ``gt``. Matrices that hold samples in columns are turned.
+
+    The groups are a vector with one label for each sample, or a matrix of 0 and 1 with one column for each group. In
+    ``target`` they are recoded to 0, 1, 2, … in the sorted order of the labels.
 
     Parameters
     ----------
@@ -63,23 +68,23 @@ def load_views(path: Any, *, views: Sequence[int | str] | None = None) -> Datase
     ...     load_views(path).views
     Views of 4 samples, 4 of them complete: 'view_0' 4 × 4, 'view_1' 4 × 2
     """
+    if not isinstance(path, str | os.PathLike):
+        raise InputTypeError(f"path must be the path of a .npz or .mat file; got {path!r}.")
     file = Path(path)
-    if not file.is_file():
+    if not os.path.isfile(file):  # Path.is_file raises for names that no file can have
         raise DataFileError(f"There is no file {str(file)!r}. Give the path of a .npz or .mat file.")
-    readers = {".npz": _read_npz, ".mat": _read_mat}
+    readers = {".npz": read_npz, ".mat": read_mat}
     if file.suffix.lower() not in readers:
         raise DataFileError(
             f"{file.name!r} is neither .npz nor .mat; load_views reads these two. Read other files with pandas."
         )
     contents = readers[file.suffix.lower()](file)
-    found = _find_views(contents, file)
+    target = _find_target(contents, file)
+    found = _find_views(contents, target, file)
     names = list(found)
     if views is not None:
-        names = [_chosen(choice, names, file) for choice in views]
-    target = _find_target(contents)
-    mask = contents.get("mask")
-    if mask is not None:
-        mask = np.asarray(mask)[:, [list(found).index(name) for name in names]]
+        names = chosen_views(views, lambda choice: _chosen(choice, list(found), file))
+    mask = _find_mask(contents, list(found), names, file)
     whole = Views({name: found[name] for name in names}, mask=mask, sample_ids=contents.get("sample_ids"))
     if target is not None and len(target) != whole.n_samples:
         raise DataFileError(f"{file.name!r} holds {len(target)} labels for {whole.n_samples} samples.")
@@ -88,94 +93,62 @@ def load_views(path: Any, *, views: Sequence[int | str] | None = None) -> Datase
     return Dataset(file.stem, whole, target, description, None if folds is None else np.asarray(folds))
 
 
-def _read_npz(file: Path) -> dict[str, Any]:
-    try:
-        with np.load(file, allow_pickle=False) as archive:
-            return {key: archive[key] for key in archive.files}
-    except (ValueError, OSError, zipfile.BadZipFile, EOFError, KeyError) as error:
-        raise DataFileError(
-            f"{file.name!r} cannot be read as a .npz file of plain arrays: {error}. Objects are never unpickled; "
-            "save matrices with numpy.savez."
-        ) from None
-
-
-def _read_mat(file: Path) -> dict[str, Any]:
-    with file.open("rb") as stream:
-        is_hdf5 = stream.read(520)[-8:] == b"\x89HDF\r\n\x1a\n" or _begins_as_hdf5(file)
-    if is_hdf5:
-        return _read_mat73(file)
-    try:
-        contents = loadmat(file)
-    except (
-        ValueError,
-        OSError,
-        TypeError,
-        KeyError,
-        IndexError,
-        EOFError,
-        NotImplementedError,
-        MatReadError,
-    ) as error:
-        raise DataFileError(f"{file.name!r} cannot be read as a MATLAB file: {error}.") from None
-    return {key: value for key, value in contents.items() if not key.startswith("__")}
-
-
-def _begins_as_hdf5(file: Path) -> bool:
-    with file.open("rb") as stream:
-        return stream.read(8) == b"\x89HDF\r\n\x1a\n"
-
-
-def _read_mat73(file: Path) -> dict[str, Any]:
-    try:
-        import h5py
-    except ImportError:
-        raise MissingExtraError("h5py", "matlab", "Reading a MATLAB v7.3 file") from None
-
-    def read(node: Any) -> Any:
-        if isinstance(node, h5py.Group):
-            return _read_sparse(node) if "MATLAB_sparse" in node.attrs else None
-        if node.dtype.kind == "O":  # a cell array: references to its contents
-            cell = np.empty(node.size, dtype=object)
-            cell[:] = [read(archive[reference]) for reference in node[()].ravel()]
-            return cell
-        return node[()].T  # MATLAB stores columns first
-
-    try:
-        with h5py.File(file, "r") as archive:
-            return {key: read(archive[key]) for key in archive if not key.startswith("#")}
-    except (OSError, ValueError, KeyError, RuntimeError) as error:
-        raise DataFileError(f"{file.name!r} cannot be read as a MATLAB v7.3 file: {error}.") from None
-
-
-def _read_sparse(node: Any) -> Any:
-    shape = (int(node.attrs["MATLAB_sparse"]), len(node["jc"]) - 1)
-    if "data" not in node:
-        return sparse.csc_array(shape)
-    return sparse.csc_array((node["data"][()], node["ir"][()], node["jc"][()]), shape=shape)
-
-
-def _find_views(contents: Mapping[str, Any], file: Path) -> dict[str, Any]:
-    named = [f"view_{k}" for k in range(len(contents)) if f"view_{k}" in contents]
-    if named:
-        names = [str(name) for name in np.asarray(contents.get("view_names", named)).ravel()]
-        names = names if len(names) == len(named) else named
-        return {name: contents[key] for name, key in zip(names, named, strict=True)}
-    cells = {key: value for key, value in contents.items() if _is_cell_of_matrices(value)}
-    if len(cells) == 1:
-        matrices = list(next(iter(cells.values())).ravel())
-        pairs = {f"view_{k}": matrix for k, matrix in enumerate(matrices)}
-    elif not cells:
-        pairs = {key: value for key, value in contents.items() if _is_matrix(value) and key not in ("mask", "folds")}
+def _find_views(contents: Mapping[str, Any], target: Array | None, file: Path) -> dict[str, Any]:
+    numbered = sorted((int(match[1]), key) for key in contents if (match := re.fullmatch(r"view_(\d+)", key)))
+    if numbered:
+        pairs = {key: contents[key] for _, key in numbered}
     else:
+        pairs = _samples_in_rows(_unnumbered(contents, file), target, file)
+    names = _find_names(contents, list(pairs), file)
+    return dict(zip(names, pairs.values(), strict=True))
+
+
+def _unnumbered(contents: Mapping[str, Any], file: Path) -> dict[str, Any]:
+    """Find the views that are not called so: the one cell array of matrices, or all matrices."""
+    cells = {key: value for key, value in contents.items() if _is_cell_of_matrices(value)}
+    if len(cells) > 1:
         raise DataFileError(
             f"{file.name!r} holds several cell arrays that could be the views: {some(cells)}. Keep one of them."
         )
+    if cells:
+        return {f"view_{k}": matrix for k, matrix in enumerate(next(iter(cells.values())).ravel())}
+    pairs = {key: value for key, value in contents.items() if _is_matrix(value) and key.lower() not in _NOT_VIEWS}
     if not pairs:
         raise DataFileError(
             f"{file.name!r} holds no views. Expected view_0, view_1, …, or (.mat) a cell array of matrices such as "
             f"X, or several matrices; got {some(contents) or 'nothing'}."
         )
-    return _samples_in_rows(pairs, _find_target(contents), file)
+    return pairs
+
+
+def _find_names(contents: Mapping[str, Any], keys: list[str], file: Path) -> list[str]:
+    if "view_names" not in contents:
+        return keys
+    names = [_text(name) for name in np.asarray(contents["view_names"]).ravel()]
+    if len(names) != len(keys) or len(set(names)) < len(names):
+        raise DataFileError(
+            f"view_names in {file.name!r} must give a name of its own to each of the {len(keys)} views, {some(keys)}; "
+            f"got {some(names, 10) or 'none'}. Correct view_names, or leave it out."
+        )
+    return names
+
+
+def _text(name: Any) -> str:
+    # MATLAB puts every text of a cell into an array of its own, and fills the rows of a matrix of text with spaces
+    return str(name.item() if isinstance(name, np.ndarray) and name.size == 1 else name).strip()
+
+
+def _find_mask(contents: Mapping[str, Any], found: list[str], names: list[str], file: Path) -> Array | None:
+    """Find the columns of the mask that belong to the chosen views; its rows are for ``Views`` to check."""
+    if "mask" not in contents:
+        return None
+    mask = _dense(contents["mask"])
+    if mask.ndim != 2 or mask.shape[1] != len(found):
+        raise DataFileError(
+            f"mask in {file.name!r} must have one row for each sample and one column for each of the {len(found)} "
+            f"views, {some(found)}; got shape {mask.shape}. Correct the mask, or leave it out."
+        )
+    return np.asarray(mask[:, [found.index(name) for name in names]])
 
 
 def _samples_in_rows(pairs: dict[str, Any], target: Array | None, file: Path) -> dict[str, Any]:
@@ -216,18 +189,46 @@ def _is_cell_of_matrices(value: Any) -> bool:
     return all(sparse.issparse(item) or getattr(item, "ndim", 0) == 2 for item in value.ravel())
 
 
-def _find_target(contents: Mapping[str, Any]) -> Array | None:
-    for key, value in contents.items():
-        array = np.asarray(value) if not sparse.issparse(value) else value.toarray()
-        if key.lower() in _LABEL_KEYS and array.dtype.kind in "iufbUS" and array.size == max(array.shape, default=0):
-            _, codes = np.unique(array.ravel(), return_inverse=True)
-            return np.asarray(codes)
+def _find_target(contents: Mapping[str, Any], file: Path) -> Array | None:
+    for key in contents:
+        if key.lower() not in _LABEL_KEYS:  # by name first: a view can be too large to look into
+            continue
+        value = contents[key]
+        if getattr(value, "ndim", 0) not in (1, 2) or value.dtype.kind not in "iufbUS":
+            continue
+        labels = _labels(value)
+        if labels is None:
+            raise DataFileError(
+                f"{key!r} in {file.name!r} has a name for labels, but its shape is {value.shape}. Expected a vector "
+                "with one label for each sample, or a matrix of 0 and 1 with one 1 for each sample. If it is a view, "
+                "save it under another name, such as view_0."
+            )
+        _, codes = np.unique(labels, return_inverse=True)
+        return np.asarray(codes)
     return None
 
 
-def _chosen(choice: int | str, names: list[str], file: Path) -> str:
+def _labels(value: Matrix) -> Array | None:
+    """Read labels from a vector, or from a matrix that marks the group of every sample by a 1."""
+    if max(value.shape) == np.prod(value.shape):
+        return _dense(value).ravel()
+    filled = value.data if sparse.issparse(value) else value
+    if value.dtype.kind in "US" or not np.isin(filled, (0, 1)).all():
+        return None
+    for axis in (1, 0):  # samples in rows, or in columns
+        if (np.asarray(value.sum(axis=axis)) == 1).all():
+            return np.asarray(value.argmax(axis=axis)).ravel()
+    return None
+
+
+def _dense(value: Any) -> Array:
+    return np.asarray(value.toarray() if sparse.issparse(value) else value)
+
+
+def _chosen(choice: Any, names: list[str], file: Path) -> str:
     if isinstance(choice, str) and choice in names:
         return choice
-    if isinstance(choice, int | np.integer) and -len(names) <= choice < len(names):
-        return names[choice]
+    is_position = isinstance(choice, int | np.integer) and not isinstance(choice, bool)
+    if is_position and -len(names) <= choice < len(names):
+        return names[int(choice)]
     raise InputError(f"{file.name!r} has no view {choice!r}; it has {len(names)}: {some(names, 10)}.")

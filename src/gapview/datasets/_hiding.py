@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from scipy import sparse
+from scipy.sparse.csgraph import maximum_flow
 
 from .._parameters import check_real, random_generator
-from ..errors import InputError, ParameterError
+from ..errors import InputError, InputTypeError, ParameterError, some
 from ..views import Array, Views, as_views
 
 __all__ = ["hide_views", "paired_split"]
@@ -61,7 +63,8 @@ def hide_views(views: Any, missing_rate: float = 0.5, *, random_state: Any = Non
     """Hide views at random, never the last one of a sample.
 
     From every view the same share of the samples that have it is hidden, as exactly as whole samples allow. Every
-    sample first gets one of its views at random that it will keep, evenly over the views; the rest is drawn at random.
+    sample first gets one of its views at random that it will keep, so that no view is kept more often than its share
+    allows; the rest is drawn at random. A rate is refused only if no choice of views can keep to it.
 
     Parameters
     ----------
@@ -85,40 +88,100 @@ def hide_views(views: Any, missing_rate: float = 0.5, *, random_state: Any = Non
     check_real("missing_rate", missing_rate, low=0, high=1)
     whole = as_views(views)
     state = random_generator(random_state)
+    present = whole.mask.sum(axis=0)
+    n_hidden = np.floor(missing_rate * present + 1e-9).astype(np.intp)
+    kept, n_left_over = _kept_view(whole.mask, present - n_hidden, state)
+    if n_left_over:
+        raise ParameterError(
+            f"missing_rate={missing_rate} would leave at least {n_left_over} of {whole.n_samples} samples without a "
+            f"view. Choose a lower rate: about {1 - 1 / whole.n_views:.2g} is the most if every sample has all "
+            f"{whole.n_views} views, and less if some are missing already."
+        )
     free = whole.mask.copy()
-    free[np.arange(whole.n_samples), _kept_view(whole.mask, state)] = False
+    free[np.arange(whole.n_samples), kept] = False
     mask = whole.mask.copy()
-    for view, name in enumerate(whole.names):
-        n_hidden = int(np.floor(missing_rate * whole.mask[:, view].sum() + 1e-9))
-        candidates = np.flatnonzero(free[:, view])
-        if n_hidden > len(candidates):
-            raise ParameterError(
-                f"missing_rate={missing_rate} would hide view '{name}' from {n_hidden} samples, but only "
-                f"{len(candidates)} can lose it and still have another. Choose a lower rate."
-            )
-        mask[state.permutation(candidates)[:n_hidden], view] = False
+    for view in range(whole.n_views):
+        mask[state.permutation(np.flatnonzero(free[:, view]))[: n_hidden[view]], view] = False
     return whole.hide(mask)
 
 
-def _kept_view(mask: Array, state: np.random.RandomState) -> Array:
-    """Choose for every sample, in random order, the view that the fewest samples have been given so far."""
+def _kept_view(mask: Array, capacity: Array, state: np.random.RandomState) -> tuple[Array, int]:
+    """Choose for every sample a view that it keeps, no view for more samples than its capacity.
+
+    Returns the view of every sample, and how many samples find no place however the views are chosen: if there are
+    any, no choice keeps to the capacities, and the one returned does not either.
+    """
     n_samples, n_views = mask.shape
-    kept = np.zeros(n_samples, dtype=np.intp)
-    if mask.all():
+    kept = np.empty(n_samples, dtype=np.intp)
+    if mask.all():  # dealing the views out in turn is as even as it can be
         kept[state.permutation(n_samples)] = np.arange(n_samples) % n_views
-        return kept
-    given = np.zeros(n_views)
-    for sample in state.permutation(n_samples):
-        options = np.flatnonzero(mask[sample])
-        kept[sample] = options[np.argmin(given[options])]
-        given[kept[sample]] += 1
-    return kept
+    else:
+        kept[:] = np.where(mask, state.random_sample(mask.shape), -1.0).argmax(axis=1)
+    if (np.bincount(kept, minlength=n_views) <= capacity).all():
+        return kept, 0
+    return _within_capacity(mask, kept, capacity, state)
+
+
+def _within_capacity(mask: Array, kept: Array, capacity: Array, state: np.random.RandomState) -> tuple[Array, int]:
+    """Correct a random choice that exceeds the capacities, by a maximum flow that begins at the choice.
+
+    Samples that have the same views are interchangeable, so that the flow runs from the few patterns of presence to
+    the views, however many samples there are; who of a pattern keeps which view is drawn afterwards.
+    """
+    n_views = mask.shape[1]
+    patterns, pattern = np.unique(mask, axis=0, return_inverse=True)
+    pattern = pattern.ravel()
+    placed = np.zeros(len(mask), dtype=bool)
+    for view in range(n_views):
+        placed[state.permutation(np.flatnonzero(kept == view))[: capacity[view]]] = True
+    chosen = np.zeros(patterns.shape, dtype=np.int32)
+    np.add.at(chosen, (pattern[placed], kept[placed]), 1)
+    size = np.bincount(pattern)
+
+    # From a source over the patterns and the views to a sink; the way back from a view to a pattern undoes a choice.
+    network = sparse.block_array(
+        [
+            [sparse.csr_array((1, 1), dtype=np.int32), _row(size - chosen.sum(axis=1)), None, None],
+            [None, None, sparse.csr_array((patterns * size[:, None]).astype(np.int32)), None],
+            [None, sparse.csr_array(chosen.T), None, _row(capacity - chosen.sum(axis=0)).T],
+            [None, None, None, sparse.csr_array((1, 1), dtype=np.int32)],
+        ],
+        format="csr",
+    )
+    flow = maximum_flow(network, 0, network.shape[0] - 1)
+    begin = 1 + len(patterns)
+    chosen = chosen + flow.flow[1:begin, begin : begin + n_views].toarray()
+    n_left_over = int((~placed).sum()) - int(flow.flow_value)
+    if not n_left_over:
+        drawn = state.permutation(len(mask))
+        by_pattern = drawn[np.argsort(pattern[drawn], kind="stable")]
+        kept[by_pattern] = np.repeat(np.tile(np.arange(n_views), len(patterns)), chosen.ravel())
+    return kept, n_left_over
+
+
+def _row(numbers: Array) -> sparse.csr_array:
+    return sparse.csr_array(numbers[None].astype(np.int32))
 
 
 def _permutation(order: Any, n_samples: int, random_state: Any) -> Array:
     if order is None:
         return np.asarray(random_generator(random_state).permutation(n_samples))
-    ordered = np.asarray(order)
-    if ordered.shape != (n_samples,) or not np.array_equal(np.sort(ordered), np.arange(n_samples)):
-        raise InputError(f"order must be a permutation of 0 … {n_samples - 1}; got an array of shape {ordered.shape}.")
+    expected = f"order must be a permutation of 0 … {n_samples - 1}"
+    try:
+        ordered = np.asarray(order)
+    except ValueError:  # lists of unequal length
+        raise InputError(f"{expected}, in one dimension; got nested sequences of unequal length.") from None
+    if ordered.shape != (n_samples,):
+        raise InputError(f"{expected}, shape ({n_samples},); got shape {ordered.shape}.")
+    if ordered.dtype.kind not in "iu":
+        raise InputTypeError(
+            f"{expected} as integers; got values of type {ordered.dtype}. Convert them with .astype(int)."
+        )
+    ordered = ordered.astype(np.intp)
+    low, high = int(ordered.min()), int(ordered.max())
+    if low < 0 or high >= n_samples:
+        raise InputError(f"{expected}; got values from {low} to {high}. Subtract 1 if they count from 1.")
+    repeated = np.flatnonzero(np.bincount(ordered) > 1)
+    if len(repeated):
+        raise InputError(f"{expected}, each once; {len(repeated)} of them come more than once: {some(repeated)}.")
     return ordered

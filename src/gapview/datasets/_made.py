@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
 from .._parameters import check_choice, check_integer, check_real, random_generator
-from ..errors import ParameterError
+from ..errors import ParameterError, ParameterTypeError
 from ..views import Views
 from ._dataset import Dataset
 from ._hiding import hide_views
@@ -68,17 +68,17 @@ def make_views(
     check_real("separation", separation, low=0)
     check_real("noise", noise, low=0)
     check_choice("dtype", dtype, ("float64", "float32"))
-    if not len(n_features) or any(int(m) < 1 for m in n_features):
-        raise ParameterError(f"n_features must give at least one view of at least one feature; got {n_features!r}.")
+    check_real("missing_rate", missing_rate, low=0, high=1)
+    widths = _read_widths(n_features)
     state = random_generator(random_state)
     depth = max(2, min(n_clusters, _DEPTH))
     directions = state.normal(size=(n_clusters, depth))
     # The first groups stand at right angles to each other; more than fit into the hidden space stand at random.
     directions[:depth] = np.linalg.qr(directions[:depth].T)[0].T
     centers = separation * directions / np.linalg.norm(directions, axis=1, keepdims=True)
-    maps = [state.normal(size=(depth, int(m))) / np.sqrt(depth) for m in n_features]
+    maps = [state.normal(size=(depth, m)) / np.sqrt(depth) for m in widths]
     target = state.permutation(np.arange(n_samples) % n_clusters)
-    matrices = [np.empty((n_samples, int(m)), dtype=dtype) for m in n_features]
+    matrices = [np.empty((n_samples, m), dtype=dtype) for m in widths]
     for begin in range(0, n_samples, _BLOCK):
         block = slice(begin, min(begin + _BLOCK, n_samples))
         hidden = centers[target[block]] + state.normal(size=(block.stop - block.start, depth))
@@ -86,3 +86,19 @@ def make_views(
             matrix[block] = hidden @ linear + noise * state.normal(size=matrix[block].shape)
     views = hide_views(Views(matrices), missing_rate, random_state=state) if missing_rate else Views(matrices)
     return Dataset("made", views, target, f"{n_samples} made samples in {n_clusters} groups.")
+
+
+def _read_widths(n_features: Any) -> list[int]:
+    if isinstance(n_features, str) or not isinstance(n_features, Iterable):
+        raise ParameterTypeError(
+            "n_features must be a sequence of integers, one for each view, such as (20, 30); "
+            f"got {n_features!r}. For a single view write [20]."
+        )
+    widths = list(n_features)
+    if not widths:
+        raise ParameterError(
+            f"n_features must give the number of features of at least one view, such as (20, 30); got {n_features!r}."
+        )
+    for view, width in enumerate(widths):
+        check_integer(f"n_features[{view}]", width, low=1)
+    return [int(width) for width in widths]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
+import signal
 from collections.abc import Callable, Iterable
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from pathlib import Path
@@ -29,7 +30,7 @@ def run_all(tasks: Iterable[Task], store: Store, folder: Path, version: str, n_j
     clock = _Clock(store.records)
     # Fresh processes: forking one whose matrix library has threads can hang
     context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(n_jobs, mp_context=context, initializer=_single_thread) as pool:
+    with ProcessPoolExecutor(n_jobs, mp_context=context, initializer=_prepare_worker) as pool:
         pending: dict[Future[list[Record]], Task] = {
             pool.submit(run_task, task, folder, version): task for task in todo
         }
@@ -46,8 +47,10 @@ def run_all(tasks: Iterable[Task], store: Store, folder: Path, version: str, n_j
             raise
 
 
-def _single_thread() -> None:
+def _prepare_worker() -> None:
+    """One thread each; and an interrupt is for the process that hands out the work, which ends the others in order."""
     threadpool_limits(1)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 class _Clock:

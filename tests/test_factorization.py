@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from scipy import sparse
 
+from gapview.errors import SolutionError
 from gapview.experiments import compare_iterations, plain_algorithm
 from gapview.factorization import Weights, basis_step, build_problem, solve
 from gapview.graph import knn_graph
@@ -23,7 +26,12 @@ def set_up(case, dtype=np.float64, as_sparse=False):
     if as_sparse:
         scaled = [sparse.csr_array(matrix) for matrix in scaled]
     rows = [views.rows(k) for k in range(views.n_views)]
-    return scaled, graphs, rows, build_problem(scaled, graphs, rows, views.n_samples)
+    problem = build_problem(scaled, graphs, rows, views.n_samples)
+    # A row without an edge has no code, and no term of the sums below holds it.
+    linked = [np.flatnonzero(graph.sum(axis=1)) for graph in graphs]
+    scaled = [matrix[keep] for matrix, keep in zip(scaled, linked, strict=True)]
+    graphs = [graph[keep][:, keep] for graph, keep in zip(graphs, linked, strict=True)]
+    return scaled, graphs, [problem.rows[term.part] for term in problem.terms], problem
 
 
 def naive_objective(scaled, graphs, rows, bases, codes, weights, n_samples):
@@ -32,7 +40,7 @@ def naive_objective(scaled, graphs, rows, bases, codes, weights, n_samples):
     total = np.zeros((n_samples, codes[0].shape[1]))
     for row, code in zip(rows, codes, strict=True):
         total[row] += code
-    consensus = total / n_views[:, None]
+    consensus = total / np.maximum(n_views, 1)[:, None]
     value = 0.0
     for x, w, row, u, p in zip(scaled, graphs, rows, bases, codes, strict=True):
         n_components, n_features = u.shape
@@ -136,6 +144,33 @@ def test_single_precision_stays_single_and_close(case):
     assert b.consensus.dtype == np.float32
     assert all(code.dtype == np.float32 for code in [*b.codes, *b.bases])
     assert b.objective[-1] == pytest.approx(a.objective[-1], rel=2e-2, abs=1e-2)
+    assert np.diff(b.objective).max() <= 1e-6 * max(single.constant, 1.0)  # Theorem 1 up to rounding
+
+
+def test_weights_of_any_kind_keep_single_precision():
+    rng = np.random.RandomState(0)
+    matrix = unit_rows(rng.normal(size=(20, 5)).astype(np.float32))
+    problem = build_problem([matrix] * 2, [knn_graph(matrix, 3)] * 2, [np.arange(20)] * 2, 20)
+    start = random_start(problem, 2, rng)
+    plain = solve(problem, Weights(0.5, 0.25), start, 5, tol=0)
+    for kind in (np.float64, Fraction):
+        solution = solve(problem, Weights(kind(0.5), kind(0.25)), start, 5, tol=0)
+        assert solution.consensus.dtype == np.float32
+        np.testing.assert_array_equal(solution.objective, plain.objective)
+
+
+@pytest.mark.parametrize(("dtype", "size"), [(np.float64, 1e160), (np.float64, 1e300), (np.float32, 1e30)])
+@pytest.mark.parametrize("start", [random_start, lambda problem, k, _: data_start(problem, k)])
+def test_numbers_too_large_are_refused_in_words(dtype, size, start):
+    rng = np.random.RandomState(0)
+    matrix = rng.normal(size=(20, 5)).astype(dtype) * dtype(size)
+
+    def run():
+        problem = build_problem([matrix], [knn_graph(matrix, 3)], [np.arange(20)], 20)
+        return solve(problem, Weights(1.0, 0.1), start(problem, 2, rng), 10, tol=0)
+
+    with pytest.raises(SolutionError, match=r"too large for float.*scale='unit'"):
+        run()
 
 
 def test_narrow_view_equals_the_padded_one():

@@ -15,7 +15,7 @@ from gapview import Views
 from gapview.errors import InputError
 from gapview.graph import knn_graph, modularity, neighbor_rule
 from gapview.metrics import clustering_accuracy, clustering_scores, purity
-from gapview.neighbors import nearest
+from gapview.neighbors import distance_elsewhere, nearest
 from gapview.scaling import fit_scaling, row_lengths, scale_views, unit_rows
 
 MATRICES = arrays(np.float64, st.tuples(st.integers(2, 12), st.integers(1, 6)), elements=st.floats(-100, 100, width=32))
@@ -75,6 +75,28 @@ def test_constant_once_scaled():
         scale_views(Views([np.array([[1.0, 2.0], [2.0, 4.0]])]), "unit")
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("as_sparse", [False, True])
+def test_constant_once_scaled_but_for_rounding(dtype, as_sparse):
+    ray = np.outer(np.random.RandomState(0).uniform(1, 9, size=50), [1.0, 3.0, 7.0]).astype(dtype)
+    with pytest.raises(InputError, match="constant once scaled"):
+        scale_views(Views([sparse.csr_array(ray) if as_sparse else ray]), "unit")
+
+
+def test_large_constant_feature_does_not_hide_the_others():
+    matrix = np.column_stack([np.full(4, 1.7e18), np.arange(4.0)])  # a time stamp beside a small number
+    np.testing.assert_array_equal(scale_views(Views([matrix]), None)[0][0], matrix)
+
+
+def test_scaling_near_the_end_of_the_type():
+    scaling = fit_scaling("x", np.full((40, 1), 1.7e308) * np.linspace(0.9, 1, 40)[:, None], "unit")
+    assert scaling.row_length == pytest.approx(1.7e308 * 0.95)
+    ends = np.array([[1.7e308, 1.7e308], [-1.7e308, 1.0], [1.7e308, 1.7e308]])
+    for scale in ("unit", "standard", "standard+unit"):
+        with pytest.raises(InputError, match="'view_0' holds values so large .*Divide the view by its largest value"):
+            scale_views(Views([ends]), scale)
+
+
 @settings(max_examples=30)
 @given(MATRICES, st.integers(1, 3), st.booleans())
 def test_nearest_against_all_distances(matrix, k, as_sparse):
@@ -94,7 +116,68 @@ def test_graph_is_binary_symmetric_without_loops(matrix, k):
     assert set(np.unique(graph)) <= {0.0, 1.0}
     np.testing.assert_array_equal(graph, graph.T)
     assert not graph.diagonal().any()
+    lengths = np.linalg.norm(matrix, axis=1)
+    if np.allclose(lengths[lengths > 0], 1, atol=1e-3, rtol=0):  # directions, among which rows of zeros have no place
+        assert not graph[lengths == 0].any()
+        k, graph = min(k, int((lengths > 0).sum()) - 1), graph[lengths > 0]
     assert (graph.sum(axis=1) >= k).all()
+
+
+@pytest.mark.parametrize("as_sparse", [False, True])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_rows_of_zeros_are_nobodys_neighbours_among_directions(as_sparse, dtype):
+    """At distance 1 from every direction they would be nearer than most rows."""
+    directions = unit_rows(np.random.RandomState(0).normal(size=(20, 60)).astype(dtype))
+    matrix = np.insert(directions, [0, 7, 20], 0, axis=0)
+    kept = matrix.any(axis=1)
+    graph = knn_graph(sparse.csr_array(matrix) if as_sparse else matrix, 3).toarray()
+    assert graph.dtype == dtype
+    assert not graph[~kept].any()
+    np.testing.assert_array_equal(graph[np.ix_(kept, kept)], knn_graph(directions, 3).toarray())
+
+
+def test_rows_of_zeros_keep_their_place_among_other_rows():
+    matrix = np.array([[0.0, 0.0], [0.1, 0.0], [5.0, 5.0], [5.0, 5.1]])
+    np.testing.assert_array_equal(knn_graph(matrix, 1).toarray()[0], [0, 1, 0, 0])
+
+
+def test_graph_of_few_directions():
+    few = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0], [0.0, 0.0]])
+    np.testing.assert_array_equal(np.argwhere(knn_graph(few, 3).toarray()), [[1, 2], [2, 1]])
+    assert knn_graph(few[[0, 1, 3]], 2).nnz == 0
+
+
+@pytest.mark.parametrize("change", [lambda x: x + 1e8, lambda x: x * 1e160, lambda x: x * 1e-170, lambda x: x * 1e300])
+def test_nearest_at_any_place_and_size(change):
+    points = np.random.RandomState(0).normal(size=(200, 5))
+    distances, indices = nearest(points, 3)
+    found, places = nearest(change(points), 3)
+    np.testing.assert_array_equal(places, indices)
+    stretch = change(np.ones(1))[0] - change(np.zeros(1))[0]
+    np.testing.assert_allclose(found, distances * stretch, rtol=1e-6)
+    np.testing.assert_array_equal(nearest(change(points), 1, change(points[:5]))[1][:, 0], np.arange(5))
+
+
+def test_nearest_of_sparse_points_at_any_size():
+    values = np.random.RandomState(0).normal(size=(60, 30))
+    points = sparse.csr_array(np.where(values > 0.5, values, 0))
+    for size in (1e160, 1e-170):
+        np.testing.assert_array_equal(nearest(points * size, 2)[1], nearest(points, 2)[1])
+
+
+def test_nearest_of_nothing_and_beyond_the_type():
+    distances, indices = nearest(np.eye(4), 2, np.empty((0, 4)))
+    assert distances.shape == indices.shape == (0, 2)
+    np.testing.assert_array_equal(nearest(np.array([[-1.7e308], [1.7e308]]), 1)[0], np.inf)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_distance_elsewhere_looks_past_duplicates(dtype):
+    rng = np.random.RandomState(0)
+    rows = unit_rows(rng.normal(size=(30, 6)).astype(dtype))
+    twice = unit_rows(np.repeat(rows, 3, axis=0) * rng.uniform(1, 9, size=(90, 1)).astype(dtype))
+    np.testing.assert_allclose(distance_elsewhere(twice, rows), nearest(rows, 1)[0][:, 0], rtol=1e-4)
+    assert np.isinf(distance_elsewhere(twice[:3], twice[:3])).all()
 
 
 def test_neighbor_rule():

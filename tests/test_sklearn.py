@@ -23,6 +23,7 @@ NOT_FOR_VIEWS = {
     "check_clustering": "a list is a list of views, not of rows",
     "check_n_features_in_after_fitting": "our message speaks of the features of a view",
     "check_estimators_empty_data_messages": "likewise",
+    "check_dtype_object": "our message speaks of the view that holds text",
     "check_fit2d_1feature": "our message says that one positive feature is constant once rows have unit length",
 }
 

@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 
+from ._warnings import warn_user
 from .errors import GapviewWarning, SolutionError
 from .scaling import unit_rows
 from .views import Array
@@ -57,10 +58,9 @@ def cluster_rows(
     labels = np.asarray(fitted.labels_)
     n_found = len(np.unique(labels))
     if n_found < n_clusters:
-        warnings.warn(
+        warn_user(
             f"Only {n_found} distinct groups were found where n_clusters={n_clusters} were asked for: the samples "
             "have too few distinct representations.",
             GapviewWarning,
-            stacklevel=4,
         )
     return Clustering(labels, np.asarray(fitted.cluster_centers_ * size))

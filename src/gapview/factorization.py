@@ -15,10 +15,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy import sparse
 
+from .errors import SolutionError
 from .views import Array, Matrix
 
 __all__ = ["Problem", "Solution", "ViewTerm", "Weights", "build_problem", "solve"]
@@ -30,6 +32,11 @@ class Weights:
 
     consensus: float
     sparsity: float
+
+    def __post_init__(self) -> None:
+        # A NumPy scalar would turn codes of single precision into double.
+        object.__setattr__(self, "consensus", float(self.consensus))
+        object.__setattr__(self, "sparsity", float(self.sparsity))
 
 
 @dataclass(frozen=True)
@@ -98,6 +105,20 @@ class Solution:
     converged: bool
 
 
+# Overflow is found where its results arrive, and then said in words.
+_quiet = np.errstate(over="ignore", invalid="ignore")
+
+
+def _demand_finite(values: Array | float, dtype: Any) -> None:
+    if not np.isfinite(values).all():
+        raise SolutionError(
+            f"The factorisation has met numbers that are too large for {np.dtype(dtype)}. Scale the data "
+            "(scale='unit' or 'standard'); lower consensus_weight, sparsity_weight, and the values of your own graph "
+            "or init, if they are large."
+        )
+
+
+@_quiet
 def build_problem(
     features: Sequence[Matrix], graphs: Sequence[sparse.csr_array], targets: Sequence[Array], n_samples: int
 ) -> Problem:
@@ -128,6 +149,7 @@ def build_problem(
         degrees.append(degree[linked].astype(matrix.dtype))
         constant += float(np.asarray(graph.sum(axis=1)).ravel().astype(np.float64) @ _squared_lengths(matrix))
         begin = part.stop
+    _demand_finite(constant, degrees[0].dtype)
     stacked = np.concatenate(rows)
     n_codes = np.bincount(stacked, minlength=n_samples)
     return Problem(tuple(terms), stacked, np.concatenate(degrees), n_codes, constant)
@@ -145,6 +167,7 @@ def basis_step(correlation: Array) -> Array:
     A view with fewer features than components would need columns of zeros to have UUᵀ = I. The thin decomposition
     gives that basis without its zero columns: then UᵀU = I, and no other step changes.
     """
+    _demand_finite(correlation, correlation.dtype)
     left, _, right = np.linalg.svd(correlation, full_matrices=False)
     return np.asarray((left @ right).T)
 
@@ -163,17 +186,27 @@ def code_step(projected: Array, consensus: Array, mass: Array, tie: Array, spars
 def objective_value(
     projected: Array, codes: Array, consensus: Array, degrees: Array, tie: Array, sparsity_weight: float
 ) -> float:
-    """Eq. (7) from HUᵀ, which the code step has needed anyway; summed in double precision."""
+    """Eq. (7) from HUᵀ, which the code step has needed anyway.
+
+    The terms have the precision of the codes, their sum is double: what remains is the rounding of single terms.
+    """
     gap = codes - consensus
     smooth = codes * (degrees * codes - 2 * projected) + tie * (gap * gap) + sparsity_weight * np.abs(codes)
     return float(np.sum(smooth, dtype=np.float64))
 
 
+@_quiet
 def solve(problem: Problem, weights: Weights, start: Sequence[Array], max_iter: int, tol: float) -> Solution:
     """Run Algorithm 1 from the given codes, one array per view.
 
     Every step minimises the objective over one block of variables with the others fixed, so the objective never rises
-    (Theorem 1). Stops when its relative change is at most ``tol``; with ``tol=0`` after ``max_iter`` iterations.
+    (Theorem 1), up to rounding in the type of the codes. Stops when its relative change is at most ``tol``; with
+    ``tol=0`` after ``max_iter`` iterations.
+
+    Raises
+    ------
+    SolutionError
+        If numbers arise that are too large for the type of the codes.
     """
     codes = np.concatenate(start)
     degrees = problem.degrees[:, None]
@@ -194,6 +227,7 @@ def solve(problem: Problem, weights: Weights, start: Sequence[Array], max_iter: 
         consensus = averaging @ codes
         spread = np.take(consensus, problem.rows, axis=0)
         value = objective_value(projected, codes, spread, degrees, tie, weights.sparsity)
+        _demand_finite(value, codes.dtype)
         objective.append(problem.constant + value)
         converged = tol > 0 and len(objective) > 1 and abs(objective[-2] - objective[-1]) <= tol * abs(objective[-2])
     parts = [codes[term.part] for term in problem.terms]

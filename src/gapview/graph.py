@@ -2,17 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
-from .errors import InputError, InputTypeError, ParameterError
+from ._own import one_per_view, real_matrix
+from .errors import InputError, ParameterError
 from .neighbors import nearest
+from .scaling import row_lengths
 from .views import Array, Matrix, Views
 
-__all__ = ["knn_graph", "mean_modularity", "modularity", "neighbor_rule", "own_graphs", "resolve_n_neighbors"]
+__all__ = [
+    "demand_edges",
+    "knn_graph",
+    "mean_modularity",
+    "modularity",
+    "neighbor_rule",
+    "own_graphs",
+    "resolve_n_neighbors",
+]
+
+_UNIT_LENGTH_TOLERANCE = 1e-3
 
 
 def neighbor_rule(n_samples: int, n_clusters: int) -> int:
@@ -48,6 +60,9 @@ def resolve_n_neighbors(n_neighbors: int | str, views: Views, n_clusters: int) -
 def knn_graph(matrix: Matrix, n_neighbors: int) -> sparse.csr_array:
     """Build the graph W of Eq. (3): 1 if either sample is among the nearest of the other, else 0; no loops.
 
+    Where all rows have unit length they say directions only, and a row of zeros, which has none, gets no edge. With
+    fewer than ``n_neighbors`` other rows to choose from, all of them are neighbours.
+
     Examples
     --------
     >>> import numpy as np
@@ -57,32 +72,41 @@ def knn_graph(matrix: Matrix, n_neighbors: int) -> sparse.csr_array:
            [1., 0., 1.],
            [0., 1., 0.]])
     """
-    _, neighbors = nearest(matrix, n_neighbors)
-    n_rows = matrix.shape[0]
-    ends = np.arange(0, neighbors.size + 1, n_neighbors)
-    directed = sparse.csr_array(
-        (np.ones(neighbors.size, dtype=matrix.dtype), neighbors.ravel(), ends), shape=(n_rows, n_rows)
-    )
+    n_rows, rows = matrix.shape[0], _comparable_rows(matrix)
+    n_neighbors = min(n_neighbors, len(rows) - 1)
+    if n_neighbors < 1:
+        return sparse.csr_array((n_rows, n_rows), dtype=matrix.dtype)
+    _, neighbors = nearest(matrix if len(rows) == n_rows else matrix[rows], n_neighbors)
+    edges = np.repeat(rows, n_neighbors), rows[neighbors.ravel()]
+    directed = sparse.csr_array((np.ones(neighbors.size, dtype=matrix.dtype), edges), shape=(n_rows, n_rows))
     return sparse.csr_array(directed.maximum(directed.T))
+
+
+def _comparable_rows(matrix: Matrix) -> Array:
+    """Find the rows that have a place among the others: all, but rows of zeros among rows of unit length.
+
+    A row of zeros lies at distance 1 from every direction, nearer than any at more than 60 degrees: it would be
+    everybody's neighbour for saying nothing.
+    """
+    lengths = row_lengths(matrix)
+    directed = lengths > 0
+    only_directions = bool((np.abs(lengths[directed] - 1) <= _UNIT_LENGTH_TOLERANCE).all())
+    return np.flatnonzero(directed) if only_directions else np.arange(len(lengths))
 
 
 def own_graphs(graph: Any, views: Views, dtype: Any) -> list[sparse.csr_array]:
     """Read the graphs a user brings: per view over its present samples, or over all samples."""
-    graphs = [graph.get(name) for name in views.names] if isinstance(graph, Mapping) else graph
-    if not isinstance(graphs, Sequence) or len(graphs) != views.n_views or any(g is None for g in graphs):
-        raise InputTypeError(
-            f"graph must be None or one square matrix of weights for each of the {views.n_views} views, in a list "
-            f"or in a dict with the names of the views; got {type(graph).__name__}."
-        )
+    expected = (
+        f"graph must be None or one square matrix of weights for each of the {views.n_views} views, in a list or in a "
+        "dict with the names of the views"
+    )
+    graphs = one_per_view(graph, views, expected)
     return [_own_graph(weights, views, k, dtype) for k, weights in enumerate(graphs)]
 
 
 def _own_graph(weights: Any, views: Views, view: int, dtype: Any) -> sparse.csr_array:
     name, n_rows = views.names[view], int(views.mask[:, view].sum())
-    try:
-        matrix = sparse.csr_array(weights, dtype=dtype)
-    except (TypeError, ValueError) as error:
-        raise InputTypeError(f"The graph of view '{name}' cannot be read as a matrix of numbers: {error}.") from None
+    matrix = sparse.csr_array(real_matrix(weights, f"The graph of view '{name}'", dtype))
     if matrix.shape == (views.n_samples, views.n_samples):
         rows = views.rows(view)
         matrix = matrix[rows][:, rows]
@@ -92,11 +116,31 @@ def _own_graph(weights: Any, views: Views, view: int, dtype: Any) -> sparse.csr_
             f"{views.n_samples} × {views.n_samples} (all samples); got {matrix.shape[0]} × {matrix.shape[1]}."
         )
     if not np.isfinite(matrix.data).all() or (matrix.data < 0).any():
-        raise InputError(f"The graph of view '{name}' must hold finite weights of at least 0.")
+        raise InputError(
+            f"The graph of view '{name}' must hold weights of at least 0 that are finite as {np.dtype(dtype)}; got "
+            "negative, infinite or NaN ones."
+        )
     matrix.eliminate_zeros()
-    if matrix.nnz == 0:
-        raise InputError(f"The graph of view '{name}' has no edge between samples that have the view.")
     return matrix
+
+
+def demand_edges(graphs: Sequence[sparse.csr_array], views: Views) -> None:
+    """Refuse a view whose graph says nothing: its samples could only be placed by chance.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gapview import Views
+    >>> from gapview.graph import demand_edges, knn_graph
+    >>> view = np.array([[0.0], [1.0], [3.0]])
+    >>> demand_edges([knn_graph(view, 1)], Views([view]))
+    """
+    for name, graph in zip(views.names, graphs, strict=True):
+        if graph.nnz == 0:
+            raise InputError(
+                f"The graph of view '{name}' has no edge between samples that have the view: it was given so, or fewer "
+                "than 2 rows of the view are other than zero. Leave this view out."
+            )
 
 
 def modularity(graph: sparse.csr_array, labels: Array) -> float:

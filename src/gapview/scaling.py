@@ -8,18 +8,24 @@ import numpy as np
 from scipy import sparse
 
 from .errors import InputError
-from .views import Array, Matrix, Views, is_constant
+from .views import Array, Matrix, Views
 
 SCALES = ("unit", "standard", "standard+unit", None)
 
+_ROUNDING = 8  # units in the last place that scaling rows may leave between values that are the same
+
 
 def row_lengths(matrix: Matrix) -> Array:
-    """Return the Euclidean length of every row, without overflow or underflow on the way."""
+    """Return the Euclidean length of every row, without overflow or underflow on the way.
+
+    Infinite if the length itself is too large for the type.
+    """
     largest = _row_maxima(matrix)
     divisor = np.where(largest > 0, largest, 1.0)
     shrunk = _divide_rows(matrix, divisor)
     squares = shrunk.multiply(shrunk) if sparse.issparse(shrunk) else np.square(shrunk)
-    return np.asarray(np.sqrt(np.asarray(squares.sum(axis=1)).ravel()) * divisor)
+    with np.errstate(over="ignore"):
+        return np.asarray(np.sqrt(np.asarray(squares.sum(axis=1)).ravel()) * divisor)
 
 
 def unit_rows(matrix: Matrix) -> Matrix:
@@ -59,6 +65,7 @@ def _divide_rows(matrix: Matrix, divisor: Array) -> Matrix:
 class Scaling:
     """How one view was scaled: first its features, then its rows."""
 
+    name: str
     center: Array | None  # mean and spread of the features, None if they were left alone
     spread: Array | None
     row_length: float | None  # mean length of the rows before they were scaled to 1, None if they were not
@@ -66,7 +73,10 @@ class Scaling:
     def apply(self, matrix: Matrix) -> Matrix:
         """Scale rows of this view, seen in training or new."""
         if self.center is not None:
-            matrix = ((matrix - self.center) / self.spread).astype(matrix.dtype, copy=False)
+            with np.errstate(over="ignore", invalid="ignore"):
+                matrix = ((matrix - self.center) / self.spread).astype(matrix.dtype, copy=False)
+            if not np.isfinite(matrix).all():
+                raise _too_large(self.name, "its standardised features", matrix)
         return matrix if self.row_length is None else unit_rows(matrix)
 
     def undo(self, matrix: Array) -> Array:
@@ -76,15 +86,30 @@ class Scaling:
         return matrix if self.center is None else np.asarray(matrix * self.spread + self.center)
 
 
+def _too_large(name: str, what: str, matrix: Matrix) -> InputError:
+    return InputError(
+        f"View '{name}' holds values so large that {what} are not finite as {matrix.dtype}. Divide the view by its "
+        "largest value first."
+    )
+
+
 def fit_scaling(name: str, matrix: Matrix, scale: str | None) -> Scaling:
     """Learn from the present rows of one view how to scale it."""
     center = spread = row_length = None
     if scale is not None and scale.startswith("standard"):
         center, spread = _feature_moments(name, matrix)
-        matrix = Scaling(center, spread, None).apply(matrix)
+        matrix = Scaling(name, center, spread, None).apply(matrix)
     if scale is not None and scale.endswith("unit"):
-        row_length = float(np.mean(row_lengths(matrix), dtype=np.float64))
-    return Scaling(center, spread, row_length)
+        row_length = _mean_length(name, matrix)
+    return Scaling(name, center, spread, row_length)
+
+
+def _mean_length(name: str, matrix: Matrix) -> float:
+    lengths = row_lengths(matrix).astype(np.float64)
+    largest = float(lengths.max())
+    if not np.isfinite(largest):
+        raise _too_large(name, "the lengths of its rows", matrix)
+    return largest * float(np.mean(lengths / largest)) if largest > 0 else 0.0  # the plain sum may overflow
 
 
 def _feature_moments(name: str, matrix: Matrix) -> tuple[Array, Array]:
@@ -109,14 +134,23 @@ def scale_views(views: Views, scale: str | None) -> tuple[list[Matrix], list[Sca
     ------
     InputError
         If a view is the same for all samples once it is scaled, as a single positive feature is after its rows are
-        scaled to unit length.
+        scaled to unit length, up to rounding; or if its values are too large to be scaled.
     """
     scalings = [fit_scaling(name, m, scale) for name, m in zip(views.names, views.matrices, strict=True)]
     scaled = [scaling.apply(matrix) for scaling, matrix in zip(scalings, views.matrices, strict=True)]
     for name, matrix in zip(views.names, scaled, strict=True):
-        if is_constant(matrix):
+        if _constant_but_for_rounding(matrix):
             raise InputError(
                 f"View '{name}' is constant once scaled with scale={scale!r}: all its rows point the same way. "
                 "Use scale='standard', or leave this view out."
             )
     return scaled, scalings
+
+
+def _constant_but_for_rounding(matrix: Matrix) -> bool:
+    """Tell whether no feature varies, each judged by its own size: a large one must not hide the others."""
+    low, high = matrix.min(axis=0), matrix.max(axis=0)
+    if sparse.issparse(matrix):
+        low, high = low.toarray().ravel(), high.toarray().ravel()
+    with np.errstate(over="ignore"):
+        return bool((high - low <= _ROUNDING * np.finfo(matrix.dtype).eps * np.maximum(-low, high)).all())

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 from scipy.sparse.linalg import LinearOperator, eigsh
 
-from .errors import InputError, InputTypeError
+from ._own import one_per_view, real_matrix
+from .errors import InputError
 from .factorization import Problem, basis_step
 from .views import Array, Views
 
@@ -70,31 +71,31 @@ def _leading_directions(problem: Problem, n_directions: int, ends: Array) -> Arr
 
 def own_start(init: Any, problem: Problem, views: Views, n_components: int) -> list[Array]:
     """Read starting codes: per view for its present samples, or for all samples."""
-    given = [init.get(name) for name in views.names] if isinstance(init, Mapping) else init
-    if isinstance(given, str) or not isinstance(given, Sequence) or len(given) != views.n_views:
-        raise InputTypeError(
-            "init must be 'random', 'data', or one array of starting codes for each of the "
-            f"{views.n_views} views, in a list or in a dict with the names of the views; got {init!r}."
-        )
+    expected = (
+        f"init must be 'random', 'data', or one array of starting codes for each of the {views.n_views} views, in a "
+        "list or in a dict with the names of the views"
+    )
+    given = one_per_view(init, views, expected)
     return [
-        _own_codes(codes, problem.rows[term.part], views, k, n_components).astype(problem.degrees.dtype)
+        _own_codes(codes, problem, problem.rows[term.part], views, k, n_components)
         for k, (codes, term) in enumerate(zip(given, problem.terms, strict=True))
     ]
 
 
-def _own_codes(codes: Any, rows: Array, views: Views, view: int, n_components: int) -> Array:
-    n_rows = int(views.mask[:, view].sum())
-    array = np.asarray(codes, dtype=np.float64)
+def _own_codes(codes: Any, problem: Problem, rows: Array, views: Views, view: int, n_components: int) -> Array:
+    n_rows, what = int(views.mask[:, view].sum()), f"The starting codes of view '{views.names[view]}'"
+    array = real_matrix(codes, what, problem.degrees.dtype)
+    array = array.toarray() if sparse.issparse(array) else array
     if array.shape == (n_rows, n_components):
         everywhere = np.zeros((views.n_samples, n_components), dtype=array.dtype)
         everywhere[views.rows(view)] = array
         array = everywhere
     if array.shape != (views.n_samples, n_components):
         raise InputError(
-            f"The starting codes of view '{views.names[view]}' must be {n_rows} × {n_components} (the samples that "
+            f"{what} must be {n_rows} × {n_components} (the samples that "
             f"have the view) or {views.n_samples} × {n_components} (all samples); got shape {array.shape}."
         )
     chosen = array[rows]
     if not np.isfinite(chosen).all():
-        raise InputError(f"The starting codes of view '{views.names[view]}' must be finite; they hold NaN or infinity.")
+        raise InputError(f"{what} must be finite as {chosen.dtype}; they hold NaN or infinity.")
     return np.asarray(chosen)

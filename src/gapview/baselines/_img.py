@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,6 +9,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from .._parameters import check_choice, check_integer, check_real
+from .._warnings import warn_user
 from ..clusters import cluster_rows
 from ..errors import InputError, InputTypeError
 from ..estimators._base import MultiViewClusterer
@@ -179,11 +179,10 @@ class IMG(MultiViewClusterer):
 
     def _warn_unless_converged(self, solution: Solution) -> None:
         if self.tol > 0 and solution.residual[-1] >= self.tol:
-            warnings.warn(
+            warn_user(
                 f"IMG stopped at max_iter={self.max_iter} before codes and smoothed codes agreed: they differ by up to "
                 f"{solution.residual[-1]:.1e}, tol={self.tol:.1e}. Raise max_iter or tol.",
                 ConvergenceWarning,
-                stacklevel=4,
             )
 
 

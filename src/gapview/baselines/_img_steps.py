@@ -9,6 +9,7 @@ import numpy as np
 from scipy import linalg
 from scipy.spatial.distance import cdist
 
+from .._warnings import warn_user
 from ..errors import GapviewWarning, InputError, SolutionError
 from ..scaling import row_lengths
 from ..views import Array, Matrix, Views
@@ -196,11 +197,10 @@ def normalized_cut(affinity: Array, n_vectors: int) -> Array:
     degrees = weights.sum(axis=1)
     isolated = degrees == 0
     if isolated.any():
-        warnings.warn(
+        warn_user(
             f"{int(isolated.sum())} sample(s) have no link in the graph that IMG has learned; their group means "
             "nothing. Raise graph_weight, or use output='codes'.",
             GapviewWarning,
-            stacklevel=4,
         )
     factor = np.where(isolated, 0.0, 1 / np.sqrt(np.where(isolated, 1.0, degrees)))
     weights *= factor

@@ -11,6 +11,7 @@ from sklearn.manifold import spectral_embedding
 from sklearn.neighbors import kneighbors_graph
 
 from .._parameters import check_integer
+from .._warnings import warn_user
 from ..clusters import N_RESTARTS, cluster_rows
 from ..errors import GapviewWarning, InputError
 from ..estimators._base import MultiViewClusterer
@@ -125,11 +126,10 @@ class ImputedSpectral(_ImputedClusterer):
         self.affinity_matrix_ = (directed + directed.T) / 2
         n_parts = connected_components(self.affinity_matrix_, directed=False, return_labels=False)
         if n_parts > 1:
-            warnings.warn(
+            warn_user(
                 f"The neighbour graph of the filled samples falls into {n_parts} parts without a link between them; "
                 "the groups follow these parts first. Raise n_graph_neighbors to link them.",
                 GapviewWarning,
-                stacklevel=3,
             )
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "Graph is not fully connected", UserWarning)  # said above

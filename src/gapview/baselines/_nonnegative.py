@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,6 +10,7 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
+from .._warnings import warn_user
 from ..errors import GapviewWarning, InputError, InputTypeError, SolutionError, some
 from ..scaling import row_lengths, scale_views, unit_rows
 from ..views import Array, Matrix, Views, is_constant
@@ -104,11 +104,10 @@ def warn_if_unlinked(views: Views) -> None:
     n_islands, island = connected_components(shared.T @ shared)
     if n_islands > 1:
         parts = [[n for n, i in zip(views.names, island, strict=True) if i == part] for part in range(n_islands)]
-        warnings.warn(
+        warn_user(
             f"The views fall into {n_islands} parts that share no sample: {parts}. Nothing ties the factors of one "
             "part to those of another, so groups across them mean little. Add samples that have views of both.",
             GapviewWarning,
-            stacklevel=4,
         )
 
 
@@ -190,11 +189,10 @@ def demand_factors(
             has_data[part.rows] |= row_lengths(part.matrix) > 0
         n_vanished = int((vanished & has_data).sum())
         if n_vanished > _FEW * views.n_samples:
-            warnings.warn(
+            warn_user(
                 f"The codes of {n_vanished} of {views.n_samples} samples have all but vanished: the penalty outweighs "
                 "their data. Lower sparsity_weight.",
                 GapviewWarning,
-                stacklevel=4,
             )
 
 

@@ -35,6 +35,8 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
     def fit(self, views: Any, y: Any = None, *, mask: Any = None) -> Self:
         """Find groups among the samples.
 
+        A fit that fails leaves the model as it was before.
+
         Parameters
         ----------
         views : list or dict of views, or Views
@@ -47,13 +49,30 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         Returns
         -------
         self
+
+        Examples
+        --------
+        >>> from gapview import GRMF
+        >>> from gapview.datasets import make_views
+        >>> data = make_views(n_samples=60, n_clusters=2, missing_rate=0.3, random_state=0)
+        >>> GRMF(n_clusters=2, random_state=0).fit(data.views).labels_.shape
+        (60,)
         """
         self._check_parameters()
         training = training_views(views, mask, self.partial_rows, self.n_clusters)
-        self._fit_views(training, random_generator(self.random_state))
-        self.views_ = training
-        self.sample_ids_ = training.sample_ids
-        self.n_features_in_ = sum(training.n_features)
+        before = dict(self.__dict__)
+        try:
+            for name in before:
+                if name.endswith("_"):  # what an earlier fit has found must not mix with what this one finds
+                    delattr(self, name)
+            self._fit_views(training, random_generator(self.random_state))
+            self.views_ = training
+            self.sample_ids_ = training.sample_ids
+            self.n_features_in_ = sum(training.n_features)
+        except BaseException:  # interruptions, too: the earlier model stays, whole
+            self.__dict__.clear()
+            self.__dict__.update(before)
+            raise
         return self
 
     def _check_parameters(self) -> None:

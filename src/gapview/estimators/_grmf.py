@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from .._parameters import check_integer, check_real
+from .._warnings import warn_user
 from ..clusters import cluster_rows
 from ..factorization import Problem, Solution, Weights, build_problem, solve
-from ..graph import knn_graph, own_graphs, resolve_n_neighbors
+from ..graph import demand_edges, knn_graph, own_graphs, resolve_n_neighbors
 from ..scaling import scale_views
 from ..starts import data_start, own_start, random_start
 from ..views import Array, Matrix, Views
@@ -68,7 +68,8 @@ class GRMF(LatentClusterer):
     cluster_centers_ : array of shape (n_clusters, n_components)
         Centres of the groups among the codes scaled to unit length.
     objective_ : array of shape (n_iter_,)
-        Value of Eq. (4) after every iteration; it never rises (Theorem 1).
+        Value of Eq. (4) after every iteration; it never rises (Theorem 1), up to rounding in the type of the data:
+        about 1e-7 of its value in single precision.
     n_iter_ : int
         Iterations done.
     graphs_ : list of csr_array
@@ -158,9 +159,12 @@ class GRMF(LatentClusterer):
 
     def _build_graphs(self, scaled: list[Matrix], views: Views) -> list[Any]:
         if self.graph is not None:
-            return own_graphs(self.graph, views, scaled[0].dtype)
-        counts = resolve_n_neighbors(self.n_neighbors, views, self.n_clusters)
-        return [knn_graph(matrix, count) for matrix, count in zip(scaled, counts, strict=True)]
+            graphs = own_graphs(self.graph, views, scaled[0].dtype)
+        else:
+            counts = resolve_n_neighbors(self.n_neighbors, views, self.n_clusters)
+            graphs = [knn_graph(matrix, count) for matrix, count in zip(scaled, counts, strict=True)]
+        demand_edges(graphs, views)
+        return graphs
 
     def _start(self, problem: Problem, views: Views, random_state: np.random.RandomState) -> list[Array]:
         n_components = self.n_components or self.n_clusters
@@ -172,13 +176,15 @@ class GRMF(LatentClusterer):
 
     def _warn_unless_converged(self, solution: Solution) -> None:
         if self.tol > 0 and not solution.converged:
-            last = solution.objective[-2:]
-            change = abs(last[0] - last[-1]) / abs(last[0]) if last[0] else 0.0
-            warnings.warn(
-                f"{type(self).__name__} stopped at max_iter={self.max_iter} before the objective settled: its last "
-                f"relative change was {change:.1e}, tol={self.tol:.1e}. Raise max_iter or tol.",
+            if solution.n_iter == 1:
+                state = "one iteration shows no change of it"
+            else:
+                before, last = solution.objective[-2:]
+                state = f"its last relative change was {abs(before - last) / abs(before) if before else 0.0:.1e}"
+            warn_user(
+                f"{type(self).__name__} stopped at max_iter={self.max_iter} before the objective settled: {state}, "
+                f"tol={float(self.tol):.1e}. Raise max_iter or tol.",
                 ConvergenceWarning,
-                stacklevel=4,
             )
 
 

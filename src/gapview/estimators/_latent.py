@@ -8,13 +8,12 @@ import numpy as np
 from scipy import sparse
 from sklearn import get_config
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.metrics import pairwise_distances_argmin
-from sklearn.neighbors import KNeighborsClassifier
 
 from .._parameters import check_choice, check_integer
+from ..errors import InputError
 from ..graph import mean_modularity, resolve_n_neighbors
 from ..metrics import clustering_accuracy
-from ..neighbors import nearest
+from ..neighbors import distance_elsewhere, nearest
 from ..scaling import Scaling, unit_rows
 from ..views import Array, Matrix, Views, new_views
 from ._base import MultiViewClusterer
@@ -38,6 +37,14 @@ class LatentClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiVi
         """Fit, and return the consensus representation of the samples, ``embedding_``.
 
         It has seen every sample's neighbours; ``transform`` of the same samples has not, and differs.
+
+        Examples
+        --------
+        >>> from gapview import GRMF
+        >>> from gapview.datasets import make_views
+        >>> data = make_views(n_samples=60, n_clusters=2, missing_rate=0.3, random_state=0)
+        >>> GRMF(n_clusters=2, random_state=0).fit_transform(data.views).shape
+        (60, 2)
         """
         return self._keyed(self.fit(views, y, mask=mask).embedding_, self.views_)
 
@@ -54,6 +61,15 @@ class LatentClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiVi
         -------
         array of shape (n_samples, n_components)
             Or a frame, after ``set_output``.
+
+        Examples
+        --------
+        >>> from gapview import GRMF
+        >>> from gapview.datasets import make_views
+        >>> data = make_views(n_samples=60, n_clusters=2, random_state=0)
+        >>> model = GRMF(n_clusters=2, random_state=0).fit(data.views[:50])
+        >>> model.transform({"view_1": data.views.matrices[1][50:]}).shape
+        (10, 2)
         """
         given = self._read_new(views)
         return self._keyed(self._embed(given), given)
@@ -73,7 +89,8 @@ class LatentClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiVi
         views : list or dict of views, or Views
             As in :meth:`transform`.
         method : {"neighbors", "centers"}, default="neighbors"
-            By vote of the nearest training samples in the latent space, or by the nearest centre of a group.
+            By vote of the nearest training samples in the latent space (if it ends in a tie, the nearest of the tied
+            decides), or by the nearest centre of a group.
         n_neighbors : int, default=10
             How many training samples vote.
         return_distance : bool, default=False
@@ -84,18 +101,30 @@ class LatentClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiVi
         labels : array of shape (n_samples,)
         distances : array of shape (n_samples,), if ``return_distance``
             Distance to the nearest training sample in the scaled features, in units of the usual (median) distance from
-            a training sample to its nearest neighbour, in the view in which it is largest. Around 1 for samples like
-            those in training; well above for samples unlike any.
+            a training sample to the nearest that is not its duplicate, in the view in which it is
+            largest. Around 1 for samples like those in training; well above for samples unlike any.
+
+        Examples
+        --------
+        >>> from gapview import GRMF
+        >>> from gapview.datasets import make_views
+        >>> data = make_views(n_samples=200, n_clusters=3, random_state=0)
+        >>> model = GRMF(n_clusters=3, random_state=0).fit(data.views[:150])
+        >>> model.predict(data.views[150:]).shape
+        (50,)
+        >>> labels, distances = model.predict([data.views.matrices[0][150:], None], return_distance=True)
+        >>> bool(0.5 < distances.mean() < 2)
+        True
         """
         check_choice("method", method, ("neighbors", "centers"))
         check_integer("n_neighbors", n_neighbors, low=1)
         given = self._read_new(views)
         points = unit_rows(self._embed(given))
         if method == "centers":
-            labels = pairwise_distances_argmin(points, self.cluster_centers_)
+            labels = nearest(self.cluster_centers_, 1, points)[1][:, 0].astype(self.labels_.dtype)
         else:
-            voters = KNeighborsClassifier(min(n_neighbors, len(self.labels_)), algorithm="brute")
-            labels = voters.fit(unit_rows(self.embedding_), self.labels_).predict(points)
+            _, voters = nearest(unit_rows(self.embedding_), min(n_neighbors, len(self.labels_)), points)
+            labels = _majority(self.labels_[voters])
         return (labels, self._strangeness(given)) if return_distance else labels
 
     def recover(self, views: Any = None, *, method: str = "neighbors", n_neighbors: int = N_LATENT_NEIGHBORS) -> Any:
@@ -115,6 +144,15 @@ class LatentClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiVi
         -------
         list or dict of views
             Every view complete, in the kind of container that came; present values are untouched.
+
+        Examples
+        --------
+        >>> from gapview import GRMF
+        >>> from gapview.datasets import make_views
+        >>> data = make_views(n_samples=60, n_clusters=2, missing_rate=0.3, random_state=0)
+        >>> model = GRMF(n_clusters=2, random_state=0).fit(data.views)
+        >>> [view.shape for view in model.recover()]
+        [(60, 20), (60, 30)]
         """
         check_choice("method", method, ("neighbors", "basis"))
         check_integer("n_neighbors", n_neighbors, low=1)
@@ -137,6 +175,15 @@ class LatentClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiVi
         Without ``y``: the modularity of the predicted groups on the neighbour graphs of the views themselves, averaged
         over the views. It needs no labels, so that ``GridSearchCV`` can choose settings by it. With ``y``: the accuracy
         after matching.
+
+        Examples
+        --------
+        >>> from gapview import GRMF
+        >>> from gapview.datasets import make_views
+        >>> data = make_views(n_samples=60, n_clusters=2, random_state=0)
+        >>> model = GRMF(n_clusters=2, random_state=0).fit(data.views)
+        >>> model.score(data.views) > 0.3, model.score(data.views, data.target)
+        (True, 1.0)
         """
         given = self._read_new(views)
         labels = self.predict(given)
@@ -153,14 +200,18 @@ class LatentClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiVi
     def _embed(self, views: Views) -> Array:
         """Project samples onto the bases and average over the views they have."""
         total = np.zeros((views.n_samples, self._n_features_out), dtype=self.embedding_.dtype)
-        for k, matrix in enumerate(views.matrices):
-            total[views.rows(k)] += self.scalings_[k].apply(matrix) @ self.bases_[k].T
+        with np.errstate(over="ignore", invalid="ignore"):
+            for k, matrix in enumerate(views.matrices):
+                total[views.rows(k)] += self.scalings_[k].apply(matrix) @ self.bases_[k].T
+        if not np.isfinite(total).all():
+            raise InputError(
+                "Some samples hold values so large that their place in the latent space is not finite as "
+                f"{total.dtype}. Give them in the units of the training data."
+            )
         return np.asarray(total / views.mask.sum(axis=1).astype(total.dtype)[:, None])
 
     def _mean_of_neighbors(self, queries: Array, view: int, n_neighbors: int) -> Matrix:
         source = self.views_.matrices[view]
-        if not len(queries):
-            return source[:0]
         points = unit_rows(self.embedding_[self.views_.rows(view)])
         k = min(n_neighbors, source.shape[0])
         _, indices = nearest(points, k, unit_rows(queries))
@@ -176,7 +227,8 @@ class LatentClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiVi
             known = self.scalings_[k].apply(self.views_.matrices[k])
             distances, _ = nearest(known, 1, self.scalings_[k].apply(matrix))
             rows = views.rows(k)
-            farthest[rows] = np.maximum(farthest[rows], distances[:, 0] / _usual_distance(known))
+            with np.errstate(over="ignore"):  # farther than the type can say is infinitely far
+                farthest[rows] = np.maximum(farthest[rows], distances[:, 0] / _usual_distance(known))
         return farthest
 
     def _keyed(self, values: Array, views: Views) -> Any:
@@ -189,11 +241,20 @@ class LatentClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiVi
         return pd.DataFrame(values, index=pd.Index(views.sample_ids))
 
 
+def _majority(votes: Array) -> Array:
+    """Return the label most frequent in every row; of several, the one that comes first."""
+    n_labels = int(votes.max(initial=0)) + 1
+    rows = np.arange(len(votes))[:, None]
+    counts = np.bincount((rows * n_labels + votes).ravel(), minlength=len(votes) * n_labels).reshape(-1, n_labels)
+    first = np.take_along_axis(counts, votes, axis=1).argmax(axis=1)
+    return np.asarray(votes[rows[:, 0], first])
+
+
 def _usual_distance(points: Matrix) -> float:
-    """Return the median distance to the nearest other point, from a spread of the points; 1 if all coincide."""
+    """Return the median distance to the nearest point elsewhere, from a spread of the points; 1 if all coincide."""
     chosen = np.unique(np.linspace(0, points.shape[0] - 1, _N_TYPICAL).astype(np.intp))
-    distances = nearest(points, 2, points[chosen])[0][:, 1]
-    apart = distances[distances > 0]
+    distances = distance_elsewhere(points, points[chosen])
+    apart = distances[np.isfinite(distances)]
     return float(np.median(apart)) if apart.size else 1.0
 
 

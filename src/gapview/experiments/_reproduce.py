@@ -88,7 +88,9 @@ def reproduce(request: Request, progress: Progress, say: Callable[[str], None]) 
     _run(request, plan, table_plan, store, progress)
     n_new = len(store.done()) - before
     tables = make_tables(store.records, table_plan)
-    fingerprint = hashlib.sha256(f"{plan} {_command(request)} {(output / 'results.csv').read_text()}".encode()).hexdigest()
+    fingerprint = hashlib.sha256(
+        f"{plan} {_command(request)} {(output / 'results.csv').read_text()}".encode()
+    ).hexdigest()
     old = _read_run(output)
     known = [output / name for name in old.get("files", [])]
     if n_new == 0 and old.get("fingerprint") == fingerprint and all(file.exists() for file in known):

@@ -41,7 +41,7 @@ def main() -> None:
     """Group samples described by several feature sets when many samples lack some of them."""
 
 
-@main.command(epilog="Example: gapview demo --paired-rate 0.3 -o out")
+@main.command(short_help="Cluster the embedded example.", epilog="Example: gapview demo --paired-rate 0.3 -o out")
 @click.option(
     "-o",
     "--output",
@@ -102,7 +102,10 @@ def _say(console: Console, head: str, text: str) -> None:
     console.print(Text.assemble((head, "bold"), " " * (9 - len(head)), text))
 
 
-@main.command(epilog="Example: gapview reproduce --data-dir data --data buaa --quick -o paper")
+@main.command(
+    short_help="Run the paper's experiments.",
+    epilog="Example: gapview reproduce --data-dir data --data buaa --quick -o paper",
+)
 @click.option(
     "-o",
     "--output",

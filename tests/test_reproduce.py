@@ -73,6 +73,11 @@ class TestTasks:
         ]
         assert chosen_settings(records, PLAN)["buaa", "GRMF", 0.1] == as_setting(COMPARED["GRMF"].fixed)
 
+    def test_runs_that_were_not_asked_for_are_left_alone(self):
+        others = [replace(record(), data="cornell"), record(rate=0.9)]
+        assert not chosen_settings(others, PLAN)
+        assert not list(second_tasks(PLAN, others))
+
     def test_figures_need_grmf_on_two_data_sets(self):
         plan = Plan(data=("handwritten", "buaa", "cornell"), n_folds=2)
         tasks = list(figure_tasks(plan, (3, 4, 5)))
@@ -107,6 +112,19 @@ class TestStore:
         again.add([record(fold=1)])
         assert (tmp_path / "r.csv").read_text() == whole
 
+    def test_an_empty_file_is_a_new_one(self, tmp_path):
+        (tmp_path / "r.csv").touch()
+        Store(tmp_path / "r.csv", "1").add([record()])
+        assert Store(tmp_path / "r.csv", "1").done() == {record().task}
+
+    def test_a_figure_cut_off_is_not_done(self, tmp_path):
+        setting = as_setting({"max_iter": 3})
+        steps = [Record("figure5", "buaa", "GRMF", setting, 0.7, 0, iteration=i, version="1") for i in (1, 2, 3)]
+        Store(tmp_path / "r.csv", "1").add(steps[:2])
+        assert not Store(tmp_path / "r.csv", "1").done()
+        Store(tmp_path / "r.csv", "1").add(steps)
+        assert Store(tmp_path / "r.csv", "1").done() == {steps[0].task}
+
     def test_results_of_another_version_do_not_count(self, tmp_path):
         Store(tmp_path / "r.csv", "1").add([record()])
         assert not Store(tmp_path / "r.csv", "2").done()
@@ -115,6 +133,12 @@ class TestStore:
         (tmp_path / "r.csv").write_text("a,b\n1,2\n")
         with pytest.raises(DataFileError, match="columns differ.*--output"):
             Store(tmp_path / "r.csv", "1")
+        (tmp_path / "r.csv").write_bytes(b"\xff\xfe\x00\n")
+        with pytest.raises(DataFileError, match="not a file of results"):
+            Store(tmp_path / "r.csv", "1")
+        (tmp_path / "folder").mkdir()
+        with pytest.raises(DataFileError, match="not a file of results"):
+            Store(tmp_path / "folder", "1")
 
 
 class TestTables:
@@ -187,7 +211,7 @@ def test_without_data_the_command_says_what_it_needs(tmp_path):
     assert result.exit_code == 1
     assert "Table 5 (Caltech7 images): there is no caltech7.npz" in result.output
     assert "512 GIST and 928 LBP" in result.output
-    assert "nothing can be run" in result.output
+    assert "nothing to run" in result.output
 
 
 def test_caltech7_runs_when_the_file_is_there(tmp_path):
@@ -197,6 +221,25 @@ def test_caltech7_runs_when_the_file_is_there(tmp_path):
     assert "Table 5" in result.output
     assert "## Table 5: Caltech7 images" in (tmp_path / "out" / "tables.md").read_text()
     assert not (tmp_path / "out" / "figures").exists()
+    kept = (tmp_path / "out" / "tables.md").read_bytes()
+    result = run("-o", tmp_path / "out", "--data-dir", tmp_path, "--table", 5, "--quick", "--folds", 2)
+    assert result.exit_code == 1
+    assert "another command: gapview reproduce --table 5 --folds 1 --quick" in result.output
+    assert (tmp_path / "out" / "tables.md").read_bytes() == kept
+
+
+def test_data_that_cannot_be_read_are_left_out(tmp_path):
+    small_caltech7(tmp_path)
+    (tmp_path / "buaa90.npz").write_bytes(b"damaged")
+    result = run("-o", tmp_path / "out", "--data-dir", tmp_path, "--table", 5, "--table", 3, "--quick", "--folds", 1)
+    assert result.exit_code == 0, result.output
+    assert "Table 3 (BUAA-visnir faces): 'buaa90.npz' cannot be read" in result.output
+
+
+def test_options_that_exclude_each_other(tmp_path):
+    result = run("-o", tmp_path / "out", "--data-dir", tmp_path, "--table", 3, "--data", "handwritten")
+    assert result.exit_code == 1
+    assert "No data set belongs to both" in result.output
 
 
 @pytest.mark.data

@@ -177,16 +177,20 @@ def _progress(console: Console) -> Iterator[ProgressOf]:
 def _print_outcome(console: Console, outcome: Outcome) -> None:
     _say(console, "Runs", f"{outcome.n_new} done now, {outcome.run['n_runs']} in all.")
     for table in outcome.tables:
-        best = {}
-        for choice in ("by labels", "fixed"):
-            means = table.mean_accuracy(choice)
-            winner = max(means, key=lambda method: means[method])
-            best[choice] = f"{winner} {means[winner]:.1f} (GRMF {means['GRMF']:.1f})"
+        best = [_best(table.mean_accuracy(choice)) for choice in ("by labels", "fixed")]
         _say(
             console,
             f"Table {table.data.table}",
-            f"{table.data.title}, mean ACC in %: "
-            f"settings by labels, best {best['by labels']}; fixed settings, best {best['fixed']}.",
+            f"{table.data.title}, mean ACC in %: settings by labels, {best[0]}; fixed settings, {best[1]}.",
         )
     for file in outcome.files:
         _say(console, "Wrote", str(file))
+
+
+def _best(means: dict[str, float]) -> str:
+    """Name the best method, and GRMF beside it; methods that failed somewhere have no mean."""
+    if not means:
+        return "no method ran at all rates"
+    winner = max(means, key=lambda method: means[method])
+    ours = f" (GRMF {means['GRMF']:.1f})" if "GRMF" in means else ""
+    return f"best {winner} {means[winner]:.1f}{ours}"

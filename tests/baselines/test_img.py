@@ -314,11 +314,12 @@ def test_bad_settings(setting: dict, error: type) -> None:
 
 
 @pytest.mark.data
-def test_handwritten_accuracy_is_that_of_the_paper(dataset) -> None:
+@pytest.mark.parametrize(("rate", "cut", "codes"), [(0.1, 68.03, 75.28), (0.5, 77.05, 81.34), (0.9, 79.15, 85.55)])
+def test_handwritten_accuracy_is_the_recorded_one(dataset, rate, cut, codes) -> None:
     data = dataset("handwritten_2v")
-    views = paired_split(data.views, 0.5, order=data.folds[0])
-    model = IMG(10, tol=1e-4, random_state=0).fit(views)
-    assert model.n_iter_ < 60
-    assert abs(100 * clustering_accuracy(data.target, model.labels_) - 77.05) < 5
-    by_codes = cluster_rows(model.embedding_, 10, np.random.RandomState(0)).labels  # what output="codes" returns
-    assert abs(100 * clustering_accuracy(data.target, by_codes) - 81.34) < 5
+    scores = []
+    for fold in range(3):
+        model = IMG(10, tol=1e-4, random_state=0).fit(paired_split(data.views, rate, order=data.folds[fold]))
+        by_codes = cluster_rows(model.embedding_, 10, np.random.RandomState(0)).labels  # what output="codes" returns
+        scores.append([100 * clustering_accuracy(data.target, labels) for labels in (model.labels_, by_codes)])
+    np.testing.assert_allclose(np.mean(scores, axis=0), (cut, codes), atol=5)

@@ -41,7 +41,9 @@ class GPMVC(MultiViewClusterer):
 
         min  Σᵥ ‖Xᵥ − PᵥUᵥ‖²  +  α ‖Pᵥ[C] Qᵥ − P*[C]‖²  +  αβ tr(PᵥᵀLᵥPᵥ)      Pᵥ, Uᵥ, P* ≥ 0
 
-    The authors' program for two views ties the samples that have both, which is the same.
+    The authors' program for two views ties the samples that have both, which is the same. Their program for more views
+    ties every sample with a weight of its own; that is not offered. A start by itself ends after 1000 steps at the
+    latest.
 
     Parameters
     ----------

@@ -259,7 +259,10 @@ def _in_order(given: Any, views: Views, count: int, what: str) -> Sequence[Any]:
 
 
 def _own(values: Any, what: str, dtype: Any) -> Array:
-    array = np.array(values, dtype=dtype)  # a copy, since the steps write into it
+    try:
+        array = np.array(values, dtype=dtype)  # a copy, since the steps write into it
+    except (TypeError, ValueError) as error:
+        raise InputTypeError(f"The starting {what} must be an array of numbers: {error}.") from None
     if not np.isfinite(array).all() or (array < 0).any() or not array.any():
         raise InputError(f"The starting {what} must be finite and at least 0, and not all of them 0.")
     return array

@@ -32,7 +32,8 @@ class PVC(MultiViewClusterer):
 
         min  Σᵥ ‖Xᵥ − P[Oᵥ]Uᵥ‖²  +  Σᵢ λᵢ‖pᵢ‖₁      P ≥ 0, Uᵥ ≥ 0
 
-    where Oᵥ are the samples that have view v. Codes and bases are found in turn, each exactly. The authors know two
+    where Oᵥ are the samples that have view v. Codes and bases are found in turn, each by
+    coordinate descent until nothing moves by more than 1e-6 (500 sweeps at most). The authors know two
     views; here samples are grouped by the set of views they have, whatever it is.
 
     Parameters

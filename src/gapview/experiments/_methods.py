@@ -25,7 +25,7 @@ class Compared:
     grid: tuple[Setting, ...]
     fixed: Setting
     options: Setting = field(default_factory=dict)  # the same in every run
-    nonnegative: bool = False  # needs values of at least 0, which are made by shifting
+    nonnegative: bool = False  # made for values of at least 0: views with negative ones are shifted
     large_options: Setting = field(default_factory=dict)  # as well, on data of thousands of samples
     note: str = ""
 
@@ -37,7 +37,13 @@ def _grid(**values: tuple[Any, ...]) -> tuple[Setting, ...]:
 COMPARED = {
     method.name: method
     for method in (
-        Compared("BSV", BestSingleView, ({},), {}, note="nothing to set; by labels the better view is taken"),
+        Compared(
+            "BSV",
+            BestSingleView,
+            ({},),
+            {},
+            note="nothing to set; by labels the better view is taken in every single run, not only on fold 0",
+        ),
         Compared("Concat", Concat, ({},), {}, note="nothing to set"),
         Compared(
             "PVC",

@@ -98,10 +98,11 @@ PAPER_DATA = {
             n_clusters=10,
             scale="standard+unit",
             preprocessing=(
-                "The data come as principal component scores, not as pixels, and rows of unit length alone lose nearly "
-                "everything there. So every feature is standardised first, then every row scaled to unit length; for "
-                "all methods alike. The paper does not say what it did. Methods that need values of at least 0 "
-                "have the lowest value of the view subtracted and their rows scaled to unit length once more."
+                "The data come as principal component scores, not as pixels, of which the first few would outweigh all "
+                "others. So every feature is standardised first, then every row scaled to unit length; for all methods "
+                "alike. The paper does not say what it did. PVC, DCNMF and GPMVC, made for values of at least 0, "
+                "have the "
+                "lowest value of the view subtracted and their rows scaled to unit length once more."
             ),
             printed=_BUAA,
         ),

@@ -15,9 +15,9 @@ from time import perf_counter
 from typing import Any
 
 from .. import __version__
-from ..errors import DataFileError
+from ..errors import DataFileError, GapviewError, ParameterError
 from ..storage import make_folder, write_whole
-from ._paper import PAPER_DATA, find_file
+from ._paper import PAPER_DATA, find_file, load_paper_data
 from ._runner import Progress, run_all
 from ._store import Store
 from ._tables import PaperTable, make_tables, markdown
@@ -76,12 +76,24 @@ def reproduce(request: Request, progress: Progress, say: Callable[[str], None]) 
     """
     begin = perf_counter()
     output = make_folder(request.output)
-    skipped = {key: _absent(key) for key in _wanted(request) if find_file(PAPER_DATA[key], request.data_dir) is None}
+    old = _read_run(output)
+    if old.get("command", _command(request)) != _command(request):
+        raise DataFileError(
+            f"The folder {str(output)!r} holds the results of another command: {old['command']}. "
+            "Give another folder with --output, so that they are not overwritten."
+        )
+    if not _wanted(request):
+        raise ParameterError(
+            "No data set belongs to both the tables or figures and the data asked for: nothing to run."
+        )
+    skipped = {key: reason for key in _wanted(request) if (reason := _why_not(key, request.data_dir))}
     for line in skipped.values():
         say(line)
     plan = request.plan([key for key in _wanted(request) if key not in skipped])
     if not plan.data:
-        raise DataFileError(f"None of the data sets asked for is in {str(request.data_dir)!r}; nothing can be run.")
+        raise DataFileError(
+            f"None of the data sets asked for can be read in {str(request.data_dir)!r}; nothing to run."
+        )
     table_plan = replace(plan, data=tuple(key for key in plan.data if key in _in_tables(request)))
     store = Store(output / "results.csv", __version__)
     before = len(store.done())
@@ -91,7 +103,6 @@ def reproduce(request: Request, progress: Progress, say: Callable[[str], None]) 
     fingerprint = hashlib.sha256(
         f"{plan} {_command(request)} {(output / 'results.csv').read_text()}".encode()
     ).hexdigest()
-    old = _read_run(output)
     known = [output / name for name in old.get("files", [])]
     if n_new == 0 and old.get("fingerprint") == fingerprint and all(file.exists() for file in known):
         return Outcome(known, skipped, tables, old, 0)
@@ -113,9 +124,16 @@ def _wanted(request: Request) -> list[str]:
     return [key for key in request.data if key in _in_tables(request) or key in alone]
 
 
-def _absent(key: str) -> str:
+def _why_not(key: str, folder: Path) -> str:
+    """Say why a data set is left out; nothing if it can be used."""
     data = PAPER_DATA[key]
-    return f"Table {data.table} ({data.title}): there is no {data.files[0]} (or .mat). Expected: {data.form}."
+    if find_file(data, folder) is None:
+        return f"Table {data.table} ({data.title}): there is no {data.files[0]} (or .mat). Expected: {data.form}."
+    try:
+        load_paper_data(key, folder)
+    except GapviewError as error:
+        return f"Table {data.table} ({data.title}): {error}"
+    return ""
 
 
 def _run(request: Request, plan: Plan, table_plan: Plan, store: Store, progress: Progress) -> None:
@@ -166,7 +184,9 @@ def _read_run(output: Path) -> dict[str, Any]:
         found = json.loads((output / "run.json").read_text())
     except (OSError, ValueError):
         return {}
-    return found if isinstance(found, dict) else {}
+    kinds = {"command": str, "seconds": float, "peak_memory_mb": float, "files": list, "fingerprint": str}
+    usable = isinstance(found, dict) and all(isinstance(found.get(name), kind) for name, kind in kinds.items())
+    return found if usable else {}
 
 
 def _describe_run(request: Request, store: Store) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from dataclasses import asdict, fields
 from pathlib import Path
 
 from ..errors import DataFileError
+from ._methods import read_setting
 from ._tasks import Record, Task
 
 __all__ = ["Store"]
@@ -28,7 +29,7 @@ class Store:
         self._version = version
         self.records: list[Record] = []
         if path.exists():
-            self._read()
+            self.records = _whole_runs(self._read())
 
     def done(self) -> set[Task]:
         """Return the runs whose results are here."""
@@ -37,8 +38,8 @@ class Store:
     def add(self, records: Iterable[Record]) -> None:
         """Append the records of one run, on disk when this returns."""
         new = list(records)
-        is_new = not self._path.exists()
         try:
+            is_new = not self._path.exists() or self._path.stat().st_size == 0
             with self._path.open("a", newline="", encoding="utf-8") as stream:
                 writer = csv.DictWriter(stream, _HEADER, lineterminator="\n")
                 if is_new:
@@ -52,18 +53,33 @@ class Store:
             ) from None
         self.records += new
 
-    def _read(self) -> None:
-        text = self._path.read_text(encoding="utf-8")
-        whole = text[: text.rfind("\n") + 1]  # a run that was cut off may have left half a line
-        reader = csv.DictReader(whole.splitlines())
-        if reader.fieldnames is not None and list(reader.fieldnames) != _HEADER:
+    def _read(self) -> list[Record]:
+        try:
+            text = self._path.read_text(encoding="utf-8")
+            whole = text[: text.rfind("\n") + 1]  # a run that was cut off may have left half a line
+            reader = csv.DictReader(whole.splitlines())
+            if reader.fieldnames is not None and list(reader.fieldnames) != _HEADER:
+                raise ValueError("its columns differ")
+            found = [Record(**{name: _NUMBERS[name](value) for name, value in row.items()}) for row in reader]
+            if whole != text:
+                self._path.write_text(whole, encoding="utf-8")
+        except (OSError, ValueError, TypeError, KeyError) as error:
             raise DataFileError(
-                f"{str(self._path)!r} is not a file of results of this version of gapview: its columns differ. "
+                f"{str(self._path)!r} is not a file of results of this version of gapview: {error}. "
                 "Move it away, or give another folder with --output."
-            )
-        if whole != text:
-            self._path.write_text(whole, encoding="utf-8")
-        for row in reader:
-            record = Record(**{name: _NUMBERS[name](value) for name, value in row.items()})
-            if record.version == self._version:
-                self.records.append(record)
+            ) from None
+        return [record for record in found if record.version == self._version]
+
+
+def _whole_runs(records: list[Record]) -> list[Record]:
+    """Leave out runs of many records that were cut off: Figure 5 has one for every iteration."""
+    last: dict[Task, int] = {}
+    for record in records:
+        last[record.task] = max(last.get(record.task, 0), record.iteration)
+
+    def is_whole(record: Record) -> bool:
+        if record.experiment != "figure5" or record.status != "done":
+            return True
+        return bool(last[record.task] == read_setting(record.setting)["max_iter"])
+
+    return [record for record in records if is_whole(record)]

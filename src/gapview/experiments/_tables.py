@@ -108,7 +108,7 @@ def _cell(records: Iterable[Record], setting: str, n_settings: int, printed: tup
 
 
 def markdown(tables: Sequence[PaperTable]) -> str:
-    """Write the tables as Markdown: ACC / NMI in %, with the spread over folds, print beside them."""
+    """Write the tables as Markdown: ACC / NMI / purity in %, with the spread over folds, print beside them."""
     return "\n\n".join(_markdown(table) for table in tables) + "\n"
 
 
@@ -140,4 +140,5 @@ def _text(cell: Cell) -> str:
     if not cell.mean:
         return cell.problem.split(":")[0] or "–"
     scores = " / ".join(f"{cell.mean[name]:.2f}" for name in _SCORES)
-    return f"{scores} (± {cell.spread['accuracy']:.1f})" + (" †" if cell.problem else "")
+    spread = f" (± {cell.spread['accuracy']:.1f})" if cell.n_folds > 1 else ""
+    return scores + spread + (" †" if cell.problem else "")

@@ -122,7 +122,13 @@ def chosen_settings(records: Iterable[Record], plan: Plan) -> dict[tuple[str, st
     found: dict[tuple[str, str, float], dict[str, list[float]]] = {}
     for record in records:
         allowed = record.experiment == "tables" and record.fold == 0 and record.status == "done"
-        if allowed and record.setting in plan.settings(record.method) and record.start in plan.starts(record.data):
+        asked = record.data in plan.data and record.rate in plan.rates  # the store may hold other runs as well
+        if (
+            allowed
+            and asked
+            and record.setting in plan.settings(record.method)
+            and record.start in plan.starts(record.data)
+        ):
             place = found.setdefault((record.data, record.method, record.rate), {})
             place.setdefault(record.setting, []).append(record.accuracy)
     return {

@@ -22,7 +22,7 @@ from gapview.baselines import (
     ImputedKMeans,
     ImputedSpectral,
 )
-from gapview.errors import GapviewError, NotFittedError
+from gapview.errors import GapviewError, GapviewWarning, NotFittedError
 from gapview.metrics import clustering_accuracy
 from problems import random_mask
 
@@ -230,6 +230,19 @@ def test_one_view_and_complete_views(name, made):
     matrices, _, target = made
     for data in ([matrices[0]], matrices):
         assert clustering_accuracy(target, make(name).fit(data).labels_) > 0.6
+
+
+@pytest.mark.parametrize("name", [n for n, (_, start) in METHODS.items() if start and n != "IMG"])  # IMG links all
+def test_samples_that_say_nothing_are_named(name, made):
+    """A sample whose only row is zero has no neighbours and no code: it gets a label, and a warning."""
+    matrices, mask, _ = made
+    matrices = [matrix.copy() for matrix in matrices]
+    mask = mask.copy()
+    mask[0] = [True, False]
+    matrices[0][0] = 0
+    with pytest.warns(GapviewWarning, match="1 sample.s. have a representation of nothing but zeros"):
+        model = make(name).fit(matrices, mask=mask)
+    assert np.isfinite(model.embedding_).all()
 
 
 @each_method

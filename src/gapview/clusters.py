@@ -49,6 +49,13 @@ def cluster_rows(
             "The representation of every sample is zero: a penalty has shrunk all codes away. Lower its weight "
             "(sparsity_weight, where the method has one)."
         )
+    n_empty = int((~embedding.any(axis=1)).sum())
+    if normalize and n_empty:  # a row without a direction; where rows are not normalised, zero is a place like others
+        warn_user(
+            f"{n_empty} sample(s) have a representation of nothing but zeros, so that the group they are in means nothing: "
+            "rows of zeros have no neighbours and no codes, or a penalty has shrunk their codes away.",
+            GapviewWarning,
+        )
     # Divided by the largest value, so that squares of huge or tiny numbers stay finite
     size = 1.0 if normalize else float(np.abs(embedding).max())
     points = unit_rows(embedding) if normalize else embedding / embedding.dtype.type(size)

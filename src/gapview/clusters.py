@@ -52,8 +52,8 @@ def cluster_rows(
     n_empty = int((~embedding.any(axis=1)).sum())
     if normalize and n_empty:  # a row without a direction; where rows are not normalised, zero is a place like others
         warn_user(
-            f"{n_empty} sample(s) have a representation of nothing but zeros, so that the group they are in means nothing: "
-            "rows of zeros have no neighbours and no codes, or a penalty has shrunk their codes away.",
+            f"{n_empty} sample(s) have a representation of nothing but zeros, so that the group they are in means "
+            "nothing: rows of zeros have no neighbours and no codes, or a penalty has shrunk their codes away.",
             GapviewWarning,
         )
     # Divided by the largest value, so that squares of huge or tiny numbers stay finite

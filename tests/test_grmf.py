@@ -184,6 +184,7 @@ def test_weights_of_any_kind_keep_single_precision(made, kind):
     assert GRMF(3, random_state=0, **weights).fit(single).embedding_.dtype == np.float32
 
 
+@pytest.mark.filterwarnings("ignore:.*nothing but zeros")  # said of the rows of zeros, as it should be
 def test_rows_of_zeros_do_not_spoil_a_view():
     """Four in a hundred rows of zeros, which say nothing, leave the groups of the other samples as they are."""
     rng = np.random.RandomState(0)

@@ -184,6 +184,7 @@ def test_no_complete_sample_and_none_shared():
     assert np.isfinite(model.embedding_).all()
 
 
+@pytest.mark.filterwarnings("ignore:.*nothing but zeros")  # said of the rows of zeros, as it should be
 def test_rows_of_zeros():
     matrices, mask, _ = made()
     matrices[0][0] = matrices[1][0] = 0

@@ -88,7 +88,7 @@ class PVC(MultiViewClusterer):
     >>> from gapview.datasets import make_views
     >>> from gapview.metrics import clustering_scores
     >>> data = make_views(n_samples=200, n_clusters=3, missing_rate=0.3, random_state=0)
-    >>> model = PVC(n_clusters=3, sparsity_weight=1e-3, random_state=0).fit(data.views)
+    >>> model = PVC(n_clusters=3, sparsity_weight=1e-4, nonnegative="shift", random_state=0).fit(data.views)
     >>> model.labels_.shape, model.embedding_.shape
     ((200,), (200, 3))
     >>> clustering_scores(data.target, model.labels_)["accuracy"] > 0.9

@@ -100,8 +100,9 @@ PAPER_DATA = {
             preprocessing=(
                 "The data come as principal component scores, not as pixels, of which the first few would outweigh all "
                 "others. So every feature is standardised first, then every row scaled to unit length; for all methods "
-                "alike. The paper does not say what it did. PVC, DCNMF and GPMVC, made for values of at least 0, "
-                "have the "
+                "alike. The paper does not say what it did; of standardising with unit rows and "
+                "without them the first was taken because it scored higher, which is a choice by labels. "
+                "PVC, DCNMF and GPMVC, made for values of at least 0, have the "
                 "lowest value of the view subtracted and their rows scaled to unit length once more."
             ),
             printed=_BUAA,

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol, Self
 
 import numpy as np
 from scipy import sparse
@@ -39,6 +39,22 @@ class Weights:
         object.__setattr__(self, "sparsity", float(self.sparsity))
 
 
+class SampleWeights(Protocol):
+    """Weights between samples: a csr_array, or anything that can be multiplied and cut like one."""
+
+    shape: tuple[int, ...]
+
+    @property
+    def T(self) -> Self:  # noqa: N802  (NumPy's name)
+        """The weights seen from the other side."""
+
+    def __matmul__(self, values: Any) -> Any:
+        """Add up the rows of ``values``, weighted."""
+
+    def __getitem__(self, part: Any) -> Any:
+        """Keep some of the columns."""
+
+
 @dataclass(frozen=True)
 class ViewTerm:
     """One view's smoothed features H = AᵀX, kept as H for dense X and as A and X for sparse X.
@@ -50,13 +66,13 @@ class ViewTerm:
     n_features: int
     smoothed: Array | None
     features: Matrix | None = None
-    weights: sparse.csr_array | None = None  # Aᵀ
+    weights: SampleWeights | None = None  # Aᵀ
 
     def project(self, basis: Array) -> Array:
         """Return HUᵀ."""
         if self.smoothed is not None:
             return np.asarray(self.smoothed @ basis.T)
-        return np.asarray(self.weights @ (self.features @ basis.T))
+        return np.asarray(self.weights @ (self.features @ basis.T))  # type: ignore[operator]
 
     def correlate(self, codes: Array) -> Array:
         """Return HᵀP."""
@@ -120,7 +136,7 @@ def _demand_finite(values: Array | float, dtype: Any) -> None:
 
 @_quiet
 def build_problem(
-    features: Sequence[Matrix], graphs: Sequence[sparse.csr_array], targets: Sequence[Array], n_samples: int
+    features: Sequence[Matrix], graphs: Sequence[SampleWeights], targets: Sequence[Array], n_samples: int
 ) -> Problem:
     """Set up the problem from scaled views and weights between samples.
 
@@ -128,7 +144,7 @@ def build_problem(
     ----------
     features : sequence of arrays or csr_arrays
         Xₖ, the present rows of every view, scaled.
-    graphs : sequence of csr_array
+    graphs : sequence of csr_array or other weights
         Aₖ; row i belongs to row i of Xₖ, column j to the sample ``targets[k][j]``.
     targets : sequence of int arrays
         For every view the samples that the columns of its graph stand for.
@@ -137,9 +153,10 @@ def build_problem(
     """
     terms, rows, degrees, constant, begin = [], [], [], 0.0, 0
     for matrix, graph, target in zip(features, graphs, targets, strict=True):
-        degree = np.asarray(graph.sum(axis=0)).ravel()
+        degree = np.asarray(graph.T @ np.ones(graph.shape[0], dtype=matrix.dtype))
         linked = degree > 0  # a sample that nothing reaches has no code from this view
-        reach = sparse.csr_array(graph.T if linked.all() else graph[:, linked].T)
+        reach = graph.T if linked.all() else graph[:, linked].T
+        reach = sparse.csr_array(reach) if sparse.issparse(reach) else reach
         part = slice(begin, begin + reach.shape[0])
         if sparse.issparse(matrix):
             terms.append(ViewTerm(part, matrix.shape[1], None, matrix, reach))
@@ -147,7 +164,8 @@ def build_problem(
             terms.append(ViewTerm(part, matrix.shape[1], np.asarray(reach @ matrix)))
         rows.append(target[linked])
         degrees.append(degree[linked].astype(matrix.dtype))
-        constant += float(np.asarray(graph.sum(axis=1)).ravel().astype(np.float64) @ _squared_lengths(matrix))
+        weight_of_rows = np.asarray(graph @ np.ones(graph.shape[1], dtype=matrix.dtype))
+        constant += float(weight_of_rows.astype(np.float64) @ _squared_lengths(matrix))
         begin = part.stop
     _demand_finite(constant, degrees[0].dtype)
     stacked = np.concatenate(rows)

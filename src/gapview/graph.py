@@ -15,6 +15,7 @@ from .scaling import row_lengths
 from .views import Array, Matrix, Views
 
 __all__ = [
+    "comparable_rows",
     "demand_edges",
     "knn_graph",
     "mean_modularity",
@@ -72,7 +73,7 @@ def knn_graph(matrix: Matrix, n_neighbors: int) -> sparse.csr_array:
            [1., 0., 1.],
            [0., 1., 0.]])
     """
-    n_rows, rows = matrix.shape[0], _comparable_rows(matrix)
+    n_rows, rows = matrix.shape[0], comparable_rows(matrix)
     n_neighbors = min(n_neighbors, len(rows) - 1)
     if n_neighbors < 1:
         return sparse.csr_array((n_rows, n_rows), dtype=matrix.dtype)
@@ -82,7 +83,7 @@ def knn_graph(matrix: Matrix, n_neighbors: int) -> sparse.csr_array:
     return sparse.csr_array(directed.maximum(directed.T))
 
 
-def _comparable_rows(matrix: Matrix) -> Array:
+def comparable_rows(matrix: Matrix) -> Array:
     """Find the rows that have a place among the others: all, but rows of zeros among rows of unit length.
 
     A row of zeros lies at distance 1 from every direction, nearer than any at more than 60 degrees: it would be

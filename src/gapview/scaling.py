@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,7 +11,10 @@ from scipy import sparse
 from .errors import InputError
 from .views import Array, Matrix, Views
 
-SCALES = ("unit", "standard", "standard+unit", None)
+SCALES = ("unit", "center+unit", "standard", "standard+unit", None)
+
+_MOSTLY_ZERO = 0.9  # share of zeros from which a view tells what is there, as counts of words do
+_FEW_EFFECTIVE = 0.2  # share of the features that carry the variance, below which a few large ones drown the others
 
 _ROUNDING = 8  # units in the last place that scaling rows may leave between values that are the same
 
@@ -96,8 +100,9 @@ def _too_large(name: str, what: str, matrix: Matrix) -> InputError:
 def fit_scaling(name: str, matrix: Matrix, scale: str | None) -> Scaling:
     """Learn from the present rows of one view how to scale it."""
     center = spread = row_length = None
-    if scale is not None and scale.startswith("standard"):
+    if scale is not None and scale.startswith(("standard", "center")):
         center, spread = _feature_moments(name, matrix)
+        spread = np.ones_like(spread) if scale.startswith("center") else spread
         matrix = Scaling(name, center, spread, None).apply(matrix)
     if scale is not None and scale.endswith("unit"):
         row_length = _mean_length(name, matrix)
@@ -115,7 +120,7 @@ def _mean_length(name: str, matrix: Matrix) -> float:
 def _feature_moments(name: str, matrix: Matrix) -> tuple[Array, Array]:
     if sparse.issparse(matrix):
         raise InputError(
-            f"View '{name}' is sparse; standardising its features would fill it with numbers. "
+            f"View '{name}' is sparse; centring or standardising its features would fill it with numbers. "
             "Use scale='unit', or pass the view as a dense array (.toarray()) if it fits into memory."
         )
     # Divide by the largest value first, so that squares of huge or tiny numbers stay finite.
@@ -127,8 +132,39 @@ def _feature_moments(name: str, matrix: Matrix) -> tuple[Array, Array]:
     return center * largest, spread * largest
 
 
-def scale_views(views: Views, scale: str | None) -> tuple[list[Matrix], list[Scaling]]:
-    """Scale every view on its present rows.
+def suitable_scale(matrix: Matrix, *, centered: bool) -> str:
+    """Choose how to scale one view from what its values look like.
+
+    A view of mostly zeros, as counts of words are, says what is there; centring would turn every absence into a fact, so
+    only its rows are scaled. Where a few features carry nearly all of the variance, as measurements in different units
+    and scores of principal components do, they would drown the others, so features are standardised. Any other view
+    has features that belong together; whether centring helps it does not show, and is left to the caller.
+
+    How many features carry the variance is told by their participation ratio, (Σσ²)² / Σσ⁴, over their number.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gapview.scaling import suitable_scale
+    >>> values = np.random.default_rng(0).normal(size=(50, 6))
+    >>> suitable_scale(values, centered=True), suitable_scale(values * [1, 1, 1, 1, 1, 1000], centered=True)
+    ('center+unit', 'standard+unit')
+    """
+    if sparse.issparse(matrix) or np.count_nonzero(matrix) < (1 - _MOSTLY_ZERO) * matrix.size:
+        return "unit"
+    # Divided by the largest value first, so that fourth powers stay finite
+    largest = float(np.abs(matrix).max())
+    variances = (matrix / largest).var(axis=0, dtype=np.float64)
+    top = float(variances.max())
+    if top > 0:
+        shares = variances / top
+        if float(shares.sum() ** 2 / np.square(shares).sum()) < _FEW_EFFECTIVE * matrix.shape[1]:
+            return "standard+unit"
+    return "center+unit" if centered else "unit"
+
+
+def scale_views(views: Views, scale: str | None | Sequence[str | None]) -> tuple[list[Matrix], list[Scaling]]:
+    """Scale every view on its present rows, all in the same way or each in its own.
 
     Raises
     ------
@@ -136,12 +172,14 @@ def scale_views(views: Views, scale: str | None) -> tuple[list[Matrix], list[Sca
         If a view is the same for all samples once it is scaled, as a single positive feature is after its rows are
         scaled to unit length, up to rounding; or if its values are too large to be scaled.
     """
-    scalings = [fit_scaling(name, m, scale) for name, m in zip(views.names, views.matrices, strict=True)]
+    scales = [scale] * views.n_views if scale is None or isinstance(scale, str) else list(scale)
+    named = list(zip(views.names, views.matrices, scales, strict=True))
+    scalings = [fit_scaling(name, matrix, way) for name, matrix, way in named]
     scaled = [scaling.apply(matrix) for scaling, matrix in zip(scalings, views.matrices, strict=True)]
-    for name, matrix in zip(views.names, scaled, strict=True):
+    for (name, _, way), matrix in zip(named, scaled, strict=True):
         if _constant_but_for_rounding(matrix):
             raise InputError(
-                f"View '{name}' is constant once scaled with scale={scale!r}: all its rows point the same way. "
+                f"View '{name}' is constant once scaled with scale={way!r}: all its rows point the same way. "
                 "Use scale='standard', or leave this view out."
             )
     return scaled, scalings

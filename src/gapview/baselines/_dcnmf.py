@@ -65,8 +65,8 @@ class DCNMF(MultiViewClusterer):
     nonnegative : {"raise", "shift", "clip"}, default="raise"
         What to do with negative values: refuse them, subtract the lowest value of the view and scale its rows again,
         or set them to 0. Views without negative values are left alone.
-    scale : {"unit", "standard", "standard+unit", None}, default="unit"
-        Scale rows to unit length, standardise features, both, or leave the values alone.
+    scale : {"unit", "center+unit", "standard", "standard+unit", None}, default="unit"
+        Scale rows to unit length, centre features before that, standardise features, both, or leave the values alone.
     init : "random" or pair (codes, bases), default="random"
         Start: uniform random numbers, with the same codes in all views; or given, the codes as an array of shape
         (n_samples, n_components) or, if soft, as one array for each view, and for each view a basis of shape

@@ -14,8 +14,8 @@ Examples
 from importlib.metadata import version as _version
 
 from . import baselines, datasets, errors, metrics
-from .estimators import GRMF
+from .estimators import GRMF, BridgedGRMF
 from .views import Views
 
 __version__ = _version("gapview")
-__all__ = ["GRMF", "Views", "baselines", "datasets", "errors", "metrics"]
+__all__ = ["GRMF", "BridgedGRMF", "Views", "baselines", "datasets", "errors", "metrics"]

@@ -23,10 +23,21 @@ def check_integer(name: str, value: Any, *, low: int, also: Sequence[Any] = ()) 
         raise ParameterError(f"{name} must be {allowed}; got {value!r}.")
 
 
-def check_real(name: str, value: Any, *, low: float, high: float = float("inf"), open_low: bool = False) -> None:
-    """Demand a finite number between ``low`` and ``high``."""
+def check_real(
+    name: str,
+    value: Any,
+    *,
+    low: float,
+    high: float = float("inf"),
+    open_low: bool = False,
+    also: Sequence[Any] = (),
+) -> None:
+    """Demand a finite number between ``low`` and ``high``, or one of the values in ``also``."""
+    if _is_one_of(value, also):
+        return
     above = f"above {low:g}" if open_low else f"of at least {low:g}"
     allowed = f"a finite number {above}" + ("" if high == float("inf") else f" and at most {high:g}")
+    allowed = _either(allowed, also)
     if not isinstance(value, Real) or isinstance(value, bool):
         raise ParameterTypeError(f"{name} must be {allowed}; got {value!r}.")
     number = float(value)

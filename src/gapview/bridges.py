@@ -158,7 +158,7 @@ class Reach:
         return len(self.rows), len(self.columns)
 
     @property
-    def T(self) -> Reach:  # noqa: N802  (NumPy's name)
+    def T(self) -> Reach:
         """The weights seen from the other side."""
         return Reach(self.steps, self.n_steps, self.columns, self.rows, self.weight)
 

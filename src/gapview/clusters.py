@@ -14,7 +14,7 @@ from .errors import GapviewWarning, SolutionError
 from .scaling import unit_rows
 from .views import Array
 
-__all__ = ["Clustering", "cluster_rows"]
+__all__ = ["Clustering", "balancing", "cluster_rows"]
 
 N_RESTARTS = 20
 
@@ -25,6 +25,31 @@ class Clustering:
 
     labels: Array
     centers: Array
+
+
+def balancing(embedding: Array) -> Array:
+    """Find the matrix that evens out the directions of a representation by half.
+
+    From Z = AΣBᵀ follows ZBΣ^-1/2 = AΣ^1/2: strong directions stay ahead of weak ones, but by the root of what they
+    were, so that a few of them do not hide what the others tell apart. Directions that are rounding only are left out.
+
+    Returns
+    -------
+    array of shape (n_components, n_directions)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gapview.clusters import balancing
+    >>> np.abs(np.diag([9.0, 4.0]) @ balancing(np.diag([9.0, 4.0])))
+    array([[3., 0.],
+           [0., 2.]])
+    """
+    size = float(np.abs(embedding).max(initial=0.0)) or 1.0
+    shrunk = embedding.astype(np.float64) / size  # squares of huge or tiny numbers stay finite
+    values, vectors = np.linalg.eigh(shrunk.T @ shrunk)
+    kept = values > values[-1] * len(values) * np.finfo(np.float64).eps
+    return np.asarray(vectors[:, kept] * (size**2 * values[kept]) ** -0.25)[:, ::-1]
 
 
 def cluster_rows(

@@ -11,6 +11,7 @@ from sklearn.utils.extmath import randomized_svd
 
 from .graph import comparable_rows
 from .neighbors import nearest
+from .scaling import row_lengths
 from .views import Array, Matrix, Views
 
 __all__ = ["Completion", "complete_views"]
@@ -54,56 +55,64 @@ def complete_views(scaled: Sequence[Matrix], views: Views) -> Completion:
     >>> [rows.shape for rows in completion.rows], (completion.explained > 0.2).all()
     ([(100, 20), (100, 30)], np.True_)
     """
-    tables = [_Table(views.rows(k), matrix, views.n_samples) for k, matrix in enumerate(scaled)]
+    tables = [
+        known_rows(matrix, views.rows(k), views.n_samples, n_most=_N_DIRECTIONS) for k, matrix in enumerate(scaled)
+    ]
     spread = np.zeros((views.n_samples, views.n_views))
     explained = np.zeros(views.n_views)
     rows = []
-    for k, table in enumerate(tables):
+    for k in range(views.n_views):
         completed, spread[:, k], explained[k] = _complete(tables, k)
         rows.append(completed)
     known = np.logical_or.reduce([table.position >= 0 for table in tables])
     return Completion(rows, spread, explained, known)
 
 
-class _Table:
-    """The rows of one view that say something, and where each sample's row stands (−1 if nowhere)."""
+@dataclass(frozen=True)
+class KnownRows:
+    """The rows of one view that say something."""
 
-    def __init__(self, rows: Array, matrix: Matrix, n_samples: int) -> None:
-        kept = comparable_rows(matrix)
-        self.samples = rows[kept]
-        self.points = _leading_directions(matrix[kept])
-        self.position = np.full(n_samples, -1)
-        self.position[self.samples] = np.arange(len(kept))
+    samples: Array  # whose they are
+    points: Matrix
+    position: Array  # for every sample where its row stands, −1 if nowhere
 
 
-def _leading_directions(matrix: Matrix) -> Array:
-    if matrix.shape[1] <= _N_DIRECTIONS and not sparse.issparse(matrix):
-        return np.asarray(matrix)
-    count = min(_N_DIRECTIONS, *matrix.shape)
-    if count == matrix.shape[1]:
-        return np.asarray(matrix.toarray())
-    left, values, _ = randomized_svd(matrix, count, n_iter=4, random_state=0)
+def known_rows(matrix: Matrix, samples: Array, n_samples: int, *, n_most: int | None = None) -> KnownRows:
+    """Keep the rows that have a direction, if wished in at most ``n_most`` dimensions."""
+    kept = comparable_rows(matrix)
+    position = np.full(n_samples, -1)
+    position[samples[kept]] = np.arange(len(kept))
+    points = matrix if len(kept) == matrix.shape[0] else matrix[kept]
+    return KnownRows(samples[kept], points if n_most is None else _leading_directions(points, n_most), position)
+
+
+def _leading_directions(matrix: Matrix, n_most: int) -> Array:
+    if matrix.shape[1] <= n_most:
+        return np.asarray(matrix.toarray() if sparse.issparse(matrix) else matrix)
+    left, values, _ = randomized_svd(matrix, min(n_most, *matrix.shape), n_iter=4, random_state=0)
     return np.asarray(left * values, dtype=matrix.dtype)
 
 
-def _complete(tables: Sequence[_Table], view: int) -> tuple[Array, Array, float]:
+def _complete(tables: Sequence[KnownRows], view: int) -> tuple[Array, Array, float]:
     """Complete one view: its rows for all samples, the variance left open for each, the share of it explained."""
     table = tables[view]
     n_samples, points = len(table.position), table.points
     center = points.mean(axis=0, dtype=np.float64).astype(points.dtype)
     total = float(np.square(points - center).sum(axis=1).mean(dtype=np.float64))
     lacking = np.flatnonzero(table.position < 0)
-    judged = table.samples[np.unique(np.linspace(0, len(table.samples) - 1, _N_JUDGED).astype(np.intp))]
-    judged_means, judgeable = _neighbor_means(tables, view, judged)
-    means, possible = _neighbor_means(tables, view, lacking)
+    judged = judged_samples(table)
+    judged_means, judgeable = neighbor_means(points, table.position, nearest_sources(tables, view, tables, judged))
+    means, possible = neighbor_means(points, table.position, nearest_sources(tables, view, tables, lacking))
 
-    expected = (judged_means - center)[judgeable]
     actual = (points[table.position[judged]] - center)[judgeable]
-    slope, left_open = 0.0, total
-    if expected.any():
-        slope = float(np.clip(np.vdot(expected, actual) / np.vdot(expected, expected), 0.0, 1.0))
-        error = float(np.square(actual - points.dtype.type(slope) * expected).sum(axis=1).mean(dtype=np.float64))
-        left_open = min(total, error)
+    expected = (judged_means - center)[judgeable]
+    slope = slope_of(expected, actual)
+    error = (
+        float(np.square(actual - points.dtype.type(slope) * expected).sum(axis=1).mean(dtype=np.float64))
+        if slope
+        else total
+    )
+    left_open = min(total, error)
     rows = np.empty((n_samples, points.shape[1]), dtype=points.dtype)
     rows[table.samples] = points
     rows[lacking] = center + points.dtype.type(slope) * np.where(possible[:, None], means - center, 0.0)
@@ -112,36 +121,61 @@ def _complete(tables: Sequence[_Table], view: int) -> tuple[Array, Array, float]
     return rows, spread, 1 - left_open / total if total > 0 else 0.0
 
 
-def _neighbor_means(tables: Sequence[_Table], view: int, queries: Array) -> tuple[Array, Array]:
-    """Average the rows of the samples nearest to every query among those that have the view and share another."""
-    points, position = tables[view].points, tables[view].position
-    sources = _nearest_sources(tables, view, queries)
+def judged_samples(table: KnownRows) -> Array:
+    """Choose samples that have a view, spread over all, on which to see how well it would have been completed."""
+    return np.asarray(table.samples[np.unique(np.linspace(0, len(table.samples) - 1, _N_JUDGED).astype(np.intp))])
+
+
+def slope_of(expected: Matrix, actual: Matrix) -> float:
+    """Say by how much of what is expected the actual rows move along with it, between 0 and 1."""
+    size = float(expected.multiply(expected).sum() if sparse.issparse(expected) else np.vdot(expected, expected))
+    shared = float(expected.multiply(actual).sum() if sparse.issparse(expected) else np.vdot(expected, actual))
+    return min(1.0, max(0.0, shared / size)) if size > 0 else 0.0
+
+
+def neighbor_means(points: Matrix, position: Array, sources: Array) -> tuple[Matrix, Array]:
+    """Average the rows of the sources of every query; also say which queries have any."""
     found = sources >= 0
     counts = found.sum(axis=1)
     shares = np.repeat(1 / np.maximum(counts, 1), counts).astype(points.dtype)
     ends = np.concatenate([[0], np.cumsum(counts)])
-    averaging = sparse.csr_array((shares, position[sources[found]], ends), shape=(len(queries), len(points)))
-    return np.asarray(averaging @ points), counts > 0
+    averaging = sparse.csr_array((shares, position[sources[found]], ends), shape=(len(sources), points.shape[0]))
+    return averaging @ points, counts > 0
 
 
-def _nearest_sources(tables: Sequence[_Table], view: int, queries: Array) -> Array:
-    """Find the samples nearest to every query by the mean squared distance in the views shared; −1 fills the rows."""
-    per_view = [
-        _candidates(table, queries, table.samples[tables[view].position[table.samples] >= 0])
-        for k, table in enumerate(tables)
-        if k != view
-    ]
-    if not per_view:
+def nearest_sources(tables: Sequence[KnownRows], view: int, asking: Sequence[KnownRows], queries: Array) -> Array:
+    """Find for every query the samples nearest to it that have the view, by the other views that both have.
+
+    Parameters
+    ----------
+    tables : sequence of KnownRows
+        Where to look, one for each view.
+    view : int
+        The view that the samples must have.
+    asking : sequence of KnownRows
+        The rows of those who ask; if they are ``tables`` themselves, no sample is a source of its own.
+    queries : int array of shape (n_queries,)
+        Which of them ask.
+
+    Returns
+    -------
+    int array of shape (n_queries, N_SOURCES)
+        Nearest first, by the mean squared distance in the views shared; −1 where there are no more.
+    """
+    others = [k for k in range(len(tables)) if k != view]
+    if not others or not len(queries):
         return np.full((len(queries), N_SOURCES), -1)
-    candidates = np.sort(np.hstack(per_view), axis=1)
+    having = [tables[k].samples[tables[view].position[tables[k].samples] >= 0] for k in others]
+    found = [_candidates(tables[k], asking[k], queries, each) for k, each in zip(others, having, strict=True)]
+    candidates = np.sort(np.hstack(found), axis=1)
     repeated = np.zeros_like(candidates, dtype=bool)
     repeated[:, 1:] = candidates[:, 1:] == candidates[:, :-1]
-    candidates[repeated | (candidates == queries[:, None])] = -1
-    total = np.zeros(candidates.shape)
-    shared = np.zeros(candidates.shape)
-    for k, table in enumerate(tables):
-        if k != view:
-            _add_distances(table, queries, candidates, total, shared)
+    if asking is tables:
+        repeated |= candidates == queries[:, None]
+    candidates[repeated] = -1
+    total, shared = np.zeros(candidates.shape), np.zeros(candidates.shape)
+    for k in others:
+        _add_distances(tables[k], asking[k], queries, candidates, total, shared)
     distances = np.where(shared > 0, total / np.maximum(shared, 1), np.inf)
     best = np.argsort(distances, axis=1, kind="stable")[:, :N_SOURCES]
     chosen = np.take_along_axis(candidates, best, axis=1)
@@ -149,22 +183,25 @@ def _nearest_sources(tables: Sequence[_Table], view: int, queries: Array) -> Arr
     return chosen
 
 
-def _candidates(table: _Table, queries: Array, sources: Array) -> Array:
-    """Find in one view the sources nearest to every query that has the view, one more than needed: itself may be one."""
+def _candidates(table: KnownRows, asking: KnownRows, queries: Array, sources: Array) -> Array:
+    """Find in one view the sources nearest to every query that has it, one more than needed: itself may be one."""
     found = np.full((len(queries), N_SOURCES + 1), -1)
-    having = np.flatnonzero(table.position[queries] >= 0)
+    having = np.flatnonzero(asking.position[queries] >= 0)
     count = min(N_SOURCES + 1, len(sources))
     if count and len(having):
-        points, asked = table.points[table.position[sources]], table.points[table.position[queries[having]]]
+        points, asked = table.points[table.position[sources]], asking.points[asking.position[queries[having]]]
         found[having, :count] = sources[nearest(points, count, asked)[1]]
     return found
 
 
-def _add_distances(table: _Table, queries: Array, candidates: Array, total: Array, shared: Array) -> None:
+def _add_distances(
+    table: KnownRows, asking: KnownRows, queries: Array, candidates: Array, total: Array, shared: Array
+) -> None:
     """Add the squared distances in one view to those pairs of queries and candidates that both have it."""
-    first, second = table.position[queries], table.position[candidates]
+    first, second = asking.position[queries], table.position[candidates]
     pairs = np.nonzero((candidates >= 0) & (first[:, None] >= 0) & (second >= 0))
     shared[pairs] += 1
     for begin in range(0, len(pairs[0]), _N_PAIRS):
         i, j = pairs[0][begin : begin + _N_PAIRS], pairs[1][begin : begin + _N_PAIRS]
-        total[i, j] += np.square(table.points[first[i]] - table.points[second[i, j]]).sum(axis=1)
+        gaps = asking.points[first[i]] - table.points[second[i, j]]
+        total[i, j] += row_lengths(gaps).astype(np.float64) ** 2

@@ -42,10 +42,12 @@ class Weights:
 class SampleWeights(Protocol):
     """Weights between samples: a csr_array, or anything that can be multiplied and cut like one."""
 
-    shape: tuple[int, ...]
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Number of rows and of columns."""
 
     @property
-    def T(self) -> Self:  # noqa: N802  (NumPy's name)
+    def T(self) -> Self:
         """The weights seen from the other side."""
 
     def __matmul__(self, values: Any) -> Any:
@@ -72,7 +74,7 @@ class ViewTerm:
         """Return HUᵀ."""
         if self.smoothed is not None:
             return np.asarray(self.smoothed @ basis.T)
-        return np.asarray(self.weights @ (self.features @ basis.T))  # type: ignore[operator]
+        return np.asarray(self.weights @ (self.features @ basis.T))
 
     def correlate(self, codes: Array) -> Array:
         """Return HᵀP."""

@@ -135,10 +135,10 @@ def _feature_moments(name: str, matrix: Matrix) -> tuple[Array, Array]:
 def suitable_scale(matrix: Matrix, *, centered: bool) -> str:
     """Choose how to scale one view from what its values look like.
 
-    A view of mostly zeros, as counts of words are, says what is there; centring would turn every absence into a fact, so
-    only its rows are scaled. Where a few features carry nearly all of the variance, as measurements in different units
-    and scores of principal components do, they would drown the others, so features are standardised. Any other view
-    has features that belong together; whether centring helps it does not show, and is left to the caller.
+    A view of mostly zeros, as counts of words are, says what is there; centring would turn every absence into a fact,
+    so only its rows are scaled. Where a few features carry nearly all of the variance, as measurements in different
+    units and scores of principal components do, they would drown the others, so features are standardised. Any other
+    view has features that belong together; whether centring helps it does not show, and is left to the caller.
 
     How many features carry the variance is told by their participation ratio, (Σσ²)² / Σσ⁴, over their number.
 
@@ -163,7 +163,7 @@ def suitable_scale(matrix: Matrix, *, centered: bool) -> str:
     return "center+unit" if centered else "unit"
 
 
-def scale_views(views: Views, scale: str | None | Sequence[str | None]) -> tuple[list[Matrix], list[Scaling]]:
+def scale_views(views: Views, scale: str | Sequence[str | None] | None) -> tuple[list[Matrix], list[Scaling]]:
     """Scale every view on its present rows, all in the same way or each in its own.
 
     Raises

@@ -59,7 +59,7 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         (60,)
         """
         self._check_parameters()
-        training = training_views(views, mask, self.partial_rows, self.n_clusters)
+        training = training_views(views, mask, self.partial_rows, self._least_samples())
         before = dict(self.__dict__)
         try:
             for name in before:
@@ -79,6 +79,10 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         check_integer("n_clusters", self.n_clusters, low=1)
         check_choice("scale", self.scale, SCALES)
         check_choice("partial_rows", self.partial_rows, PARTIAL_ROWS)
+
+    def _least_samples(self) -> int:
+        """Say how many samples a fit needs, one for every group."""
+        return self.n_clusters
 
     def _fit_views(self, views: Views, random_state: np.random.RandomState) -> None:
         raise NotImplementedError

@@ -5,17 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 
 from .._parameters import check_integer, check_real
-from .._warnings import warn_user
 from ..clusters import cluster_rows
 from ..factorization import Problem, Solution, Weights, build_problem, solve
 from ..graph import demand_edges, knn_graph, own_graphs, resolve_n_neighbors
 from ..scaling import scale_views
 from ..starts import data_start, own_start, random_start
 from ..views import Array, Matrix, Views
-from ._latent import LatentClusterer
+from ._latent import LatentClusterer, warn_unless_converged
 
 
 class GRMF(LatentClusterer):
@@ -152,7 +150,7 @@ class GRMF(LatentClusterer):
         problem = build_problem(scaled, self.graphs_, rows, views.n_samples)
         start = self._start(problem, views, random_state)
         solution = solve(problem, Weights(self.consensus_weight, self.sparsity_weight), start, self.max_iter, self.tol)
-        self._warn_unless_converged(solution)
+        warn_unless_converged(self, solution)
         self.bases_, self.objective_, self.n_iter_ = solution.bases, solution.objective, solution.n_iter
         self.codes_, self.embedding_ = _all_codes(solution, problem, scaled, rows)
         clustering = cluster_rows(self.embedding_, self.n_clusters, random_state)
@@ -174,19 +172,6 @@ class GRMF(LatentClusterer):
         if isinstance(self.init, str) and self.init == "data":
             return data_start(problem, n_components)
         return own_start(self.init, problem, views, n_components)
-
-    def _warn_unless_converged(self, solution: Solution) -> None:
-        if self.tol > 0 and not solution.converged:
-            if solution.n_iter == 1:
-                state = "one iteration shows no change of it"
-            else:
-                before, last = solution.objective[-2:]
-                state = f"its last relative change was {abs(before - last) / abs(before) if before else 0.0:.1e}"
-            warn_user(
-                f"{type(self).__name__} stopped at max_iter={self.max_iter} before the objective settled: {state}, "
-                f"tol={float(self.tol):.1e}. Raise max_iter or tol.",
-                ConvergenceWarning,
-            )
 
 
 def _all_codes(

@@ -8,9 +8,12 @@ import numpy as np
 from scipy import sparse
 from sklearn import get_config
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.exceptions import ConvergenceWarning
 
 from .._parameters import check_choice, check_integer
+from .._warnings import warn_user
 from ..errors import InputError
+from ..factorization import Solution
 from ..graph import mean_modularity, resolve_n_neighbors
 from ..metrics import clustering_accuracy
 from ..neighbors import distance_elsewhere, nearest
@@ -119,11 +122,11 @@ class LatentClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiVi
         check_choice("method", method, ("neighbors", "centers"))
         check_integer("n_neighbors", n_neighbors, low=1)
         given = self._read_new(views)
-        points = unit_rows(self._embed(given))
+        points = self._points(self._embed(given))
         if method == "centers":
             labels = nearest(self.cluster_centers_, 1, points)[1][:, 0].astype(self.labels_.dtype)
         else:
-            _, voters = nearest(unit_rows(self.embedding_), min(n_neighbors, len(self.labels_)), points)
+            _, voters = nearest(self._points(self.embedding_), min(n_neighbors, len(self.labels_)), points)
             labels = _majority(self.labels_[voters])
         return (labels, self._strangeness(given)) if return_distance else labels
 
@@ -155,6 +158,9 @@ class LatentClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiVi
         [(60, 20), (60, 30)]
         """
         check_choice("method", method, ("neighbors", "basis"))
+        return self._recover(views, method, n_neighbors)
+
+    def _recover(self, views: Any, method: str, n_neighbors: int) -> Any:
         check_integer("n_neighbors", n_neighbors, low=1)
         self._demand_fitted()
         given = self.views_ if views is None else self._read_new(views)
@@ -162,12 +168,20 @@ class LatentClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiVi
         completed = []
         for k, matrix in enumerate(given.matrices):
             lacking = ~given.mask[:, k]
-            if method == "basis":
-                rows = self.scalings_[k].undo(embedding[lacking] @ self.bases_[k])
-            else:
-                rows = self._mean_of_neighbors(embedding[lacking], k, n_neighbors)
+            rows = (
+                self._recovered_rows(given, embedding[lacking], k, method, n_neighbors) if lacking.any() else matrix[:0]
+            )
             completed.append(_interleave(matrix, rows, lacking))
         return given.give_back(completed)
+
+    def _recovered_rows(self, given: Views, embedding: Array, view: int, method: str, n_neighbors: int) -> Matrix:
+        """Recover the rows of one view for the samples of ``given`` that lack it, whose codes are ``embedding``."""
+        if method == "basis":
+            return self.scalings_[view].undo(embedding @ self.bases_[view])
+        return self._mean_of_neighbors(embedding, view, n_neighbors)
+
+    def _scaled(self, views: Views) -> list[Matrix]:
+        return [scaling.apply(matrix) for scaling, matrix in zip(self.scalings_, views.matrices, strict=True)]
 
     def score(self, views: Any, y: Any = None) -> float:
         """Say how good the groups are on these samples; the higher, the better.
@@ -189,8 +203,8 @@ class LatentClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiVi
         labels = self.predict(given)
         if y is not None:
             return clustering_accuracy(y, labels)
-        scaled = [scaling.apply(m) for scaling, m in zip(self.scalings_, given.matrices, strict=True)]
-        counts = resolve_n_neighbors("auto", given, self.n_clusters)
+        scaled = self._scaled(given)
+        counts = resolve_n_neighbors("auto", given, len(self.cluster_centers_))
         return float(mean_modularity([labels], scaled, given, counts)[0])
 
     def _read_new(self, views: Any) -> Views:
@@ -210,11 +224,15 @@ class LatentClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiVi
             )
         return np.asarray(total / views.mask.sum(axis=1).astype(total.dtype)[:, None])
 
+    def _points(self, embedding: Array) -> Array:
+        """Give the rows among which k-means has found the groups, and neighbours are looked up."""
+        return np.asarray(unit_rows(embedding))
+
     def _mean_of_neighbors(self, queries: Array, view: int, n_neighbors: int) -> Matrix:
         source = self.views_.matrices[view]
-        points = unit_rows(self.embedding_[self.views_.rows(view)])
+        points = self._points(self.embedding_[self.views_.rows(view)])
         k = min(n_neighbors, source.shape[0])
-        _, indices = nearest(points, k, unit_rows(queries))
+        _, indices = nearest(points, k, self._points(queries))
         ends = np.arange(0, indices.size + 1, k)
         share = np.full(indices.size, 1 / k, dtype=source.dtype)
         return sparse.csr_array((share, indices.ravel(), ends), shape=(len(queries), source.shape[0])) @ source
@@ -239,6 +257,21 @@ class LatentClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiVi
         import pandas as pd
 
         return pd.DataFrame(values, index=pd.Index(views.sample_ids))
+
+
+def warn_unless_converged(model: Any, solution: Solution) -> None:
+    """Tell the user of a fit that was cut off by ``max_iter``."""
+    if model.tol > 0 and not solution.converged:
+        if solution.n_iter == 1:
+            state = "one iteration shows no change of it"
+        else:
+            before, last = solution.objective[-2:]
+            state = f"its last relative change was {abs(before - last) / abs(before) if before else 0.0:.1e}"
+        warn_user(
+            f"{type(model).__name__} stopped at max_iter={model.max_iter} before the objective settled: {state}, "
+            f"tol={float(model.tol):.1e}. Raise max_iter or tol.",
+            ConvergenceWarning,
+        )
 
 
 def _majority(votes: Array) -> Array:

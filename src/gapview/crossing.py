@@ -1,0 +1,118 @@
+"""Across the bridge: where new samples belong, and what missing views look like, by the neighbours in other views."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from scipy import sparse
+
+from .completion import judged_samples, known_rows, nearest_sources, neighbor_means, slope_of
+from .graph import comparable_rows
+from .neighbors import nearest
+from .views import Array, Matrix, Views
+
+__all__ = ["codes_from_neighbors", "rows_from_neighbors"]
+
+
+def codes_from_neighbors(
+    scaled: Sequence[Matrix],
+    views: Views,
+    codes: Array,
+    new_scaled: Sequence[Matrix],
+    new_views: Views,
+    n_neighbors: Sequence[int],
+) -> Array:
+    """Give new samples the mean code of their neighbours, averaged over the views in which they have any.
+
+    Parameters
+    ----------
+    scaled, new_scaled : sequences of arrays or csr_arrays
+        The present rows of every view, scaled alike: of the samples with codes, and of the new ones.
+    views, new_views : Views
+        Say which samples the rows belong to.
+    codes : array of shape (n_samples, n_components)
+        What is known of the samples.
+    n_neighbors : sequence of int
+        Neighbours to average in every view.
+
+    Returns
+    -------
+    array of shape (n_new, n_components)
+        Zero for samples whose rows have no direction.
+    """
+    total = np.zeros((new_views.n_samples, codes.shape[1]), dtype=codes.dtype)
+    n_found = np.zeros(new_views.n_samples, dtype=codes.dtype)
+    for k, (known, asked) in enumerate(zip(scaled, new_scaled, strict=True)):
+        usable = comparable_rows(known)
+        asking = np.flatnonzero(_directed(asked)) if len(usable) < known.shape[0] else np.arange(asked.shape[0])
+        count = min(max(n_neighbors[k], 1), len(usable))
+        if not count or not len(asking):
+            continue
+        _, found = nearest(known[usable], count, asked[asking])
+        rows = new_views.rows(k)[asking]
+        total[rows] += codes[views.rows(k)[usable][found]].mean(axis=1)
+        n_found[rows] += 1
+    return np.asarray(total / np.maximum(n_found, 1)[:, None])
+
+
+def _directed(matrix: Matrix) -> Array:
+    return np.asarray((matrix != 0).sum(axis=1)).ravel() > 0
+
+
+def rows_from_neighbors(
+    scaled: Sequence[Matrix],
+    views: Views,
+    view: int,
+    new_scaled: Sequence[Matrix] | None,
+    new_views: Views,
+    nearby: Matrix,
+) -> Matrix:
+    """Recover the missing rows of one view from near samples that have it.
+
+    Near are those by the views shared and, in ``nearby``, those in the latent space: each sees what the other misses,
+    so that the mean of both errs less than either. It is drawn to the mean of the view by as much as such recovery
+    falls short on rows that are there; a sparse view is drawn to zero instead, and stays sparse.
+
+    Parameters
+    ----------
+    scaled : sequence of arrays or csr_arrays
+        The present rows of every view of the training samples, scaled.
+    views : Views
+        The training samples, in the units of the data.
+    view : int
+        The view to recover.
+    new_scaled : sequence of arrays or csr_arrays, or None
+        The rows of the samples that lack the view; None if they are training samples.
+    new_views : Views
+        These samples.
+    nearby : array or csr_array of shape (n_lacking, n_features)
+        For every sample that lacks the view, the mean of those near in the latent space, in the units of the data.
+
+    Returns
+    -------
+    array or csr_array of shape (n_lacking, n_features)
+        In the units of the data.
+    """
+    tables = [known_rows(matrix, views.rows(k), views.n_samples) for k, matrix in enumerate(scaled)]
+    asking = tables
+    if new_scaled is not None:
+        asking = [known_rows(m, new_views.rows(k), new_views.n_samples) for k, m in enumerate(new_scaled)]
+    raw, position = views.matrices[view], np.full(views.n_samples, -1)
+    position[views.rows(view)] = np.arange(raw.shape[0])
+    center = 0.0 if sparse.issparse(raw) else raw.mean(axis=0, dtype=np.float64).astype(raw.dtype)
+
+    judged = judged_samples(tables[view])
+    expected, judgeable = neighbor_means(raw, position, nearest_sources(tables, view, tables, judged))
+    actual = raw[position[judged]]
+    if not sparse.issparse(raw):
+        expected, actual = expected - center, actual - center
+    slope = raw.dtype.type(slope_of(expected[judgeable], actual[judgeable]))
+
+    lacking = np.flatnonzero(~new_views.mask[:, view])
+    shared, possible = neighbor_means(raw, position, nearest_sources(tables, view, asking, lacking))
+    if sparse.issparse(raw):
+        share = sparse.diags_array(np.where(possible, 0.5, 1.0).astype(raw.dtype))
+        return sparse.csr_array((share @ nearby + shared * raw.dtype.type(0.5)) * slope)
+    both = np.where(possible[:, None], (nearby + shared) / 2, nearby)
+    return np.asarray(center + slope * (both - center))

@@ -1,0 +1,319 @@
+"""``BridgedGRMF``: the method of the paper on a graph that reaches across views, with settings chosen from the data."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from .._own import one_per_view
+from .._parameters import check_choice, check_integer, check_real
+from ..bridges import BRIDGES
+from ..crossing import codes_from_neighbors, rows_from_neighbors
+from ..graph import resolve_n_neighbors
+from ..scaling import SCALES, suitable_scale, unit_rows
+from ..selection import Fitted, Selection, Setting, choose, fit_setting, prepare, try_settings
+from ..views import Array, Matrix, Views
+from ..views._cells import PARTIAL_ROWS
+from ._latent import N_LATENT_NEIGHBORS, LatentClusterer, warn_unless_converged
+
+_N_TRIED = 5000  # samples on which settings are tried; more of them would not change the choice, but its cost
+
+_REACHES = (4, 1, 16)  # the first of each is what selection="fixed" takes
+_BRIDGES = ("both", "union", "joint")
+
+
+class BridgedGRMF(LatentClusterer):
+    """Incomplete multi-view clustering by graph regularised factorisation, with bridges between views.
+
+    The model of :class:`gapview.GRMF`, with another graph. There, a code explains the neighbours of its sample within
+    one view; here, it explains all samples that can be reached in a few steps along a graph over all samples, whatever
+    views they have. A sample that lacks a view so borrows it from its neighbours, and views that few samples share do
+    not drift apart. All settings are chosen from the data, without labels, unless they are given.
+
+    Parameters
+    ----------
+    n_clusters : int or "auto", default=8
+        Number of groups; ``"auto"`` takes the number that the data suggest, see ``cluster_count_``.
+    n_components : int or "auto", default="auto"
+        Dimension K of the latent space.
+    consensus_weight : float or "auto", default="auto"
+        λ1: how firmly the codes of one sample are tied to each other.
+    sparsity_weight : float or "auto", default="auto"
+        λ2: how firmly codes are drawn to zero.
+    n_neighbors : int or "auto", default="auto"
+        Neighbours of a sample. ``"auto"`` is the rule of :class:`gapview.GRMF`.
+    bridge : {"union", "joint", "both", "auto"}, default="auto"
+        The graph: the views' own neighbours taken together; neighbours in all views together, with missing views
+        replaced by what is to be expected of them; or the sum of both.
+    reach : int or "auto", default="auto"
+        Most steps h along the graph: H = (I + T + … + Tʰ)X with T the normalised graph.
+    scale : {"unit", "center+unit", "standard", "standard+unit", None, "auto"}, default="auto"
+        As in :class:`gapview.GRMF`; ``"auto"`` suits every view by itself.
+    view_weights : list or dict of floats, optional
+        How much every view counts; by default all the same.
+    selection : {"auto", "fixed"}, default="auto"
+        Choose what is ``"auto"`` among candidates, or take one setting that does well on many data, at a fraction of
+        the cost.
+    max_iter : int, default=200
+        Most iterations.
+    tol : float, default=1e-5
+        Stop when the objective changes by less than this share of its value.
+    partial_rows : {"raise", "fill", "drop"}, default="raise"
+        What to do with rows that have some but not all values, see :class:`gapview.Views`.
+    random_state : int, RandomState or None, default=None
+        Seed of k-means, and of the samples on which settings are tried if there are more than 5000.
+
+    Attributes
+    ----------
+    labels_ : array of shape (n_samples,)
+        Group of every sample.
+    embedding_ : array of shape (n_samples, n_components)
+        Consensus code of every sample, in the order of ``sample_ids_``, not scaled.
+    selection_ : Selection
+        What was tried, how it was judged and why this one was chosen: ``print(model.selection_)``, ``.table``.
+    setting_ : Setting
+        The setting of the fit.
+    bases_ : list of arrays of shape (n_components, n_features)
+        Uₖ, with orthonormal rows; with orthonormal columns if the view has fewer features than components.
+    codes_ : list of arrays of shape (n_samples, n_components)
+        Pₖ for all samples, those without view k included; rows of zeros where nothing reaches.
+    cluster_centers_ : array of shape (n_clusters, n_directions)
+        Centres of the groups among the balanced codes scaled to unit length.
+    balance_ : array of shape (n_components, n_directions)
+        Carries codes to where k-means has found the groups.
+    graph_ : csr_array of shape (n_samples, n_samples)
+        T, the normalised graph over all samples.
+    objective_ : array of shape (n_iter_,)
+        Value of the objective after every iteration; it never rises, up to rounding in the type of the data.
+    n_iter_ : int
+        Iterations done.
+    scalings_ : list
+        How every view was scaled.
+    sample_ids_ : array of shape (n_samples,)
+        Ids of the samples.
+    views_ : Views
+        The training data, in which new samples find their neighbours.
+
+    References
+    ----------
+    J. Wen, Z. Zhang, Y. Xu, Z. Zhong: Incomplete Multi-view Clustering via Graph Regularized Matrix Factorization.
+    ECCV Workshops, 2018.
+
+    Examples
+    --------
+    >>> from gapview import BridgedGRMF
+    >>> from gapview.datasets import make_views
+    >>> data = make_views(n_samples=200, n_clusters=3, missing_rate=0.3, random_state=0)
+    >>> model = BridgedGRMF(n_clusters=3, random_state=0).fit(data.views)
+    >>> model.score(data.views, data.target) > 0.95
+    True
+    >>> len(model.selection_.table) > 5
+    True
+    """
+
+    codes_: list[Array]
+    objective_: Array
+    n_iter_: int
+    selection_: Selection
+    setting_: Setting
+    balance_: Array
+    graph_: sparse.csr_array
+
+    def __init__(
+        self,
+        n_clusters: int | str = 8,
+        *,
+        n_components: int | str = "auto",
+        consensus_weight: float | str = "auto",
+        sparsity_weight: float | str = "auto",
+        n_neighbors: int | str = "auto",
+        bridge: str = "auto",
+        reach: int | str = "auto",
+        scale: str | None = "auto",
+        view_weights: Any = None,
+        selection: str = "auto",
+        max_iter: int = 200,
+        tol: float = 1e-5,
+        partial_rows: str = "raise",
+        random_state: Any = None,
+    ) -> None:
+        self.n_clusters = n_clusters  # type: ignore[assignment]
+        self.n_components = n_components
+        self.consensus_weight = consensus_weight
+        self.sparsity_weight = sparsity_weight
+        self.n_neighbors = n_neighbors
+        self.bridge = bridge
+        self.reach = reach
+        self.scale = scale
+        self.view_weights = view_weights
+        self.selection = selection
+        self.max_iter = max_iter
+        self.tol = tol
+        self.partial_rows = partial_rows
+        self.random_state = random_state
+
+    def _check_parameters(self) -> None:
+        check_integer("n_clusters", self.n_clusters, low=1, also=["auto"])
+        check_integer("n_components", self.n_components, low=1, also=["auto"])
+        check_real("consensus_weight", self.consensus_weight, low=0, also=["auto"])
+        check_real("sparsity_weight", self.sparsity_weight, low=0, also=["auto"])
+        check_integer("n_neighbors", self.n_neighbors, low=1, also=["auto"])
+        check_choice("bridge", self.bridge, (*BRIDGES, "auto"))
+        check_integer("reach", self.reach, low=1, also=["auto"])
+        check_choice("scale", self.scale, (*SCALES, "auto"))
+        check_choice("selection", self.selection, ("auto", "fixed"))
+        check_integer("max_iter", self.max_iter, low=1)
+        check_real("tol", self.tol, low=0)
+        check_choice("partial_rows", self.partial_rows, PARTIAL_ROWS)
+
+    def _least_samples(self) -> int:
+        return 1 if isinstance(self.n_clusters, str) else self.n_clusters
+
+    def _fit_views(self, views: Views, random_state: np.random.RandomState) -> None:
+        seed = int(random_state.randint(2**31 - 1))
+        weights = self._view_weights(views)
+        n_clusters = int(self.n_clusters)
+        settings = self._candidates(views, n_clusters)
+        selection = self._select(views, settings, n_clusters, weights, seed) if len(settings) > 1 else None
+        self.setting_ = selection.setting if selection else settings[0]
+        ground = prepare(views, self.setting_.scales, self.setting_.n_neighbors, weights)
+        chance = np.random.RandomState(seed)
+        fitted = fit_setting(ground, views, self.setting_, n_clusters, chance, max_iter=self.max_iter, tol=self.tol)
+        self.selection_ = selection or choose([(self.setting_, ground, fitted.clustering.labels)])
+        solution = fitted.solution
+        warn_unless_converged(self, solution)
+        self.scalings_, self.graph_ = ground.scalings, ground.graphs[self.setting_.bridge]
+        self.bases_, self.objective_, self.n_iter_ = solution.bases, solution.objective, solution.n_iter
+        self.codes_, self.embedding_, self.balance_ = _codes_of_all(fitted), solution.consensus, fitted.balance
+        self.labels_, self.cluster_centers_ = fitted.clustering.labels, fitted.clustering.centers
+
+    def _view_weights(self, views: Views) -> tuple[float, ...]:
+        if self.view_weights is None:
+            return (1.0,) * views.n_views
+        expected = (
+            f"view_weights must be None or one number for each of the {views.n_views} views, in a list or in a dict "
+            "with the names of the views"
+        )
+        given = one_per_view(self.view_weights, views, expected)
+        for name, weight in zip(views.names, given, strict=True):
+            check_real(f"view_weights of '{name}'", weight, low=0, open_low=True)
+        total = float(sum(given))
+        return tuple(float(weight) * views.n_views / total for weight in given)
+
+    def _select(
+        self, views: Views, settings: list[Setting], n_clusters: int, weights: tuple[float, ...], seed: int
+    ) -> Selection:
+        part = _part_to_try(views, n_clusters, seed)
+        tried = try_settings(part, settings, n_clusters, weights, seed, max_iter=self.max_iter, tol=self.tol)
+        return choose(list(tried))
+
+    def _candidates(self, views: Views, n_clusters: int) -> list[Setting]:
+        """List the settings to try: all combinations of what is not given, or the first of each."""
+        forms = [(self.scale,) * views.n_views] if self.scale != "auto" else _suitable_scales(views)
+        bridges = _BRIDGES if self.bridge == "auto" else (self.bridge,)
+        reaches = _REACHES if self.reach == "auto" else (int(self.reach),)
+        if self.selection == "fixed":
+            forms, bridges, reaches = forms[:1], bridges[:1], reaches[:1]
+        counts = resolve_n_neighbors(self.n_neighbors, views, n_clusters)
+        components = 2 * n_clusters if self.n_components == "auto" else int(self.n_components)
+        consensus = 1.0 if self.consensus_weight == "auto" else float(self.consensus_weight)
+        sparsity = 1e-3 if self.sparsity_weight == "auto" else float(self.sparsity_weight)
+        return [
+            Setting(form, tuple(counts), bridge, reach, components, consensus, sparsity)
+            for form, bridge, reach in product(forms, bridges, reaches)
+        ]
+
+    def transform(self, views: Any) -> Any:
+        """Carry samples into the latent space: the mean code of their neighbours in the views they have.
+
+        Parameters
+        ----------
+        views : list or dict of views, or Views
+            Any subset of the views seen in training: a dict with some of their names, or a list with ``None`` for a
+            view that is not there.
+
+        Returns
+        -------
+        array of shape (n_samples, n_components)
+            Or a frame, after ``set_output``.
+
+        Examples
+        --------
+        >>> from gapview import BridgedGRMF
+        >>> from gapview.datasets import make_views
+        >>> data = make_views(n_samples=60, n_clusters=2, random_state=0)
+        >>> model = BridgedGRMF(n_clusters=2, random_state=0).fit(data.views[:50])
+        >>> model.transform({"view_1": data.views.matrices[1][50:]}).shape
+        (10, 4)
+        """
+        return super().transform(views)
+
+    def recover(self, views: Any = None, *, method: str = "bridge", n_neighbors: int = N_LATENT_NEIGHBORS) -> Any:
+        """Complete the missing views of samples, in the units of the data.
+
+        Parameters
+        ----------
+        views : list or dict of views, or Views, optional
+            Samples to complete, as in :meth:`transform`; by default the training samples.
+        method : {"bridge", "neighbors", "basis"}, default="bridge"
+            From the nearest training samples that have the view, by the views shared and in the latent space, drawn to
+            the mean of the view as far as that is known to fall short; by the latent space alone; or z U (Remark 5).
+        n_neighbors : int, default=10
+            How many training samples in the latent space are averaged.
+
+        Returns
+        -------
+        list or dict of views
+            Every view complete, in the kind of container that came; present values are untouched.
+
+        Examples
+        --------
+        >>> from gapview import BridgedGRMF
+        >>> from gapview.datasets import make_views
+        >>> data = make_views(n_samples=60, n_clusters=2, missing_rate=0.3, random_state=0)
+        >>> model = BridgedGRMF(n_clusters=2, random_state=0).fit(data.views)
+        >>> [view.shape for view in model.recover()]
+        [(60, 20), (60, 30)]
+        """
+        check_choice("method", method, ("bridge", "neighbors", "basis"))
+        return self._recover(views, method, n_neighbors)
+
+    def _recovered_rows(self, given: Views, embedding: Array, view: int, method: str, n_neighbors: int) -> Matrix:
+        if method != "bridge":
+            return super()._recovered_rows(given, embedding, view, method, n_neighbors)
+        nearby = self._mean_of_neighbors(embedding, view, n_neighbors)
+        new_scaled = None if given is self.views_ else self._scaled(given)
+        return rows_from_neighbors(self._scaled(self.views_), self.views_, view, new_scaled, given, nearby)
+
+    def _embed(self, views: Views) -> Array:
+        counts = self.setting_.n_neighbors
+        known, new = self._scaled(self.views_), self._scaled(views)
+        return codes_from_neighbors(known, self.views_, self.embedding_, new, views, counts)
+
+    def _points(self, embedding: Array) -> Array:
+        return np.asarray(unit_rows((embedding @ self.balance_).astype(embedding.dtype, copy=False)))
+
+
+def _suitable_scales(views: Views) -> list[tuple[str | None, ...]]:
+    """Suit every view by itself; where it does not show whether centring helps, both ways are candidates."""
+    forms = [tuple(suitable_scale(m, centered=centered) for m in views.matrices) for centered in (True, False)]
+    return list(dict.fromkeys(forms))
+
+
+def _part_to_try(views: Views, n_clusters: int, seed: int) -> Views:
+    if views.n_samples <= _N_TRIED:
+        return views
+    chosen = np.random.RandomState(seed).permutation(views.n_samples)[: max(_N_TRIED, 20 * n_clusters)]
+    return views[np.sort(chosen)]
+
+
+def _codes_of_all(fitted: Fitted) -> list[Array]:
+    problem, codes = fitted.problem, []
+    for term, found in zip(problem.terms, fitted.solution.codes, strict=True):
+        everyone = np.zeros((problem.n_samples, found.shape[1]), dtype=found.dtype)
+        everyone[problem.rows[term.part]] = found
+        codes.append(everyone)
+    return codes

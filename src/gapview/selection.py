@@ -1,0 +1,250 @@
+"""Choosing settings without labels: try a few, let the data judge, and say why.
+
+Every candidate setting gives groups of the samples. Three things that need no labels speak for groups:
+
+* how well they hold on the *union* graph, that is within the views one by one: their modularity;
+* how well they hold on the *joint* graph, that is in all views together. This judge is only as good as the completion
+  of missing views it rests on, so it counts by how much of the views the other views explain;
+* how far they agree with the groups of the other candidates. What many settings find is there; what a single one finds
+  may be its own doing.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.metrics import adjusted_rand_score
+
+from .bridges import Reach, both_graphs, joint_graph, union_graph
+from .clusters import N_RESTARTS, Clustering, balancing, cluster_rows
+from .completion import complete_views
+from .errors import GapviewWarning
+from .factorization import Problem, Solution, Weights, build_problem, solve
+from .graph import modularity
+from .scaling import Scaling, scale_views
+from .starts import data_start
+from .views import Array, Matrix, Views
+
+__all__ = ["Ground", "Selection", "Setting", "Trial", "choose", "fit_setting", "prepare", "try_settings"]
+
+# The joint judge has its full say from this share of explained variance on, and agreement counts half as much as the
+# judges. Chosen on data sets left out in turn: see docs/selection.md.
+_FULL_SAY = 0.3
+_AGREEMENT_WEIGHT = 0.5
+
+_TRIAL_RESTARTS = 5
+
+
+@dataclass(frozen=True)
+class Setting:
+    """Everything that is to be chosen for a fit, apart from the number of groups."""
+
+    scales: tuple[str | None, ...]  # one for each view
+    n_neighbors: tuple[int, ...]  # one for each view
+    bridge: str
+    reach: int
+    n_components: int
+    consensus_weight: float
+    sparsity_weight: float
+
+
+@dataclass(frozen=True)
+class Ground:
+    """What all settings with the same scaling and the same neighbours share."""
+
+    scaled: list[Matrix]
+    scalings: list[Scaling]
+    graphs: dict[str, sparse.csr_array]  # per kind of bridge, normalised
+    explained: float  # share of the views that the other views explain
+    view_weights: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """One setting carried through: factorisation, representation, groups."""
+
+    problem: Problem
+    solution: Solution
+    balance: Array
+    clustering: Clustering
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One candidate and what the judges say of its groups."""
+
+    setting: Setting
+    labels: Array = field(repr=False)
+    union: float  # modularity on the union graphs, as a share of the best candidate's
+    joint: float  # the same on the joint graphs
+    agreement: float  # mean adjusted Rand index with the groups of the other candidates
+    score: float
+
+
+@dataclass(frozen=True)
+class Selection:
+    """What was tried, how it was judged, and what was chosen."""
+
+    trials: tuple[Trial, ...]
+    chosen: int
+    explained: float
+    n_samples: int  # on which the candidates were tried
+    reason: str
+
+    @property
+    def setting(self) -> Setting:
+        """The chosen setting."""
+        return self.trials[self.chosen].setting
+
+    @property
+    def table(self) -> list[dict[str, Any]]:
+        """One row for every candidate, best first; ``pandas.DataFrame(selection.table)`` shows it."""
+        order = sorted(range(len(self.trials)), key=lambda i: -self.trials[i].score)
+        return [_row(self.trials[i], chosen=i == self.chosen) for i in order]
+
+    def __str__(self) -> str:
+        return self.reason
+
+
+def _row(trial: Trial, *, chosen: bool) -> dict[str, Any]:
+    setting = trial.setting
+    return {
+        "scale": ", ".join(str(scale) for scale in setting.scales),
+        "n_neighbors": ", ".join(str(count) for count in setting.n_neighbors),
+        "bridge": setting.bridge,
+        "reach": setting.reach,
+        "n_components": setting.n_components,
+        "consensus_weight": setting.consensus_weight,
+        "sparsity_weight": setting.sparsity_weight,
+        "union": trial.union,
+        "joint": trial.joint,
+        "agreement": trial.agreement,
+        "score": trial.score,
+        "chosen": chosen,
+    }
+
+
+def prepare(
+    views: Views, scales: Sequence[str | None], n_neighbors: Sequence[int], view_weights: Sequence[float]
+) -> Ground:
+    """Scale the views and build the graphs over all samples."""
+    scaled, scalings = scale_views(views, scales)
+    dtype = np.result_type(*(matrix.dtype for matrix in scaled))
+    scaled = [matrix.astype(dtype, copy=False) for matrix in scaled]
+    completion = complete_views(scaled, views)
+    union = union_graph(scaled, views, n_neighbors, view_weights)
+    joint = joint_graph(completion, max(n_neighbors), view_weights)
+    graphs = {"union": union, "joint": joint, "both": both_graphs(union, joint)}
+    return Ground(scaled, scalings, graphs, float(completion.explained.mean()), tuple(view_weights))
+
+
+def fit_setting(
+    ground: Ground,
+    views: Views,
+    setting: Setting,
+    n_clusters: int,
+    random_state: np.random.RandomState,
+    *,
+    max_iter: int,
+    tol: float,
+    n_init: int = N_RESTARTS,
+) -> Fitted:
+    """Carry one setting through: the problem over all samples, Algorithm 1, groups of the balanced codes."""
+    everyone = np.arange(views.n_samples)
+    steps = ground.graphs[setting.bridge]
+    reaches = [
+        Reach(steps, setting.reach, views.rows(k), everyone, weight) for k, weight in enumerate(ground.view_weights)
+    ]
+    problem = build_problem(ground.scaled, reaches, [everyone] * views.n_views, views.n_samples)
+    weights = Weights(setting.consensus_weight, setting.sparsity_weight)
+    solution = solve(problem, weights, data_start(problem, setting.n_components), max_iter, tol)
+    balance = balancing(solution.consensus)
+    points = (solution.consensus @ balance).astype(solution.consensus.dtype)
+    clustering = cluster_rows(points, n_clusters, random_state, n_init=n_init)
+    return Fitted(problem, solution, balance, clustering)
+
+
+def try_settings(
+    views: Views,
+    settings: Sequence[Setting],
+    n_clusters: int,
+    view_weights: Sequence[float],
+    seed: int,
+    *,
+    max_iter: int,
+    tol: float,
+) -> Iterator[tuple[Setting, Ground, Array]]:
+    """Yield every candidate with its ground and its groups; settings that share a ground come after each other."""
+    ground, shared = None, None
+    for setting in sorted(settings, key=lambda s: (s.n_neighbors, tuple(str(scale) for scale in s.scales))):
+        if ground is None or shared != (setting.scales, setting.n_neighbors):
+            shared = (setting.scales, setting.n_neighbors)
+            ground = prepare(views, setting.scales, setting.n_neighbors, view_weights)
+        chance = np.random.RandomState(seed)  # the same restarts for all: chance must not choose
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", GapviewWarning)  # the chosen setting is fitted again, and says its own
+            fitted = fit_setting(
+                ground, views, setting, n_clusters, chance, max_iter=max_iter, tol=tol, n_init=_TRIAL_RESTARTS
+            )
+        yield setting, ground, fitted.clustering.labels
+
+
+def choose(candidates: Sequence[tuple[Setting, Ground, Array]]) -> Selection:
+    """Judge candidates and choose the one with the highest score.
+
+    The score is U^(1−t) · J^t + a/2, with U and J the modularity on the union and on the joint graphs as shares of the
+    best candidate's, t how far the joint judge is trusted, and a the mean adjusted Rand index with the others.
+    """
+    grounds = list({id(ground): ground for _, ground, _ in candidates}.values())
+    labelings = [labels for _, _, labels in candidates]
+    explained = float(np.mean([ground.explained for ground in grounds]))
+    union = _judged([ground.graphs["union"] for ground in grounds], labelings)
+    joint = _judged([ground.graphs["joint"] for ground in grounds], labelings)
+    agreement = _agreement(labelings)
+    trust = min(1.0, explained / _FULL_SAY)
+    scores = union ** (1 - trust) * joint**trust + _AGREEMENT_WEIGHT * agreement
+    trials = tuple(
+        Trial(setting, labels, float(u), float(j), float(a), float(s))
+        for (setting, _, labels), u, j, a, s in zip(candidates, union, joint, agreement, scores, strict=True)
+    )
+    chosen = int(np.argmax(scores))
+    return Selection(trials, chosen, explained, len(labelings[0]), _reason(trials, chosen, explained, trust))
+
+
+def _judged(graphs: Sequence[sparse.csr_array], labelings: Sequence[Array]) -> Array:
+    """Modularity of all labellings on every graph, as a share of the best one's, averaged over the graphs."""
+    shares = []
+    for graph in graphs:
+        values = np.array([max(modularity(graph, labels), 0.0) for labels in labelings])
+        shares.append(values / values.max() if values.max() > 0 else np.ones_like(values))
+    return np.asarray(np.mean(shares, axis=0))
+
+
+def _agreement(labelings: Sequence[Array]) -> Array:
+    n = len(labelings)
+    if n == 1:
+        return np.ones(1)
+    index = np.zeros((n, n))
+    for i in range(n):
+        for j in range(i):
+            index[i, j] = index[j, i] = adjusted_rand_score(labelings[i], labelings[j])
+    return np.asarray(index.sum(axis=1) / (n - 1))
+
+
+def _reason(trials: Sequence[Trial], chosen: int, explained: float, trust: float) -> str:
+    best = trials[chosen]
+    setting = best.setting
+    others = f" of {len(trials)} candidates" if len(trials) > 1 else ": no other was to be tried"
+    scales = ", ".join(dict.fromkeys(str(scale) for scale in setting.scales))
+    return (
+        f"Chosen{others}: the {setting.bridge} bridge with reach {setting.reach}, scale {scales}. Its groups have "
+        f"{best.union:.0%} of the best modularity within the views and {best.joint:.0%} of the best in all views "
+        f"together, and an adjusted Rand index of {best.agreement:.2f} with the groups of the others on average. The "
+        f"views explain {explained:.0%} of each other, so that the joint judge counts {trust:.0%} and the one within "
+        f"the views {1 - trust:.0%}."
+    )

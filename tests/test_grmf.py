@@ -151,7 +151,7 @@ def test_samples_without_neighbors_are_projected():
     assert clustering_accuracy(data.target, model.labels_) > 0.9
 
 
-@pytest.mark.parametrize("scale", ["unit", "center+unit", "standard", "standard+unit", None])
+@pytest.mark.parametrize("scale", ["unit", "center+unit", "standard", "standard+view", "standard+unit", None])
 def test_every_scale_works(scale):
     data = make_views(120, (12, 9), n_clusters=3, separation=9, missing_rate=0.2, random_state=0)
     model = GRMF(3, scale=scale, init="data", random_state=0, max_iter=1000).fit(data.views)

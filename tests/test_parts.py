@@ -59,14 +59,14 @@ def test_undoing_unit_rows_gives_the_mean_length():
 def test_scaling_leaves_the_input_alone():
     matrix = np.arange(6.0).reshape(3, 2)
     kept = matrix.copy()
-    for scale in ("unit", "center+unit", "standard", "standard+unit", None):
+    for scale in ("unit", "center+unit", "standard", "standard+view", "standard+unit", None):
         scale_views(Views([matrix]), scale)
     np.testing.assert_array_equal(matrix, kept)
 
 
 def test_single_precision_stays_single():
     matrix = np.arange(6, dtype=np.float32).reshape(3, 2)
-    for scale in ("unit", "center+unit", "standard", "standard+unit", None):
+    for scale in ("unit", "center+unit", "standard", "standard+view", "standard+unit", None):
         assert scale_views(Views([matrix]), scale)[0][0].dtype == np.float32
 
 

@@ -11,9 +11,10 @@ from scipy import sparse
 from .errors import InputError
 from .views import Array, Matrix, Views
 
-SCALES = ("unit", "center+unit", "standard", "standard+unit", None)
+SCALES = ("unit", "center+unit", "standard", "standard+view", "standard+unit", None)
 
 _MOSTLY_ZERO = 0.9  # share of zeros from which a view tells what is there, as counts of words do
+_NARROW = 3
 _FEW_EFFECTIVE = 0.2  # share of the features that carry the variance, below which a few large ones drown the others
 
 _ROUNDING = 8  # units in the last place that scaling rows may leave between values that are the same
@@ -77,6 +78,7 @@ class Scaling:
     def apply(self, matrix: Matrix) -> Matrix:
         """Scale rows of this view, seen in training or new."""
         if self.center is not None:
+            matrix = matrix.toarray() if sparse.issparse(matrix) else matrix
             with np.errstate(over="ignore", invalid="ignore"):
                 matrix = ((matrix - self.center) / self.spread).astype(matrix.dtype, copy=False)
             if not np.isfinite(matrix).all():
@@ -101,8 +103,12 @@ def fit_scaling(name: str, matrix: Matrix, scale: str | None) -> Scaling:
     """Learn from the present rows of one view how to scale it."""
     center = spread = row_length = None
     if scale is not None and scale.startswith(("standard", "center")):
-        center, spread = _feature_moments(name, matrix)
-        spread = np.ones_like(spread) if scale.startswith("center") else spread
+        matrix = _filled_in(name, matrix)
+        center, spread = _feature_moments(matrix)
+        if scale.startswith("center"):
+            spread = np.ones_like(spread)
+        elif scale.endswith("view"):
+            spread = spread * np.sqrt(matrix.shape[1])
         matrix = Scaling(name, center, spread, None).apply(matrix)
     if scale is not None and scale.endswith("unit"):
         row_length = _mean_length(name, matrix)
@@ -117,12 +123,23 @@ def _mean_length(name: str, matrix: Matrix) -> float:
     return largest * float(np.mean(lengths / largest)) if largest > 0 else 0.0  # the plain sum may overflow
 
 
-def _feature_moments(name: str, matrix: Matrix) -> tuple[Array, Array]:
-    if sparse.issparse(matrix):
+def _filled_in(name: str, matrix: Matrix) -> Array:
+    """Write out a sparse view that is not mostly zeros; one that is would grow many times."""
+    if sparse.issparse(matrix) and is_mostly_zero(matrix):
         raise InputError(
             f"View '{name}' is sparse; centring or standardising its features would fill it with numbers. "
             "Use scale='unit', or pass the view as a dense array (.toarray()) if it fits into memory."
         )
+    return np.asarray(matrix.toarray() if sparse.issparse(matrix) else matrix)
+
+
+def is_mostly_zero(matrix: Matrix) -> bool:
+    """Tell whether more than nine tenths of the values are zero, whatever the matrix is stored in."""
+    filled = matrix.count_nonzero() if sparse.issparse(matrix) else np.count_nonzero(matrix)
+    return bool(filled < (1 - _MOSTLY_ZERO) * matrix.shape[0] * matrix.shape[1])
+
+
+def _feature_moments(matrix: Array) -> tuple[Array, Array]:
     # Divide by the largest value first, so that squares of huge or tiny numbers stay finite.
     largest = np.maximum(matrix.max(axis=0), -matrix.min(axis=0)).astype(np.float64)
     largest[largest == 0] = 1.0
@@ -135,10 +152,14 @@ def _feature_moments(name: str, matrix: Matrix) -> tuple[Array, Array]:
 def suitable_scale(matrix: Matrix, *, centered: bool) -> str:
     """Choose how to scale one view from what its values look like.
 
-    A view of mostly zeros, as counts of words are, says what is there; centring would turn every absence into a fact,
-    so only its rows are scaled. Where a few features carry nearly all of the variance, as measurements in different
-    units and scores of principal components do, they would drown the others, so features are standardised. Any other
-    view has features that belong together; whether centring helps it does not show, and is left to the caller.
+    * A view of mostly zeros, as counts of words are, says what is there; centring would turn every absence into a
+      fact, so only its rows are scaled.
+    * A view of three features or fewer would have no more than two angles left if its rows were scaled; its features
+      are standardised, and the view as a whole is brought to rows of length 1 on average.
+    * Where a few features carry nearly all of the variance, as measurements in different units and scores of principal
+      components do, they would drown the others, so features are standardised before rows are scaled.
+    * Any other view has features that belong together. Whether centring helps it does not show, and is left to the
+      caller.
 
     How many features carry the variance is told by their participation ratio, (Σσ²)² / Σσ⁴, over their number.
 
@@ -150,8 +171,11 @@ def suitable_scale(matrix: Matrix, *, centered: bool) -> str:
     >>> suitable_scale(values, centered=True), suitable_scale(values * [1, 1, 1, 1, 1, 1000], centered=True)
     ('center+unit', 'standard+unit')
     """
-    if sparse.issparse(matrix) or np.count_nonzero(matrix) < (1 - _MOSTLY_ZERO) * matrix.size:
+    if is_mostly_zero(matrix):
         return "unit"
+    if matrix.shape[1] <= _NARROW:
+        return "standard+view"
+    matrix = np.asarray(matrix.toarray() if sparse.issparse(matrix) else matrix)
     # Divided by the largest value first, so that fourth powers stay finite
     largest = float(np.abs(matrix).max())
     variances = (matrix / largest).var(axis=0, dtype=np.float64)

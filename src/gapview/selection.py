@@ -25,12 +25,12 @@ from .clusters import N_RESTARTS, Clustering, balancing, cluster_rows
 from .completion import complete_views
 from .errors import GapviewWarning
 from .factorization import Problem, Solution, Weights, build_problem, solve
-from .graph import modularity
+from .graph import knn_graph, modularity
 from .scaling import Scaling, scale_views
 from .starts import data_start
 from .views import Array, Matrix, Views
 
-__all__ = ["Ground", "Selection", "Setting", "Trial", "choose", "fit_setting", "prepare", "try_settings"]
+__all__ = ["Ground", "Selection", "Setting", "Trial", "choose", "fit_setting", "prepare", "try_settings", "weigh_views"]
 
 # The joint judge has its full say from this share of explained variance on, and agreement counts half as much as the
 # judges. Chosen on data sets left out in turn: see docs/selection.md.
@@ -38,6 +38,7 @@ _FULL_SAY = 0.3
 _AGREEMENT_WEIGHT = 0.5
 
 _TRIAL_RESTARTS = 5
+_LEAST_SAY = 0.05  # of the best view's weight
 
 
 @dataclass(frozen=True)
@@ -192,6 +193,39 @@ def try_settings(
                 ground, views, setting, n_clusters, chance, max_iter=max_iter, tol=tol, n_init=_TRIAL_RESTARTS
             )
         yield setting, ground, fitted.clustering.labels
+
+
+def weigh_views(
+    views: Views, setting: Setting, n_clusters: int, seed: int, *, max_iter: int, tol: float
+) -> tuple[float, ...]:
+    """Let a first clustering, to which all views count the same, say how much every view is to count.
+
+    A view counts by the modularity of the groups on its own neighbour graph, at least a twentieth of the best view's.
+    Neighbours in a view of noise know nothing of the groups, so that it loses its say.
+    """
+    ground = prepare(views, setting.scales, setting.n_neighbors, (1.0,) * views.n_views)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", GapviewWarning)
+        labels = fit_setting(
+            ground,
+            views,
+            setting,
+            n_clusters,
+            np.random.RandomState(seed),
+            max_iter=max_iter,
+            tol=tol,
+            n_init=_TRIAL_RESTARTS,
+        ).clustering.labels
+    held = np.array(
+        [
+            modularity(knn_graph(matrix, count), labels[views.rows(k)])
+            for k, (matrix, count) in enumerate(zip(ground.scaled, setting.n_neighbors, strict=True))
+        ]
+    )
+    if held.max() <= 0:  # the groups hold nowhere, so that none is better than the others
+        return (1.0,) * views.n_views
+    shares = np.maximum(held / held.max(), _LEAST_SAY)
+    return tuple(float(share) for share in shares / shares.mean())
 
 
 def choose(candidates: Sequence[tuple[Setting, Ground, Array]]) -> Selection:

@@ -61,7 +61,7 @@ class GPMVC(MultiViewClusterer):
     nonnegative : {"raise", "shift", "clip"}, default="raise"
         What to do with negative values: refuse them, subtract the lowest value of the view and scale its rows again,
         or set them to 0. Views without negative values are left alone.
-    scale : {"unit", "center+unit", "standard", "standard+unit", None}, default="unit"
+    scale : {"unit", "center+unit", "standard", "standard+view", "standard+unit", None}, default="unit"
         Scale rows to unit length, centre features before that, standardise features, both, or leave the values alone.
     init : {"independent", "aligned"} or pair (codes, bases), default="independent"
         Start. ``"independent"``, as in the authors' program: every view is factorised by itself, from the best of ten

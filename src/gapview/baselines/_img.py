@@ -49,7 +49,7 @@ class IMG(MultiViewClusterer):
     output : {"cut", "codes"}, default="cut"
         Find groups by a normalised cut of the learned graph (the released program, though with 20 restarts of k-means
         in place of 100) or by k-means on the codes with rows scaled to unit length.
-    scale : {"unit", "center+unit", "standard", "standard+unit", None}, default="unit"
+    scale : {"unit", "center+unit", "standard", "standard+view", "standard+unit", None}, default="unit"
         As in :class:`gapview.GRMF`. The graph depends on the scale of the codes, thus on that of the data.
     init : "random" or pair of arrays, default="random"
         Starting codes of shape (n_samples, n_components) and a matrix of shape (n_samples, n_samples) that stands in

@@ -14,7 +14,7 @@ from ..bridges import BRIDGES
 from ..crossing import codes_from_neighbors, rows_from_neighbors
 from ..graph import resolve_n_neighbors
 from ..scaling import SCALES, suitable_scale, unit_rows
-from ..selection import Fitted, Selection, Setting, choose, fit_setting, prepare, try_settings
+from ..selection import Fitted, Selection, Setting, choose, fit_setting, prepare, try_settings, weigh_views
 from ..views import Array, Matrix, Views
 from ..views._cells import PARTIAL_ROWS
 from ._latent import N_LATENT_NEIGHBORS, LatentClusterer, warn_unless_converged
@@ -50,10 +50,11 @@ class BridgedGRMF(LatentClusterer):
         replaced by what is to be expected of them; or the sum of both.
     reach : int or "auto", default="auto"
         Most steps h along the graph: H = (I + T + … + Tʰ)X with T the normalised graph.
-    scale : {"unit", "center+unit", "standard", "standard+unit", None, "auto"}, default="auto"
+    scale : {"unit", "center+unit", "standard", "standard+view", "standard+unit", None, "auto"}, default="auto"
         As in :class:`gapview.GRMF`; ``"auto"`` suits every view by itself.
-    view_weights : list or dict of floats, optional
-        How much every view counts; by default all the same.
+    view_weights : "auto", None, or list or dict of floats, default="auto"
+        How much every view counts. ``"auto"`` lets the data decide: as much as a first clustering holds within the
+        view, so that a view of noise loses its say; None, or ``selection="fixed"``: all the same.
     selection : {"auto", "fixed"}, default="auto"
         Choose what is ``"auto"`` among candidates, or take one setting that does well on many data, at a fraction of
         the cost.
@@ -76,6 +77,8 @@ class BridgedGRMF(LatentClusterer):
         What was tried, how it was judged and why this one was chosen: ``print(model.selection_)``, ``.table``.
     setting_ : Setting
         The setting of the fit.
+    view_weights_ : array of shape (n_views,)
+        How much every view has counted, 1 on average.
     bases_ : list of arrays of shape (n_components, n_features)
         Uₖ, with orthonormal rows; with orthonormal columns if the view has fewer features than components.
     codes_ : list of arrays of shape (n_samples, n_components)
@@ -119,6 +122,7 @@ class BridgedGRMF(LatentClusterer):
     n_iter_: int
     selection_: Selection
     setting_: Setting
+    view_weights_: Array
     balance_: Array
     graph_: sparse.csr_array
 
@@ -133,7 +137,7 @@ class BridgedGRMF(LatentClusterer):
         bridge: str = "auto",
         reach: int | str = "auto",
         scale: str | None = "auto",
-        view_weights: Any = None,
+        view_weights: Any = "auto",
         selection: str = "auto",
         max_iter: int = 200,
         tol: float = 1e-5,
@@ -174,9 +178,9 @@ class BridgedGRMF(LatentClusterer):
 
     def _fit_views(self, views: Views, random_state: np.random.RandomState) -> None:
         seed = int(random_state.randint(2**31 - 1))
-        weights = self._view_weights(views)
         n_clusters = int(self.n_clusters)
         settings = self._candidates(views, n_clusters)
+        weights = self._weigh(views, settings[0], n_clusters, seed)
         selection = self._select(views, settings, n_clusters, weights, seed) if len(settings) > 1 else None
         self.setting_ = selection.setting if selection else settings[0]
         ground = prepare(views, self.setting_.scales, self.setting_.n_neighbors, weights)
@@ -185,23 +189,31 @@ class BridgedGRMF(LatentClusterer):
         self.selection_ = selection or choose([(self.setting_, ground, fitted.clustering.labels)])
         solution = fitted.solution
         warn_unless_converged(self, solution)
+        self.view_weights_ = np.asarray(weights)
         self.scalings_, self.graph_ = ground.scalings, ground.graphs[self.setting_.bridge]
         self.bases_, self.objective_, self.n_iter_ = solution.bases, solution.objective, solution.n_iter
         self.codes_, self.embedding_, self.balance_ = _codes_of_all(fitted), solution.consensus, fitted.balance
         self.labels_, self.cluster_centers_ = fitted.clustering.labels, fitted.clustering.centers
 
-    def _view_weights(self, views: Views) -> tuple[float, ...]:
-        if self.view_weights is None:
+    def _weigh(self, views: Views, setting: Setting, n_clusters: int, seed: int) -> tuple[float, ...]:
+        """Settle how much every view counts, 1 on average."""
+        given = self.view_weights
+        automatic = isinstance(given, str) and given == "auto"
+        if given is None or (automatic and (self.selection == "fixed" or views.n_views == 1)):
             return (1.0,) * views.n_views
+        if automatic:
+            part = _part_to_try(views, n_clusters, seed)
+            return weigh_views(part, setting, n_clusters, seed, max_iter=self.max_iter, tol=self.tol)
         expected = (
-            f"view_weights must be None or one number for each of the {views.n_views} views, in a list or in a dict "
-            "with the names of the views"
+            f"view_weights must be 'auto', None or one number for each of the {views.n_views} views, in a list or in a "
+            "dict with the names of the views"
         )
-        given = one_per_view(self.view_weights, views, expected)
-        for name, weight in zip(views.names, given, strict=True):
+        numbers = one_per_view(given, views, expected)
+        for name, weight in zip(views.names, numbers, strict=True):
             check_real(f"view_weights of '{name}'", weight, low=0, open_low=True)
-        total = float(sum(given))
-        return tuple(float(weight) * views.n_views / total for weight in given)
+        largest = float(max(numbers))
+        shares = [float(weight) / largest for weight in numbers]  # sums of huge weights stay finite
+        return tuple(share / float(np.mean(shares)) for share in shares)
 
     def _select(
         self, views: Views, settings: list[Setting], n_clusters: int, weights: tuple[float, ...], seed: int

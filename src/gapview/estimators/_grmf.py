@@ -39,9 +39,10 @@ class GRMF(LatentClusterer):
     graph : list or dict of matrices, optional
         Non-negative weights between samples to use in place of the nearest neighbours, one square matrix for each
         view, over the samples that have the view or over all samples.
-    scale : {"unit", "center+unit", "standard", "standard+unit", None}, default="unit"
-        Scale rows to unit length (the paper), the same after centring the features, standardise features, the same and
-        then unit rows, or leave the values alone.
+    scale : {"unit", "center+unit", "standard", "standard+view", "standard+unit", None}, default="unit"
+        Scale rows to unit length (the paper), the same after centring the features; standardise features, the same and
+        scale the view to rows of length 1 on average, the same and then scale rows to unit length; or leave the values
+        alone.
     init : {"random", "data"} or list or dict of arrays, default="random"
         Starting codes: uniform random numbers (the paper), taken from the data and free of chance, or given.
     max_iter : int, default=300

@@ -1,0 +1,243 @@
+"""Bridges, completion and what crosses them, against naive versions written from their definitions."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+
+from gapview import Views
+from gapview.bridges import Reach, both_graphs, joint_graph, normalized, union_graph
+from gapview.completion import N_SOURCES, complete_views
+from gapview.crossing import codes_from_neighbors
+from gapview.datasets import make_views
+from gapview.factorization import Weights, build_problem, solve
+from gapview.graph import knn_graph
+from gapview.scaling import scale_views, suitable_scale, unit_rows
+from gapview.starts import data_start
+from problems import cases
+
+
+def scaled_views(case, scale="unit"):
+    views = Views(case.matrices, mask=case.mask)
+    return views, scale_views(views, scale)[0]
+
+
+@settings(max_examples=30)
+@given(cases(), st.integers(1, 5), st.floats(0.1, 3))
+def test_reach_is_the_sum_of_powers(case, n_steps, weight):
+    views, scaled = scaled_views(case)
+    steps = union_graph(scaled, views, [case.n_neighbors] * views.n_views, [1.0] * views.n_views)
+    dense = steps.toarray()
+    whole = weight * sum(np.linalg.matrix_power(dense, t) for t in range(n_steps + 1))
+    rng = np.random.RandomState(case.seed)
+    rows, columns = rng.permutation(len(views))[:5], rng.permutation(len(views))
+    reach = Reach(steps, n_steps, rows, columns, weight)
+    part = whole[np.ix_(rows, columns)]
+    assert reach.shape == part.shape
+    values = rng.normal(size=(len(columns), 3))
+    np.testing.assert_allclose(reach @ values, part @ values, atol=1e-10)
+    np.testing.assert_allclose(reach @ sparse.csr_array(values), part @ values, atol=1e-10)
+    np.testing.assert_allclose(reach.T @ np.ones(5), part.T @ np.ones(5), atol=1e-10)
+    np.testing.assert_allclose(reach[:, columns > 2].T @ np.ones(5), part[:, columns > 2].T @ np.ones(5), atol=1e-10)
+
+
+@settings(max_examples=30)
+@given(cases())
+def test_union_graph_against_its_definition(case):
+    views, scaled = scaled_views(case)
+    weights = np.arange(1.0, views.n_views + 1)
+    total = np.zeros((len(views), len(views)))
+    for k, matrix in enumerate(scaled):
+        own = knn_graph(matrix, case.n_neighbors).toarray()
+        degrees = np.maximum(own.sum(axis=1), 1)
+        rows = views.rows(k)
+        total[np.ix_(rows, rows)] += weights[k] * own / np.sqrt(np.outer(degrees, degrees))
+    degrees = np.where(total.sum(axis=1) > 0, total.sum(axis=1), 1)
+    found = union_graph(scaled, views, [case.n_neighbors] * views.n_views, weights)
+    np.testing.assert_allclose(found.toarray(), total / np.sqrt(np.outer(degrees, degrees)), atol=1e-12)
+
+
+def test_normalized_graph_never_stretches():
+    rng = np.random.RandomState(0)
+    weights = rng.uniform(size=(20, 20)) * (rng.uniform(size=(20, 20)) < 0.3)
+    graph = normalized(sparse.csr_array(weights + weights.T))
+    assert np.abs(np.linalg.eigvalsh(graph.toarray())).max() <= 1 + 1e-12
+
+
+def naive_sources(scaled, views, view, sample):
+    """The nearest samples that have the view, by the mean squared distance over the other views both have."""
+    distances = {}
+    for other in views.rows(view):
+        shared = [k for k in range(views.n_views) if k != view and views.mask[sample, k] and views.mask[other, k]]
+        if other == sample or not shared:
+            continue
+        rows = [scaled[k][np.searchsorted(views.rows(k), [sample, other])] for k in shared]
+        distances[other] = np.mean([np.sum((a - b) ** 2) for a, b in rows])
+    return sorted(distances, key=distances.get)[:N_SOURCES]
+
+
+def test_completion_against_its_definition():
+    data = make_views(n_samples=60, n_clusters=3, missing_rate=0.4, random_state=1)
+    views = data.views
+    scaled = scale_views(views, "unit")[0]
+    completion = complete_views(scaled, views)
+    for view in range(views.n_views):
+        matrix, rows = scaled[view], views.rows(view)
+        center = matrix.mean(axis=0)
+        expected, actual = [], []
+        for place, sample in enumerate(rows):
+            sources = naive_sources(scaled, views, view, sample)
+            if sources:
+                expected.append(matrix[np.searchsorted(rows, sources)].mean(axis=0) - center)
+                actual.append(matrix[place] - center)
+        expected, actual = np.array(expected), np.array(actual)
+        slope = np.clip(np.sum(expected * actual) / np.sum(expected**2), 0, 1)
+        error = np.sum((actual - slope * expected) ** 2, axis=1).mean()
+        total = np.sum((matrix - center) ** 2, axis=1).mean()
+        assert completion.explained[view] == pytest.approx(1 - error / total)
+        for sample in np.flatnonzero(~views.mask[:, view]):
+            sources = naive_sources(scaled, views, view, sample)
+            by_hand = center + slope * (matrix[np.searchsorted(rows, sources)].mean(axis=0) - center)
+            np.testing.assert_allclose(completion.rows[view][sample], by_hand, atol=1e-12)
+            assert completion.spread[sample, view] == pytest.approx(error)
+        np.testing.assert_array_equal(completion.rows[view][rows], matrix)
+        assert not completion.spread[rows, view].any()
+
+
+def test_joint_graph_against_all_expected_distances():
+    views = make_views(n_samples=50, n_clusters=3, missing_rate=0.4, random_state=2).views
+    scaled = scale_views(views, "unit")[0]
+    completion = complete_views(scaled, views)
+    weights = np.array([1.0, 0.5])
+    squares = np.zeros((50, 50))
+    for rows, spread, weight in zip(completion.rows, completion.spread.T, weights, strict=True):
+        squares += weight * (np.square(rows[:, None] - rows[None]).sum(axis=2) + spread[None])
+    np.fill_diagonal(squares, np.inf)
+    directed = np.zeros((50, 50))
+    np.put_along_axis(directed, np.argsort(squares, axis=1)[:, :4], 1.0, axis=1)
+    binary = np.maximum(directed, directed.T)
+    degrees = binary.sum(axis=1)
+    expected = binary / np.sqrt(np.outer(degrees, degrees))
+    np.testing.assert_allclose(joint_graph(completion, 4, weights).toarray(), expected, atol=1e-12)
+
+
+@settings(max_examples=40)
+@given(cases())
+def test_any_pattern_gives_finite_symmetric_graphs(case):
+    views, scaled = scaled_views(case)
+    counts, ones = [case.n_neighbors] * views.n_views, [1.0] * views.n_views
+    completion = complete_views(scaled, views)
+    union, joint = union_graph(scaled, views, counts, ones), joint_graph(completion, case.n_neighbors, ones)
+    for graph in (union, joint, both_graphs(union, joint)):
+        assert graph.shape == (len(views), len(views))
+        assert np.isfinite(graph.data).all()
+        assert (graph.data > 0).all()
+        assert abs(graph - graph.T).max() < 1e-12
+        assert not graph.diagonal().any()
+    assert ((completion.explained >= 0) & (completion.explained <= 1)).all()
+    assert all(np.isfinite(rows).all() for rows in completion.rows)
+
+
+def test_samples_that_share_no_view_are_completed_by_the_mean():
+    rng = np.random.RandomState(0)
+    mask = np.zeros((20, 2), dtype=bool)
+    mask[:10, 0] = mask[10:, 1] = True
+    views = Views([rng.normal(size=(20, 4)), rng.normal(size=(20, 5))], mask=mask)
+    completion = complete_views(views.matrices, views)
+    assert completion.explained.tolist() == [0.0, 0.0]
+    np.testing.assert_allclose(completion.rows[0][10:], np.tile(views.matrices[0].mean(axis=0), (10, 1)))
+    np.testing.assert_allclose(completion.spread[10:, 0], np.var(views.matrices[0], axis=0).sum())
+
+
+def test_views_that_say_nothing_of_each_other_explain_nothing():
+    rng = np.random.RandomState(0)
+    views = Views([rng.normal(size=(300, 20)), rng.normal(size=(300, 20))])
+    assert complete_views(views.matrices, views).explained.max() < 0.02
+    tied = Views([views.matrices[0], views.matrices[0][:, ::-1]])
+    assert complete_views(tied.matrices, tied).explained.min() > 0.1
+
+
+def test_wide_views_keep_their_neighbours():
+    """Beyond 256 features a view stands in its leading directions; with as many as samples nothing is lost."""
+    rng = np.random.RandomState(0)
+    values = unit_rows(rng.uniform(size=(60, 700)) * (rng.uniform(size=(60, 700)) < 0.05))
+    mask = rng.uniform(size=(60, 2)) < 0.7
+    mask[~mask.any(axis=1), 0] = True
+    for form in (np.asarray, sparse.csr_array):
+        wide = Views([form(values), form(values[:, ::-1].copy())], mask=mask)
+        graph = joint_graph(complete_views(wide.matrices, wide), 3, [1.0, 1.0])
+        assert graph.shape == (60, 60)
+    points = complete_views(wide.matrices, wide).rows[0][wide.rows(0)]
+    exact = wide.matrices[0].toarray()
+    np.testing.assert_allclose(points @ points.T, exact @ exact.T, atol=1e-9)
+
+
+@settings(max_examples=25)
+@given(cases(), st.integers(1, 6))
+def test_objective_never_rises_across_bridges(case, n_steps):
+    views, scaled = scaled_views(case)
+    steps = union_graph(scaled, views, [case.n_neighbors] * views.n_views, [1.0] * views.n_views)
+    everyone = np.arange(len(views))
+    reaches = [Reach(steps, n_steps, views.rows(k), everyone) for k in range(views.n_views)]
+    problem = build_problem(scaled, reaches, [everyone] * views.n_views, len(views))
+    start = data_start(problem, case.n_components)
+    solution = solve(problem, Weights(case.consensus_weight, case.sparsity_weight), start, 20, tol=0)
+    assert np.diff(solution.objective).max(initial=-1) <= 1e-9 * max(1.0, abs(solution.objective[0]))
+    dense = [np.asarray(reach @ np.eye(len(everyone))) for reach in reaches]
+    written_out = build_problem(scaled, [sparse.csr_array(a) for a in dense], [everyone] * views.n_views, len(views))
+    assert written_out.constant == pytest.approx(problem.constant)
+    np.testing.assert_allclose(written_out.degrees, problem.degrees, atol=1e-9)
+
+
+def test_sparse_views_give_the_same_problem():
+    rng = np.random.RandomState(0)
+    values = unit_rows(rng.uniform(size=(40, 30)) * (rng.uniform(size=(40, 30)) < 0.3))
+    steps = normalized(knn_graph(values, 3))
+    reach = Reach(steps, 3, np.arange(0, 40, 2), np.arange(40))
+    half = values[::2]
+    dense = build_problem([half], [reach], [np.arange(40)], 40)
+    thin = build_problem([sparse.csr_array(half)], [reach], [np.arange(40)], 40)
+    basis, codes = rng.normal(size=(4, 30)), rng.normal(size=(len(dense.rows), 4))
+    np.testing.assert_allclose(thin.terms[0].project(basis), dense.terms[0].project(basis), atol=1e-12)
+    np.testing.assert_allclose(thin.terms[0].correlate(codes), dense.terms[0].correlate(codes), atol=1e-12)
+
+
+def test_new_samples_get_the_codes_of_their_neighbours():
+    rng = np.random.RandomState(0)
+    known = Views([rng.normal(size=(30, 3)), rng.normal(size=(30, 4))], mask=rng.uniform(size=(30, 2)) < [[1.1, 0.6]])
+    new = Views([rng.normal(size=(5, 3)), rng.normal(size=(5, 4))], mask=[[1, 1], [1, 0], [0, 1], [1, 1], [0, 1]])
+    codes = rng.normal(size=(30, 2))
+    found = codes_from_neighbors(known.matrices, known, codes, new.matrices, new, [4, 3])
+    for i in range(5):
+        parts = []
+        for k, count in enumerate([4, 3]):
+            if new.mask[i, k]:
+                row = new.matrices[k][np.searchsorted(new.rows(k), i)]
+                order = np.argsort(np.linalg.norm(known.matrices[k] - row, axis=1))[:count]
+                parts.append(codes[known.rows(k)[order]].mean(axis=0))
+        np.testing.assert_allclose(found[i], np.mean(parts, axis=0), atol=1e-12)
+
+
+@pytest.mark.parametrize("as_sparse", [False, True])
+def test_scale_that_suits_a_view(as_sparse):
+    rng = np.random.RandomState(0)
+    form = sparse.csr_array if as_sparse else np.asarray
+    even = rng.normal(size=(100, 20))
+    words = rng.uniform(size=(100, 50)) * (rng.uniform(size=(100, 50)) < 0.05)
+    assert suitable_scale(form(even), centered=True) == "center+unit"
+    assert suitable_scale(form(even), centered=False) == "unit"
+    assert suitable_scale(form(even * np.geomspace(1, 1e4, 20)), centered=False) == "standard+unit"
+    assert suitable_scale(form(even * 1e-200), centered=True) == "center+unit"
+    assert suitable_scale(form(words), centered=True) == "unit"
+    assert suitable_scale(form(even[:, :3]), centered=True) == "standard+view"
+    assert suitable_scale(form(np.zeros((10, 4))), centered=True) == "unit"
+
+
+def test_standard_view_has_rows_of_length_one_on_average():
+    matrix = np.random.RandomState(0).normal(size=(50, 3)) * [1, 10, 100]
+    scaled, scalings = scale_views(Views([matrix]), "standard+view")
+    assert np.mean(np.square(scaled[0]).sum(axis=1)) == pytest.approx(1.0)
+    np.testing.assert_allclose(scalings[0].undo(scaled[0]), matrix)

@@ -44,7 +44,7 @@ def golden() -> Callable[[str], dict[str, np.ndarray]]:
     return load
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def dataset() -> Callable[[str], Dataset]:
     """Load a real data set by its name."""
 

@@ -10,7 +10,7 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.metrics import adjusted_rand_score
 
-from gapview import GRMF, Views
+from gapview import GRMF, BridgedGRMF, Views
 from gapview.baselines import (
     DCNMF,
     GPMVC,
@@ -56,6 +56,8 @@ GRAPH = (
 )
 METHODS = {
     "GRMF": (GRMF(CLUSTERS, max_iter=50, tol=0), CODES),
+    "BridgedGRMF": (BridgedGRMF(CLUSTERS), None),
+    "BridgedGRMF-fixed": (BridgedGRMF(CLUSTERS, selection="fixed"), None),
     "BestSingleView": (BestSingleView(CLUSTERS), None),
     "Concat": (Concat(CLUSTERS), None),
     "PVC": (PVC(CLUSTERS, sparsity_weight=1e-3), SHARED),

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import product
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from scipy import sparse
+from sklearn.base import clone
 
 from .._own import one_per_view
 from .._parameters import check_choice, check_integer, check_real
 from ..bridges import BRIDGES
 from ..crossing import codes_from_neighbors, rows_from_neighbors
+from ..errors import ParameterTypeError
 from ..graph import resolve_n_neighbors
 from ..scaling import SCALES, suitable_scale, unit_rows
 from ..selection import Fitted, Selection, Setting, choose, fit_setting, prepare, try_settings, weigh_views
+from ..trust import sample_confidence
 from ..views import Array, Matrix, Views
 from ..views._cells import PARTIAL_ROWS
 from ._latent import N_LATENT_NEIGHBORS, LatentClusterer, warn_unless_converged
@@ -50,8 +54,8 @@ class BridgedGRMF(LatentClusterer):
         replaced by what is to be expected of them; or the sum of both.
     reach : int or "auto", default="auto"
         Most steps h along the graph: H = (I + T + … + Tʰ)X with T the normalised graph.
-    scale : {"unit", "center+unit", "standard", "standard+view", "standard+unit", None, "auto"}, default="auto"
-        As in :class:`gapview.GRMF`; ``"auto"`` suits every view by itself.
+    scale : {"unit", "center+unit", "standard", "standard+view", "standard+unit", None, "auto"} or list or dict
+        As in :class:`gapview.GRMF`, for all views or for each; ``"auto"``, the default, suits every view by itself.
     view_weights : "auto", None, or list or dict of floats, default="auto"
         How much every view counts. ``"auto"`` lets the data decide: as much as a first clustering holds within the
         view, so that a view of noise loses its say; None, or ``selection="fixed"``: all the same.
@@ -83,6 +87,8 @@ class BridgedGRMF(LatentClusterer):
         Uₖ, with orthonormal rows; with orthonormal columns if the view has fewer features than components.
     codes_ : list of arrays of shape (n_samples, n_components)
         Pₖ for all samples, those without view k included; rows of zeros where nothing reaches.
+    confidence_ : array of shape (n_samples,)
+        How clearly every sample belongs to its group, from 0 to 1, see :func:`gapview.trust.sample_confidence`.
     cluster_centers_ : array of shape (n_clusters, n_directions)
         Centres of the groups among the balanced codes scaled to unit length.
     balance_ : array of shape (n_components, n_directions)
@@ -136,7 +142,7 @@ class BridgedGRMF(LatentClusterer):
         n_neighbors: int | str = "auto",
         bridge: str = "auto",
         reach: int | str = "auto",
-        scale: str | None = "auto",
+        scale: Any = "auto",
         view_weights: Any = "auto",
         selection: str = "auto",
         max_iter: int = 200,
@@ -167,7 +173,8 @@ class BridgedGRMF(LatentClusterer):
         check_integer("n_neighbors", self.n_neighbors, low=1, also=["auto"])
         check_choice("bridge", self.bridge, (*BRIDGES, "auto"))
         check_integer("reach", self.reach, low=1, also=["auto"])
-        check_choice("scale", self.scale, (*SCALES, "auto"))
+        if self.scale is None or isinstance(self.scale, str):
+            check_choice("scale", self.scale, (*SCALES, "auto"))
         check_choice("selection", self.selection, ("auto", "fixed"))
         check_integer("max_iter", self.max_iter, low=1)
         check_real("tol", self.tol, low=0)
@@ -194,6 +201,8 @@ class BridgedGRMF(LatentClusterer):
         self.bases_, self.objective_, self.n_iter_ = solution.bases, solution.objective, solution.n_iter
         self.codes_, self.embedding_, self.balance_ = _codes_of_all(fitted), solution.consensus, fitted.balance
         self.labels_, self.cluster_centers_ = fitted.clustering.labels, fitted.clustering.centers
+        points = self._points(self.embedding_)
+        self.confidence_ = sample_confidence(points, self.cluster_centers_, self.labels_, self.graph_)
 
     def _weigh(self, views: Views, setting: Setting, n_clusters: int, seed: int) -> tuple[float, ...]:
         """Settle how much every view counts, 1 on average."""
@@ -224,7 +233,7 @@ class BridgedGRMF(LatentClusterer):
 
     def _candidates(self, views: Views, n_clusters: int) -> list[Setting]:
         """List the settings to try: all combinations of what is not given, or the first of each."""
-        forms = [(self.scale,) * views.n_views] if self.scale != "auto" else _suitable_scales(views)
+        forms = self._scales(views)
         bridges = _BRIDGES if self.bridge == "auto" else (self.bridge,)
         reaches = _REACHES if self.reach == "auto" else (int(self.reach),)
         if self.selection == "fixed":
@@ -304,6 +313,34 @@ class BridgedGRMF(LatentClusterer):
         counts = self.setting_.n_neighbors
         known, new = self._scaled(self.views_), self._scaled(views)
         return codes_from_neighbors(known, self.views_, self.embedding_, new, views, counts)
+
+    def _scales(self, views: Views) -> list[tuple[str | None, ...]]:
+        if isinstance(self.scale, str) and self.scale == "auto":
+            return _suitable_scales(views)
+        if self.scale is None or isinstance(self.scale, str):
+            return [(self.scale,) * views.n_views]
+        named = dict(zip(views.names, self.scale, strict=False)) if isinstance(self.scale, list | tuple) else self.scale
+        if not isinstance(named, Mapping) or len(self.scale) != views.n_views or not set(views.names) <= set(named):
+            raise ParameterTypeError(
+                f"scale must be 'auto', one of {', '.join(map(repr, SCALES))}, or one of these for each of the "
+                f"{views.n_views} views, in a list or in a dict with the names of the views; got {self.scale!r}."
+            )
+        for name in views.names:
+            check_choice(f"scale of '{name}'", named[name], SCALES)
+        return [tuple(named[name] for name in views.names)]
+
+    def _pinned(self) -> Self:
+        setting = self.setting_
+        return clone(self).set_params(  # type: ignore[no-any-return]
+            n_clusters=len(self.cluster_centers_),
+            scale=list(setting.scales),
+            bridge=setting.bridge,
+            reach=setting.reach,
+            n_components=setting.n_components,
+            consensus_weight=setting.consensus_weight,
+            sparsity_weight=setting.sparsity_weight,
+            view_weights=self.view_weights_.tolist(),
+        )
 
     def _points(self, embedding: Array) -> Array:
         return np.asarray(unit_rows((embedding @ self.balance_).astype(embedding.dtype, copy=False)))

@@ -12,6 +12,7 @@ from ..factorization import Problem, Solution, Weights, build_problem, solve
 from ..graph import demand_edges, knn_graph, own_graphs, resolve_n_neighbors
 from ..scaling import scale_views
 from ..starts import data_start, own_start, random_start
+from ..trust import sample_confidence
 from ..views import Array, Matrix, Views
 from ._latent import LatentClusterer, warn_unless_converged
 
@@ -65,6 +66,8 @@ class GRMF(LatentClusterer):
         Uₖ, with orthonormal rows; with orthonormal columns if the view has fewer features than components.
     codes_ : list of arrays of shape (n_present, n_components)
         Pₖ, for the samples that have view k.
+    confidence_ : array of shape (n_samples,)
+        How clearly every sample belongs to its group, from 0 to 1, see :func:`gapview.trust.sample_confidence`.
     cluster_centers_ : array of shape (n_clusters, n_components)
         Centres of the groups among the codes scaled to unit length.
     objective_ : array of shape (n_iter_,)
@@ -156,6 +159,7 @@ class GRMF(LatentClusterer):
         self.codes_, self.embedding_ = _all_codes(solution, problem, scaled, rows)
         clustering = cluster_rows(self.embedding_, self.n_clusters, random_state)
         self.labels_, self.cluster_centers_ = clustering.labels, clustering.centers
+        self.confidence_ = sample_confidence(self._points(self.embedding_), clustering.centers, clustering.labels)
 
     def _build_graphs(self, scaled: list[Matrix], views: Views) -> list[Any]:
         if self.graph is not None:

@@ -17,20 +17,18 @@ from ..factorization import Solution
 from ..graph import mean_modularity, resolve_n_neighbors
 from ..metrics import clustering_accuracy
 from ..neighbors import distance_elsewhere, nearest
-from ..scaling import Scaling, unit_rows
+from ..scaling import unit_rows
 from ..views import Array, Matrix, Views, new_views
-from ._base import MultiViewClusterer
+from ._trusted import TrustedClusterer
 
 N_LATENT_NEIGHBORS = 10
 _N_TYPICAL = 1000  # training samples from which the usual distance between neighbours is taken
 
 
-class LatentClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiViewClusterer):  # type: ignore[misc]
+class LatentClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, TrustedClusterer):  # type: ignore[misc]
     """A clusterer whose bases carry samples into one latent space and back."""
 
     bases_: list[Array]
-    cluster_centers_: Array
-    scalings_: list[Scaling]
 
     @property
     def _n_features_out(self) -> int:

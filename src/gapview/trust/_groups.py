@@ -1,0 +1,55 @@
+"""What all judgements need of the groups: labels that are 0, 1, 2, …, and means within groups."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from ..errors import InputError
+from ..views import Array
+
+
+def read_labels(labels: Any, n_samples: int | None = None) -> Array:
+    """Read the groups of the samples, whole numbers from 0 on."""
+    read = np.asarray(labels)
+    expected = "one" if n_samples is None else f"{n_samples} whole numbers, one"
+    if read.ndim != 1 or not read.size or (n_samples is not None and len(read) != n_samples):
+        raise InputError(f"labels must give {expected} for each sample; got an array of shape {read.shape}.")
+    if read.dtype.kind not in "iu" or read.min() < 0:
+        raise InputError(
+            f"labels must be whole numbers from 0 on, as labels_ of a fitted model; got {read.dtype} from "
+            f"{read.min()} on. Number the groups with numpy.unique(labels, return_inverse=True)[1]."
+        )
+    return read.astype(np.intp)
+
+
+def mean_within(values: Array, groups: Array, n_groups: int, least: int) -> Array:
+    """Return the mean value in every group, NaN for groups with fewer than ``least`` values."""
+    counts = np.bincount(groups, minlength=n_groups)
+    totals = np.bincount(groups, weights=values, minlength=n_groups)
+    return np.where(counts >= least, totals / np.maximum(counts, 1), np.nan)
+
+
+def row_shares(graph: sparse.csr_array) -> tuple[sparse.csr_array, Array]:
+    """Scale the rows of a graph to sum to 1, without loops; also return which samples have neighbours at all."""
+    edges = graph.tocoo()
+    kept = (edges.row != edges.col) & (edges.data > 0)
+    origins, ends, weights = edges.row[kept], edges.col[kept], edges.data[kept].astype(np.float64)
+    totals = np.bincount(origins, weights=weights, minlength=graph.shape[0])
+    return sparse.csr_array((weights / totals[origins], (origins, ends)), shape=graph.shape), totals > 0
+
+
+def read_graph(graph: Any, n_rows: int, name: str) -> sparse.csr_array:
+    """Read a graph between ``n_rows`` samples: sparse, square, with weights of at least 0."""
+    if not sparse.issparse(graph) or graph.shape != (n_rows, n_rows):
+        found = f"a sparse matrix of shape {graph.shape}" if sparse.issparse(graph) else type(graph).__name__
+        raise InputError(
+            f"{name} must be a SciPy sparse matrix of {n_rows} × {n_rows} weights, as gapview.graph.knn_graph makes "
+            f"it; got {found}."
+        )
+    weights = sparse.csr_array(graph)
+    if not np.isfinite(weights.data).all() or (weights.data < 0).any():
+        raise InputError(f"{name} must hold finite weights of at least 0; got negative, infinite or NaN ones.")
+    return weights

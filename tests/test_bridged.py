@@ -103,7 +103,7 @@ class TestSelection:
         trust = min(1.0, ground.explained / 0.3)
         for i, trial in enumerate(selection.trials):
             others = [adjusted_rand_score(labelings[i], labels) for j, labels in enumerate(labelings) if j != i]
-            by_hand = judged["union"][i] ** (1 - trust) * judged["joint"][i] ** trust + np.mean(others) / 2
+            by_hand = judged["union"][i] ** (1 - trust) * judged["joint"][i] ** trust + np.mean(others)
             assert trial.score == pytest.approx(by_hand)
         assert np.argmin([trial.score for trial in selection.trials]) == len(candidates) - 1
 
@@ -172,6 +172,9 @@ def test_views_without_a_common_sample():
     mask[:50, 0] = mask[50:, 1] = True
     model = BridgedGRMF(2, random_state=0).fit(Views(list(data.views.matrices), mask=mask))
     assert model.selection_.explained == 0
+    assert {trial.setting.bridge for trial in model.selection_.trials} == {"union"}
+    asked = BridgedGRMF(2, bridge="joint", random_state=0).fit(Views(list(data.views.matrices), mask=mask))
+    assert {trial.setting.bridge for trial in asked.selection_.trials} == {"joint"}
     assert clustering_accuracy(data.target[:50], model.labels_[:50]) > 0.9
 
 

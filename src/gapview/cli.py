@@ -16,7 +16,7 @@ from rich.text import Text
 from . import __version__
 from .demo import DemoResult, run_demo
 from .errors import GapviewError, ParameterError
-from .experiments import PAPER_DATA, Outcome, Request, reproduce_paper
+from .experiments import PAPER_DATA, LeagueOutcome, LeagueRequest, Outcome, Request, reproduce_paper, run_league
 from .experiments import Progress as ProgressOf
 
 __all__ = ["main"]
@@ -194,3 +194,98 @@ def _best(means: dict[str, float]) -> str:
     winner = max(means, key=lambda method: means[method])
     ours = f" (GRMF {means['GRMF']:.1f})" if "GRMF" in means else ""
     return f"best {winner} {means[winner]:.1f}{ours}"
+
+
+@main.group(short_help="Measure methods against each other.")
+def bench() -> None:
+    """Measure methods against each other."""
+
+
+def _listed(context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:
+    """Read a list that was given with commas, by repeating the option, or both."""
+    return tuple(part.strip() for value in values for part in value.split(",") if part.strip())
+
+
+def _listed_rates(context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> tuple[float, ...]:
+    try:
+        rates = tuple(float(text) for text in _listed(context, parameter, values))
+    except ValueError:
+        raise click.BadParameter("give numbers from 0 to 1, such as 0.1,0.5") from None
+    if not all(0 <= rate <= 1 for rate in rates):
+        raise click.BadParameter("give numbers from 0 to 1, such as 0.1,0.5")
+    return rates
+
+
+@bench.command(
+    short_help="Compare how well all methods cluster.",
+    epilog="Example: gapview bench quality --data mine.npz --methods GRMF,ImputedSpectral --seeds 3 -o league",
+)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=Path("gapview-league"),
+    show_default=True,
+    help="Folder for the results; finished runs found there are not done again.",
+)
+@click.option(
+    "--data-dir",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    envvar="GAPVIEW_DATA",
+    help="Folder with .npz files; by default the environment variable GAPVIEW_DATA.",
+)
+@click.option("--data", multiple=True, help="Only this data set, by its name, or a file of yours (may be repeated).")
+@click.option("--methods", multiple=True, callback=_listed, help="Only these methods, separated by commas.")
+@click.option("--rates", multiple=True, callback=_listed_rates, help="Only these rates, of those a data set has.")
+@click.option("--seeds", type=click.IntRange(1), help="Ways of hiding views; by default 5, with --quick 1.")
+@click.option(
+    "--tuned", is_flag=True, help="Also the best of 12 settings by the true labels: an upper bound, 12 × time."
+)
+@click.option("--quick", is_flag=True, help="Small made data, one rate and seed, few methods: to see whether it runs.")
+@click.option(
+    "--time-limit",
+    type=click.FloatRange(0, min_open=True),
+    default=600.0,
+    show_default=True,
+    help="Seconds after which a run is ended; its method is absent there.",
+)
+@click.option("--jobs", type=click.IntRange(1), default=os.cpu_count() or 1, show_default=True, help="Processes.")
+def quality(
+    output: Path,
+    data_dir: Path | None,
+    data: tuple[str, ...],
+    methods: tuple[str, ...],
+    rates: tuple[float, ...],
+    seeds: int | None,
+    tuned: bool,
+    quick: bool,
+    time_limit: float,
+    jobs: int,
+) -> None:
+    """Compare all methods on data with missing views: the league.
+
+    Without labels every method runs at its defaults; labels only score. Data are all labelled .npz files of the folder,
+    the embedded digits and made data; how views are hidden follows from what a file holds. Methods of other packages
+    take part if they are installed: pip install 'gapview[rivals]'
+    """
+    request = LeagueRequest(output, data_dir, data, methods, rates, seeds, tuned, quick, time_limit, jobs)
+    console = Console(soft_wrap=True, highlight=False)
+    with _progress(console) as progress:
+        outcome = run_league(request, progress, lambda line: _say(console, "Left out", line))
+    _print_league(console, outcome)
+
+
+def _print_league(console: Console, outcome: LeagueOutcome) -> None:
+    _say(console, "Runs", f"{outcome.n_new} done now, {outcome.run['n_runs']} in all.")
+    for summary in outcome.summaries:
+        common, steady = summary.common, summary.steady
+        tables = {f"{len(common.cells)} cells in which all methods ran": common}
+        if steady.cells != common.cells and steady.places:
+            tables[f"all {len(steady.cells)} cells, methods that ran everywhere"] = steady
+        for where, table in tables.items():
+            for score, name in (("accuracy", "ACC"), ("nmi", "NMI")):
+                order = sorted(table.places, key=lambda place: -place.mean[score])
+                means = ", ".join(f"{place.method} {place.mean[score]:.1f}" for place in order)
+                _say(console, name, f"{summary.way}, {where}, mean in %: {means or 'none'}.")
+    for file in outcome.files:
+        _say(console, "Wrote", str(file))

@@ -88,6 +88,13 @@ def comparable_rows(matrix: Matrix) -> Array:
 
     A row of zeros lies at distance 1 from every direction, nearer than any at more than 60 degrees: it would be
     everybody's neighbour for saying nothing.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gapview.graph import comparable_rows
+    >>> comparable_rows(np.array([[1.0, 0.0], [0.0, 0.0], [0.6, 0.8]]))
+    array([0, 2])
     """
     lengths = row_lengths(matrix)
     directed = lengths > 0

@@ -32,10 +32,10 @@ from .views import Array, Matrix, Views
 
 __all__ = ["Ground", "Selection", "Setting", "Trial", "choose", "fit_setting", "prepare", "try_settings", "weigh_views"]
 
-# The joint judge has its full say from this share of explained variance on, and agreement counts half as much as the
-# judges. Chosen on data sets left out in turn: see docs/selection.md.
+# The joint judge has its full say from this share of explained variance on; below the other share, a joint graph would
+# be made of chance, and is not tried. Neither number matters much: see docs/choices.md.
 _FULL_SAY = 0.3
-_AGREEMENT_WEIGHT = 0.5
+_LEAST_EXPLAINED = 0.02
 
 _TRIAL_RESTARTS = 5
 _LEAST_SAY = 0.05  # of the best view's weight
@@ -180,12 +180,18 @@ def try_settings(
     max_iter: int,
     tol: float,
 ) -> Iterator[tuple[Setting, Ground, Array]]:
-    """Yield every candidate with its ground and its groups; settings that share a ground come after each other."""
+    """Yield every candidate with its ground and its groups; settings that share a ground come after each other.
+
+    Where the views explain nothing of each other, the joint graph is left to those who ask for nothing else.
+    """
     ground, shared = None, None
+    has_union = any(setting.bridge == "union" for setting in settings)
     for setting in sorted(settings, key=lambda s: (s.n_neighbors, tuple(str(scale) for scale in s.scales))):
         if ground is None or shared != (setting.scales, setting.n_neighbors):
             shared = (setting.scales, setting.n_neighbors)
             ground = prepare(views, setting.scales, setting.n_neighbors, view_weights)
+        if has_union and setting.bridge != "union" and ground.explained < _LEAST_EXPLAINED:
+            continue
         chance = np.random.RandomState(seed)  # the same restarts for all: chance must not choose
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", GapviewWarning)  # the chosen setting is fitted again, and says its own
@@ -231,7 +237,7 @@ def weigh_views(
 def choose(candidates: Sequence[tuple[Setting, Ground, Array]]) -> Selection:
     """Judge candidates and choose the one with the highest score.
 
-    The score is U^(1−t) · J^t + a/2, with U and J the modularity on the union and on the joint graphs as shares of the
+    The score is U^(1−t) · J^t + a, with U and J the modularity on the union and on the joint graphs as shares of the
     best candidate's, t how far the joint judge is trusted, and a the mean adjusted Rand index with the others.
     """
     grounds = list({id(ground): ground for _, ground, _ in candidates}.values())
@@ -241,7 +247,7 @@ def choose(candidates: Sequence[tuple[Setting, Ground, Array]]) -> Selection:
     joint = _judged([ground.graphs["joint"] for ground in grounds], labelings)
     agreement = _agreement(labelings)
     trust = min(1.0, explained / _FULL_SAY)
-    scores = union ** (1 - trust) * joint**trust + _AGREEMENT_WEIGHT * agreement
+    scores = union ** (1 - trust) * joint**trust + agreement
     trials = tuple(
         Trial(setting, labels, float(u), float(j), float(a), float(s))
         for (setting, _, labels), u, j, a, s in zip(candidates, union, joint, agreement, scores, strict=True)

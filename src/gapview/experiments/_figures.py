@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..report import GRID, INK, PAPER, SERIES, SOFT, new_figure
+from ..report import GRID, INK, PAPER, SERIES, SOFT, letters_on, new_figure
 from ..report._style import load_matplotlib
 from ._captions import caption2, caption3, caption4, caption5, descent
 from ._methods import read_setting
@@ -66,8 +66,7 @@ def draw_figure3(records: Sequence[Record], plan: Plan) -> Figure | None:
     def panel(axes: Any, key: str) -> None:
         mesh = axes.pcolormesh(np.ma.masked_invalid(grids[key]), cmap="Blues", norm=scale, edgecolors=PAPER)
         for (row, column), value in np.ndenumerate(grids[key]):
-            # Fixed colours, which no dark page turns round: they must stand out from the cell, not from the page
-            ink = SOFT if np.isnan(value) else "#0d1014" if _is_light(mesh.to_rgba(value)) else "#fbfcfd"
+            ink = SOFT if np.isnan(value) else letters_on(mesh.to_rgba(value))
             text = "–" if np.isnan(value) else f"{value:.1f}"
             axes.text(column + 0.5, row + 0.5, text, ha="center", va="center", fontsize=7.5, color=ink)
         axes.set_xticks(np.arange(len(plan.sparsity_weights)) + 0.5, _powers(plan.sparsity_weights))
@@ -191,11 +190,6 @@ def _frame_searched(axes: Any, plan: Plan) -> None:
         corners = [left, right, right, left, left], [bottom, bottom, top, top, bottom]
         axes.plot(*corners, color=PAPER, linewidth=4.0, clip_on=False)
         axes.plot(*corners, color=INK, linewidth=1.6, clip_on=False)
-
-
-def _is_light(color: Sequence[float]) -> bool:
-    """Say whether dark letters stand out more from a colour than white ones, by its relative luminance."""
-    return float(np.dot((0.2126, 0.7152, 0.0722), np.power(color[:3], 2.2))) > 0.18
 
 
 def _powers(weights: Sequence[float]) -> list[str]:

@@ -11,7 +11,7 @@ from typing import Any
 from ..baselines import DCNMF, GPMVC, IMG, PVC, BestSingleView, Concat
 from ..estimators import GRMF, MultiViewClusterer
 
-__all__ = ["COMPARED", "Compared", "as_setting", "read_setting"]
+__all__ = ["COMPARED", "Compared", "Setting", "as_setting", "grid_of", "read_setting"]
 
 Setting = Mapping[str, Any]
 
@@ -30,7 +30,8 @@ class Compared:
     note: str = ""
 
 
-def _grid(**values: tuple[Any, ...]) -> tuple[Setting, ...]:
+def grid_of(**values: tuple[Any, ...]) -> tuple[Setting, ...]:
+    """Return every combination of the values."""
     return tuple(dict(zip(values, combination, strict=True)) for combination in product(*values.values()))
 
 
@@ -48,14 +49,14 @@ COMPARED = {
         Compared(
             "PVC",
             PVC,
-            _grid(sparsity_weight=(0.0, 1e-5, 3e-5, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2)),
+            grid_of(sparsity_weight=(0.0, 1e-5, 3e-5, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2)),
             {"sparsity_weight": 1e-2},
             nonnegative=True,
         ),
         Compared(
             "IMG",
             IMG,
-            _grid(smoothness_weight=(0.1, 1.0, 10.0), graph_weight=(1.0, 10.0, 100.0)),
+            grid_of(smoothness_weight=(0.1, 1.0, 10.0), graph_weight=(1.0, 10.0, 100.0)),
             {"smoothness_weight": 1.0, "graph_weight": 100.0},
             large_options={"tol": 1e-4},
             note="its cost grows with the cube of the samples; with thousands of them it stops at tol = 1e-4",
@@ -63,7 +64,7 @@ COMPARED = {
         Compared(
             "DCNMF",
             DCNMF,
-            _grid(graph_weight=(0.02, 0.1, 1.0), sparsity_weight=(0.0, 1e-3, 1e-2)),
+            grid_of(graph_weight=(0.02, 0.1, 1.0), sparsity_weight=(0.0, 1e-3, 1e-2)),
             {"graph_weight": 0.1, "sparsity_weight": 1e-2},
             nonnegative=True,
             note="a reconstruction from two sentences, its program and paper were not at hand",
@@ -71,14 +72,14 @@ COMPARED = {
         Compared(
             "GPMVC",
             GPMVC,
-            _grid(consensus_weight=(0.03, 0.1, 1.0), graph_weight=(0.01, 0.1, 1.0)),
+            grid_of(consensus_weight=(0.03, 0.1, 1.0), graph_weight=(0.01, 0.1, 1.0)),
             {"consensus_weight": 0.1, "graph_weight": 0.1},
             nonnegative=True,
         ),
         Compared(
             "GRMF",
             GRMF,
-            _grid(consensus_weight=(1.0, 10.0, 100.0), sparsity_weight=(1e-5, 1e-3, 1e-1)),
+            grid_of(consensus_weight=(1.0, 10.0, 100.0), sparsity_weight=(1e-5, 1e-3, 1e-1)),
             {"consensus_weight": 100.0, "sparsity_weight": 1e-3},
             options={"tol": 0.0, "max_iter": 100},
             note="the paper's method: 100 iterations from a random start",

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..report import Block, Code, Details, Drawing, Facts, Items, Page, Section, Text, render
+from ..report import Block, Code, Details, Drawing, Items, Page, Section, Text, render
 from ._findings import OURS, answer, deviations, far_words
 from ._methods import COMPARED
 from ._page_tables import LEGEND, data_table, glance_table, method_table, score_table, setting_table
 from ._paper import METHODS, PAPER_DATA
+from ._run_file import run_facts
 from ._tables import CHOICES, PaperTable
 from ._tasks import Plan
-from ._words import counted, duration, joined, rates_text, spelled
+from ._words import counted, joined, rates_text, spelled
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -176,16 +176,6 @@ def _reasons(tables: Sequence[PaperTable], plan: Plan) -> list[tuple[str, str]]:
 
 def _repeat(plan: Plan, run: Mapping[str, Any]) -> Section:
     command = run.get("command") or f"gapview reproduce --folds {plan.n_folds} -o DIR"
-    memory = float(run["peak_memory_mb"])
-    jobs = "one process" if run["n_jobs"] == 1 else f"{run['n_jobs']} processes"
-    facts = (
-        ("gapview", str(run["version"])),
-        ("runs", str(run["n_runs"])),
-        ("time", f"{duration(run['seconds'])} with {jobs}"),
-        ("largest process", f"{memory:.0f} MB" if math.isfinite(memory) else "not known"),
-        ("machine", str(run["machine"])),
-        ("finished", str(run["finished"])),
-    )
     return Section(
         "How to repeat it",
         (
@@ -195,6 +185,6 @@ def _repeat(plan: Plan, run: Mapping[str, Any]) -> Section:
                 "as they come: an interrupted run goes on where it stopped. The result of every single run stands in "
                 "the CSV file beside this page."
             ),
-            Facts(facts),
+            run_facts(run),
         ),
     )

@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import os
-import platform
-import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from pathlib import Path
-from time import perf_counter
 from typing import Any
 
 from .. import __version__
 from ..errors import DataFileError, GapviewError, ParameterError
 from ..storage import make_folder, write_whole
 from ._paper import PAPER_DATA, find_file, load_paper_data
+from ._run_file import RunFile
 from ._runner import Progress, run_all
 from ._store import Store
 from ._tables import PaperTable, make_tables, markdown
-from ._tasks import FIGURE_DATA, Plan, figure_tasks, first_tasks, second_tasks
+from ._tasks import FIGURE_DATA, PaperWork, Plan, figure_tasks, first_tasks, second_tasks
 
 __all__ = ["Outcome", "Request", "reproduce"]
 
@@ -74,12 +70,11 @@ def reproduce(request: Request, progress: Progress, say: Callable[[str], None]) 
 
     ``progress`` hears of runs done, ``say`` of what is left out. An interrupt loses nothing that was finished.
     """
-    begin = perf_counter()
     output = make_folder(request.output)
-    old = _read_run(output)
-    if old.get("command", _command(request)) != _command(request):
+    run_file = RunFile(output)
+    if run_file.old.get("command", _command(request)) != _command(request):
         raise DataFileError(
-            f"The folder {str(output)!r} holds the results of another command: {old['command']}. "
+            f"The folder {str(output)!r} holds the results of another command: {run_file.old['command']}. "
             "Give another folder with --output, so that they are not overwritten."
         )
     if not _wanted(request):
@@ -103,16 +98,13 @@ def reproduce(request: Request, progress: Progress, say: Callable[[str], None]) 
     fingerprint = hashlib.sha256(
         f"{plan} {_command(request)} {(output / 'results.csv').read_text()}".encode()
     ).hexdigest()
-    known = [output / name for name in old.get("files", [])]
-    if n_new == 0 and old.get("fingerprint") == fingerprint and all(file.exists() for file in known):
-        return Outcome(known, skipped, tables, old, 0)
-    run = _describe_run(request, store)
-    run["seconds"] = old.get("seconds", 0.0) + perf_counter() - begin  # runs that are here already took theirs
-    run["peak_memory_mb"] = max(old.get("peak_memory_mb", 0.0), run["peak_memory_mb"])
+    known = run_file.unchanged(fingerprint)
+    if n_new == 0 and known:
+        return Outcome(known, skipped, tables, run_file.old, 0)
+    run = run_file.describe(_command(request), len(store.done()), request.n_jobs)
     files = _write(request, plan, store, tables, skipped, run)
-    run |= {"fingerprint": fingerprint, "files": [str(file.relative_to(output)) for file in files]}
-    write_whole(output / "run.json", json.dumps(run, indent=2).encode())
-    return Outcome([*files, output / "run.json"], skipped, tables, run, n_new)
+    run_file.write(run, fingerprint, files)
+    return Outcome([*files, run_file.path], skipped, tables, run, n_new)
 
 
 def _in_tables(request: Request) -> list[str]:
@@ -138,7 +130,7 @@ def _why_not(key: str, folder: Path) -> str:
 
 def _run(request: Request, plan: Plan, table_plan: Plan, store: Store, progress: Progress) -> None:
     def run(tasks: Any) -> None:
-        run_all(tasks, store, request.data_dir, __version__, request.n_jobs, progress)
+        run_all(tasks, store, PaperWork(request.data_dir, __version__), request.n_jobs, progress)
 
     run([*first_tasks(table_plan), *figure_tasks(plan, request.figures)])
     run(second_tasks(table_plan, store.records))  # which settings these are is known only now
@@ -179,29 +171,6 @@ def _write(
     return files
 
 
-def _read_run(output: Path) -> dict[str, Any]:
-    try:
-        found = json.loads((output / "run.json").read_text())
-    except (OSError, ValueError):
-        return {}
-    kinds = {"command": str, "seconds": float, "peak_memory_mb": float, "files": list, "fingerprint": str}
-    usable = isinstance(found, dict) and all(isinstance(found.get(name), kind) for name, kind in kinds.items())
-    return found if usable else {}
-
-
-def _describe_run(request: Request, store: Store) -> dict[str, Any]:
-    return {
-        "version": __version__,
-        "command": _command(request),
-        "n_runs": len(store.done()),
-        "n_jobs": request.n_jobs,
-        "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
-        "python": platform.python_version(),
-        "peak_memory_mb": _peak_memory(),
-        "finished": datetime.now(UTC).date().isoformat(),
-    }
-
-
 def _command(request: Request) -> str:
     """Write the command that does the same again, without the folders of this computer."""
     whole = set(request.tables) == set(TABLES) and set(request.figures) == set(FIGURES)
@@ -211,13 +180,3 @@ def _command(request: Request) -> str:
         options += [f"--figure {number}" for number in request.figures]
     options += [f"--folds {request.n_folds}"] + (["--quick"] if request.quick else [])
     return " ".join(["gapview reproduce", *options, "--data-dir DATA -o RESULTS"])
-
-
-def _peak_memory() -> float:
-    """Return the memory of the largest process, workers included, in MB; NaN where the system does not tell."""
-    try:
-        import resource
-    except ImportError:  # Windows
-        return float("nan")
-    largest = max(resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
-    return largest / (2**20 if sys.platform == "darwin" else 2**10)

@@ -21,7 +21,17 @@ from ..views import Views
 from ._methods import COMPARED, as_setting, read_setting
 from ._paper import METHODS, PAPER_DATA, RATES, load_paper_data
 
-__all__ = ["Plan", "Record", "Task", "chosen_settings", "figure_tasks", "first_tasks", "run_task", "second_tasks"]
+__all__ = [
+    "PaperWork",
+    "Plan",
+    "Record",
+    "Task",
+    "chosen_settings",
+    "figure_tasks",
+    "first_tasks",
+    "run_task",
+    "second_tasks",
+]
 
 
 @dataclass(frozen=True)
@@ -41,6 +51,11 @@ class Task:
         """Rough seconds, to begin with the long ones and to guess the time left before anything is measured."""
         base = {"GPMVC": 10.0, "IMG": 10.0, "DCNMF": 1.0, "PVC": 0.8}.get(self.method, 0.5)
         return (base if PAPER_DATA[self.data].is_large else base / 10) * (30 if self.experiment == "figure5" else 1)
+
+    @property
+    def kind(self) -> tuple[str, str, str]:
+        """What it has in common with tasks that take about as long."""
+        return self.experiment, self.data, self.method
 
 
 @dataclass(frozen=True)
@@ -163,6 +178,25 @@ def figure_tasks(plan: Plan, figures: Iterable[int]) -> Iterator[Task]:
                         yield Task("figure4", data, "GRMF", setting, rate, fold)
         if 5 in figures:
             yield Task("figure5", data, "GRMF", as_setting(fixed | {"max_iter": plan.n_iter}), FIGURE_RATE, 0)
+
+
+@dataclass(frozen=True)
+class PaperWork:
+    """How the runs are done, as the runner wants to have it."""
+
+    folder: Path
+    version: str
+
+    def run(self, task: Task) -> list[Record]:
+        """Do one run."""
+        return run_task(task, self.folder, self.version)
+
+    def lost(self, task: Task, reason: str, seconds: float) -> list[Record]:
+        """Stop everything: no run of the paper should end its process."""
+        raise GapviewError(
+            f"A run was lost after {seconds:.0f} s ({task.method} on {task.data}): {reason}. What was finished is "
+            "kept; run the same command again to go on, with fewer --jobs if memory was short."
+        )
 
 
 def run_task(task: Task, folder: Path, version: str) -> list[Record]:

@@ -21,8 +21,9 @@ from ._blocks import (
     Text,
     Tone,
 )
+from ._markdown import render_markdown
 from ._page import render
-from ._style import GRID, INK, PAPER, SERIES, SOFT, figure_files, inline_svg, new_figure
+from ._style import GRID, INK, PAPER, SERIES, SOFT, figure_files, inline_svg, letters_on, new_figure
 
 __all__ = [
     "GRID",
@@ -47,6 +48,8 @@ __all__ = [
     "Tone",
     "figure_files",
     "inline_svg",
+    "letters_on",
     "new_figure",
     "render",
+    "render_markdown",
 ]

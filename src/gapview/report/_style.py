@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import io
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from html import escape
@@ -19,7 +19,18 @@ from ..storage import write_whole
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["GRID", "INK", "PAPER", "SERIES", "SOFT", "figure_colors", "figure_files", "inline_svg", "new_figure"]
+__all__ = [
+    "GRID",
+    "INK",
+    "PAPER",
+    "SERIES",
+    "SOFT",
+    "figure_colors",
+    "figure_files",
+    "inline_svg",
+    "letters_on",
+    "new_figure",
+]
 
 INK, SOFT, GRID, PAPER = "#1f2933", "#5c6873", "#dde2e7", "#ffffff"
 
@@ -200,6 +211,21 @@ def _page_tag(tag: str, prefix: str) -> str:
     tag = re.sub(r'(?:xlink:)?href="#', f'href="#{prefix}-', tag).replace("url(#", f"url(#{prefix}-")
     tag = re.sub(r"font-family: [^;\"]*", "font-family: inherit", tag)
     return re.sub("|".join(_NAMES), lambda found: f"var({_NAMES[found[0]]}, {found[0]})", tag)
+
+
+def letters_on(color: Sequence[float]) -> str:
+    """Return the colour of letters that stand out most from a filled shape, by the relative luminance of its colour.
+
+    Such letters are on the shape and not on the page: no dark page turns them round.
+
+    Examples
+    --------
+    >>> from gapview.report import letters_on
+    >>> letters_on((1.0, 1.0, 1.0)), letters_on((0.0, 0.0, 0.3))
+    ('#0d1014', '#fbfcfd')
+    """
+    luminance = sum(part * value**2.2 for part, value in zip((0.2126, 0.7152, 0.0722), color[:3], strict=True))
+    return "#0d1014" if luminance > 0.18 else "#fbfcfd"
 
 
 def figure_colors() -> dict[str, str]:

@@ -1,0 +1,326 @@
+"""How the settings of BridgedGRMF and the rule that chooses among them were found, and what did not work.
+
+GAPVIEW_DATA=… python benchmarks/choices.py FOLDER > docs/choices.md
+
+Every candidate setting is fitted to every data set of the league, and its groups are judged by what needs no labels.
+The labels serve to compare the judges, never to choose for a data set: a judge is only as good as it is on data sets
+on which it was not picked. Results go to FOLDER line by line, so that a run that was cut off goes on where it stopped.
+"""
+
+from __future__ import annotations
+
+import csv
+import os
+import platform
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+import sklearn
+from scipy import sparse
+from sklearn.metrics import adjusted_rand_score
+
+from gapview import BridgedGRMF, __version__
+from gapview.bridges import Reach, both_graphs, joint_graph, union_graph
+from gapview.clusters import balancing, cluster_rows
+from gapview.completion import complete_views
+from gapview.experiments.league._data import Source, find_sources, hidden, load
+from gapview.factorization import Weights, build_problem, solve
+from gapview.graph import modularity, resolve_n_neighbors
+from gapview.metrics import clustering_accuracy
+from gapview.scaling import scale_views, suitable_scale
+from gapview.selection import try_settings
+from gapview.starts import data_start
+from gapview.views import Views
+
+LARGEST = 3_000_000  # samples × features of the largest data set taken: beyond, a night would be needed
+N_SEEDS = 2
+CANDIDATE_FIELDS = (
+    "data", "rate", "seed", "centered", "bridge", "reach", "union", "joint", "agreement", "explained", "accuracy",
+)  # fmt: skip
+CHANGE_FIELDS = ("data", "rate", "seed", "change", "accuracy")
+
+
+def main() -> None:
+    folder = os.environ.get("GAPVIEW_DATA")
+    if not folder or len(sys.argv) != 2:
+        sys.exit("Set GAPVIEW_DATA and name a folder for the results: python benchmarks/choices.py FOLDER")
+    store = Path(sys.argv[1])
+    store.mkdir(parents=True, exist_ok=True)
+    sources = [s for s in find_sources(Path(folder), lambda text: print(text, file=sys.stderr)) if s.size <= LARGEST]
+    candidates = gather(store / "candidates.csv", CANDIDATE_FIELDS, sources, judge_candidates)
+    changes = gather(store / "changes.csv", CHANGE_FIELDS, sources, try_changes)
+    write(sources, candidates, changes)
+
+
+def gather(
+    path: Path, fields: tuple[str, ...], sources: list[Source], work: Callable[..., Iterator[dict]]
+) -> list[dict]:
+    """Do what is not in the file yet, a line for each result."""
+    rows = list(csv.DictReader(path.open())) if path.exists() else []
+    done = {(row["data"], row["rate"], row["seed"]) for row in rows}
+    with path.open("a", newline="") as file:
+        writer = csv.DictWriter(file, fields)
+        if not rows:
+            writer.writeheader()
+        for source in sources:
+            for cell, seed in product(source.cells, range(N_SEEDS)):
+                if (cell.data, str(cell.rate), str(seed)) in done:
+                    continue
+                views, target = hidden(load(source.name, source.path), cell, seed)
+                for row in list(work(views, target, seed)):
+                    writer.writerow({"data": cell.data, "rate": cell.rate, "seed": seed, **row})
+                file.flush()
+    return list(csv.DictReader(path.open()))
+
+
+def judge_candidates(views: Views, target: np.ndarray, seed: int) -> Iterator[dict]:
+    """Fit all candidates of BridgedGRMF, and say what every judge says of them, unscaled."""
+    n_clusters = len(np.unique(target))
+    settings = BridgedGRMF(n_clusters)._candidates(views, n_clusters)
+    weights = (1.0,) * views.n_views
+    tried = list(try_settings(views, settings, n_clusters, weights, seed, max_iter=200, tol=1e-5))
+    grounds = list({id(ground): ground for _, ground, _ in tried}.values())
+    judged = {
+        kind: np.mean([_shares([modularity(g.graphs[kind], labels) for *_, labels in tried]) for g in grounds], axis=0)
+        for kind in ("union", "joint")
+    }
+    labelings = [labels for *_, labels in tried]
+    index = np.array([[adjusted_rand_score(a, b) for b in labelings] for a in labelings])
+    agreement = (index.sum(axis=1) - 1) / max(len(labelings) - 1, 1)
+    for i, (setting, ground, labels) in enumerate(tried):
+        yield {
+            "centered": any(scale == "center+unit" for scale in setting.scales),
+            "bridge": setting.bridge,
+            "reach": setting.reach,
+            "union": judged["union"][i],
+            "joint": judged["joint"][i],
+            "agreement": agreement[i],
+            "explained": ground.explained,
+            "accuracy": clustering_accuracy(target, labels),
+        }
+
+
+def _shares(values: list[float]) -> np.ndarray:
+    kept = np.maximum(values, 0)
+    return kept / kept.max() if kept.max() > 0 else np.ones_like(kept)
+
+
+@dataclass(frozen=True)
+class Change:
+    """The fixed setting, in which one thing is another."""
+
+    scale: str | None = None
+    bridge: str = "both"
+    reach: int = 4
+    components: int = 2  # times the number of groups
+    consensus: float = 1.0
+    sparsity: float = 1e-3
+    neighbors: float = 1.0  # times the rule
+    own: bool = True  # whether a sample explains itself
+    excess: bool = True  # whether completed rows are known to be uncertain
+    power: float = 0.5  # of the singular values
+
+
+CHANGES = {
+    "the fixed setting (both bridges, reach 4, K = 2c, λ1 = 1, λ2 = 0.001)": Change(),
+    "codes not balanced": Change(power=1.0),
+    "codes balanced fully (whitened)": Change(power=0.0),
+    "unit rows for every view (the paper)": Change(scale="unit"),
+    "centred unit rows for every view": Change(scale="center+unit"),
+    "standardised features and unit rows for every view": Change(scale="standard+unit"),
+    "completed rows taken as certain, joint bridge": Change(bridge="joint", excess=False),
+    "joint bridge": Change(bridge="joint"),
+    "union bridge": Change(bridge="union"),
+    "union bridge, reach 1": Change(bridge="union", reach=1),
+    "union bridge, reach 1, codes not balanced, unit rows": Change("unit", "union", 1, own=False, power=1.0),
+    "reach 1": Change(reach=1),
+    "reach 16": Change(reach=16),
+    "reach 64": Change(reach=64),
+    "samples do not explain themselves (no I in the series)": Change(own=False),
+    "K = c": Change(components=1),
+    "K = 4c": Change(components=4),
+    "λ1 = 0.1": Change(consensus=0.1),
+    "λ1 = 100": Change(consensus=100.0),
+    "λ2 = 0.1": Change(sparsity=0.1),
+    "half as many neighbours": Change(neighbors=0.5),
+    "twice as many neighbours": Change(neighbors=2.0),
+}
+
+
+def try_changes(views: Views, target: np.ndarray, seed: int) -> Iterator[dict]:
+    for name, change in CHANGES.items():
+        labels = cluster(views, len(np.unique(target)), seed, change)
+        yield {"change": name, "accuracy": clustering_accuracy(target, labels)}
+
+
+def cluster(views: Views, n_clusters: int, seed: int, change: Change) -> np.ndarray:
+    """BridgedGRMF written out from the parts of the library, so that each part can be another."""
+    suited = [suitable_scale(matrix, centered=True) for matrix in views.matrices]
+    try:
+        scaled = scale_views(views, suited if change.scale is None else change.scale)[0]
+    except ValueError:  # a narrow view may say nothing once it is scaled this way, or a sparse one not be centred
+        scaled = scale_views(views, suited)[0]
+    rule = resolve_n_neighbors("auto", views, n_clusters)
+    counts = [
+        max(2, min(round(change.neighbors * k), m.shape[0] - 1)) for k, m in zip(rule, views.matrices, strict=True)
+    ]
+    ones = [1.0] * views.n_views
+    completion = complete_views(scaled, views)
+    if not change.excess:
+        completion = replace(completion, spread=np.zeros_like(completion.spread))
+    union, joint = union_graph(scaled, views, counts, ones), joint_graph(completion, max(counts), ones)
+    steps = {"union": union, "joint": joint, "both": both_graphs(union, joint)}[change.bridge]
+    everyone = np.arange(views.n_samples)
+    reaches = [Reach(steps, change.reach, views.rows(k), everyone) for k in range(views.n_views)]
+    if not change.own:
+        reaches = [_Without(reach) for reach in reaches]
+    problem = build_problem(scaled, reaches, [everyone] * views.n_views, views.n_samples)
+    start = data_start(problem, change.components * n_clusters)
+    codes = solve(problem, Weights(change.consensus, change.sparsity), start, 200, 1e-5).consensus
+    balanced = codes @ balancing(codes)
+    sizes = np.linalg.norm(balanced, axis=0)  # roots of the singular values
+    points = balanced * sizes ** (2 * change.power - 1)
+    return cluster_rows(points, n_clusters, np.random.RandomState(seed), n_init=10).labels
+
+
+@dataclass(frozen=True)
+class _Without:
+    """The weights of a reach without the identity."""
+
+    reach: Reach
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.reach.shape
+
+    @property
+    def T(self) -> _Without:
+        return _Without(self.reach.T)
+
+    def __getitem__(self, part: tuple) -> _Without:
+        return _Without(self.reach[part])
+
+    def __matmul__(self, values: np.ndarray) -> np.ndarray:
+        dense = values.toarray() if sparse.issparse(values) else values
+        none = Reach(self.reach.steps, 0, self.reach.rows, self.reach.columns, self.reach.weight)
+        return (self.reach @ dense) - (none @ dense)
+
+
+# What chooses: from the columns of one run's candidates to a score for each
+def _gated(say: float, weight: float) -> Callable[[dict], np.ndarray]:
+    def score(run: dict) -> np.ndarray:
+        trust = min(1.0, run["explained"].mean() / say)
+        return run["union"] ** (1 - trust) * run["joint"] ** trust + weight * run["agreement"]
+
+    return score
+
+
+CRITERIA: dict[str, Callable[[dict], np.ndarray]] = {
+    "modularity within the views": lambda run: run["union"],
+    "modularity in all views together": lambda run: run["joint"],
+    "their product": lambda run: run["union"] * run["joint"],
+    "agreement with the other candidates": lambda run: run["agreement"],
+    "product + agreement / 2": lambda run: run["union"] * run["joint"] + run["agreement"] / 2,
+    "product + agreement": lambda run: run["union"] * run["joint"] + run["agreement"],
+    **{
+        f"judges weighed by what is explained (full say at {say}) + {weight:g} · agreement": _gated(say, weight)
+        for say, weight in product((0.15, 0.3, 0.5), (0.0, 0.5, 1.0))
+    },
+}
+OURS = "judges weighed by what is explained (full say at 0.3) + 1 · agreement"
+
+
+def runs_of(rows: list[dict]) -> dict[tuple[str, str, str], dict]:
+    runs: dict[tuple[str, str, str], dict] = {}
+    for row in rows:
+        runs.setdefault((row["data"], row["rate"], row["seed"]), []).append(row)
+    columns = ("union", "joint", "agreement", "explained", "accuracy", "reach")
+    return {
+        key: {
+            **{name: np.array([float(row[name]) for row in run]) for name in columns},
+            "bridge": np.array([row["bridge"] for row in run]),
+            "centered": np.array([row["centered"] == "True" for row in run]),
+        }
+        for key, run in runs.items()
+    }
+
+
+def by_data(values: dict[tuple[str, str, str], float]) -> dict[str, float]:
+    """Mean over rates and seeds for every data set, in percent."""
+    names = dict.fromkeys(key[0] for key in values)
+    return {name: 100 * float(np.mean([v for key, v in values.items() if key[0] == name])) for name in names}
+
+
+def picked(runs: dict, score: Callable[[dict], np.ndarray]) -> dict[str, float]:
+    return by_data({key: run["accuracy"][int(np.argmax(score(run)))] for key, run in runs.items()})
+
+
+def same_setting(bridge: str, reach: int) -> Callable[[dict], np.ndarray]:
+    return lambda run: (run["bridge"] == bridge) + (run["reach"] == reach) + 0.1 * run["centered"]
+
+
+def mean(values: dict[str, float], without: str | None = None) -> float:
+    return float(np.mean([value for name, value in values.items() if name != without]))
+
+
+def left_out(scores: dict[str, dict[str, float]]) -> float:
+    """Score what is picked as best on the other data sets on the one left out, averaged over the data sets."""
+    names = next(iter(scores.values()))
+    return float(np.mean([scores[max(scores, key=lambda way: mean(scores[way], name))][name] for name in names]))
+
+
+def write(sources: list[Source], candidates: list[dict], changes: list[dict]) -> None:
+    runs = runs_of(candidates)
+    print("# How BridgedGRMF chooses, and what did not work\n")
+    print(
+        f"Made by `python benchmarks/choices.py` with gapview {__version__}, numpy {np.__version__}, scikit-learn "
+        f"{sklearn.__version__}, Python {platform.python_version()} on {os.cpu_count()} cores: {len(runs)} runs over "
+        f"{len(sources)} data sets ({', '.join(source.name for source in sources)}), each at the rates of the league, "
+        f"{N_SEEDS} seeds. Figures are accuracies in percent, averaged over rates and seeds for each data set and then "
+        "over data sets. Labels are used to score. They are also what these tables compare ways by: the reader should "
+        "take the best line of a table as the luckiest of several, and look at the lines for data sets left out.\n"
+    )
+    print("## Choosing among candidates without labels\n")
+    ways = {name: picked(runs, score) for name, score in CRITERIA.items()}
+    fixed = {
+        f"{bridge}, reach {reach}": picked(runs, same_setting(bridge, reach))
+        for bridge, reach in product(("union", "joint", "both"), (1, 4, 16))
+    }
+    best = by_data({key: run["accuracy"].max() for key, run in runs.items()})
+    worst = by_data({key: run["accuracy"].min() for key, run in runs.items()})
+    print("| what chooses | mean | worst loss to the best candidate, by data set |\n|---|---|---|")
+    print(f"| the labels: the best candidate of every run, out of reach | {mean(best):.1f} | 0.0 |")
+    for name, values in ways.items():
+        mark = " (**BridgedGRMF**)" if name == OURS else ""
+        print(f"| {name}{mark} | {mean(values):.1f} | {max(best[d] - v for d, v in values.items()):.1f} |")
+    for name, values in fixed.items():
+        mark = ' (**selection="fixed"**)' if name == "both, reach 4" else ""
+        print(f"| always {name}{mark} | {mean(values):.1f} | {max(best[d] - v for d, v in values.items()):.1f} |")
+    print(f"| the worst candidate of every run | {mean(worst):.1f} | {max(best[d] - worst[d] for d in best):.1f} |")
+    print(
+        f"\nWith the criterion itself picked on all data sets but one and scored on that one: {left_out(ways):.1f}. "
+        f"With one setting for all picked in the same way: {left_out(fixed):.1f}.\n"
+    )
+    print("| data set | BridgedGRMF | fixed | best candidate |\n|---|---|---|---|")
+    for name in best:
+        print(f"| {name} | {ways[OURS][name]:.1f} | {fixed['both, reach 4'][name]:.1f} | {best[name]:.1f} |")
+    print("\n## One thing changed at a time\n")
+    tried = {
+        name: by_data({(r["data"], r["rate"], r["seed"]): float(r["accuracy"]) for r in changes if r["change"] == name})
+        for name in CHANGES
+    }
+    base = tried[next(iter(CHANGES))]
+    names = list(base)
+    print("| change | mean | " + " | ".join(names) + " |\n|---|---|" + "---|" * len(names))
+    for name, values in tried.items():
+        cells = [f"{values[d]:.1f}" if values is base else f"{values[d] - base[d]:+.1f}" for d in names]
+        shown = f"{mean(values):.1f}" if values is base else f"{mean(values) - mean(base):+.1f}"
+        print(f"| {name} | {shown} | " + " | ".join(cells) + " |")
+
+
+if __name__ == "__main__":
+    main()

@@ -27,6 +27,7 @@ from gapview import BridgedGRMF, __version__
 from gapview.bridges import Reach, both_graphs, joint_graph, union_graph
 from gapview.clusters import balancing, cluster_rows
 from gapview.completion import complete_views
+from gapview.estimators._plan import list_candidates
 from gapview.experiments.league._data import Source, find_sources, hidden, load
 from gapview.factorization import Weights, build_problem, solve
 from gapview.graph import modularity, resolve_n_neighbors
@@ -80,7 +81,7 @@ def gather(
 def judge_candidates(views: Views, target: np.ndarray, seed: int) -> Iterator[dict]:
     """Fit all candidates of BridgedGRMF, and say what every judge says of them, unscaled."""
     n_clusters = len(np.unique(target))
-    settings = BridgedGRMF(n_clusters)._candidates(views, n_clusters)
+    settings = list_candidates(BridgedGRMF(n_clusters), views, n_clusters)
     weights = (1.0,) * views.n_views
     tried = list(try_settings(views, settings, n_clusters, weights, seed, max_iter=200, tol=1e-5))
     grounds = list({id(ground): ground for _, ground, _ in tried}.values())

@@ -108,11 +108,58 @@ class TestSelection:
         assert np.argmin([trial.score for trial in selection.trials]) == len(candidates) - 1
 
     def test_large_data_are_tried_in_part(self, made, monkeypatch):
-        monkeypatch.setattr("gapview.estimators._bridged._N_TRIED", 100)
+        monkeypatch.setattr("gapview.estimators._plan._N_TRIED", 100)
         model = BridgedGRMF(3, random_state=0).fit(made.views)
         assert model.selection_.n_samples == 100
         assert model.labels_.shape == (150,)
         assert clustering_accuracy(made.target, model.labels_) > 0.95
+
+
+class TestNumberOfGroups:
+    def test_is_suggested_with_its_evidence(self, made):
+        model = BridgedGRMF("auto", random_state=0).fit(made.views)
+        assert model.cluster_count_.suggested == 3
+        assert len(model.cluster_centers_) == 3
+        assert clustering_accuracy(made.target, model.labels_) > 0.95
+        assert "3 clusters rather than" in model.cluster_count_.reason()
+        assert model.cluster_count_.counts.tolist() == list(range(2, 21))
+        assert model.score(made.views) > 0.3
+
+    def test_range_ends_where_told(self, made):
+        model = BridgedGRMF("auto", max_clusters=4, selection="fixed", random_state=0).fit(made.views)
+        assert model.cluster_count_.counts.tolist() == [2, 3, 4]
+
+    def test_too_few_samples(self):
+        with pytest.raises(GapviewError, match="at least 9 samples"):
+            BridgedGRMF("auto").fit(make_views(n_samples=8, n_clusters=2, random_state=0).views)
+
+    def test_absent_when_the_number_is_given(self, fitted):
+        assert not hasattr(fitted, "cluster_count_")
+
+
+class TestTrust:
+    def test_confidence_tells_the_middle_from_the_rim(self, made, fitted):
+        assert fitted.confidence_.shape == (150,)
+        assert ((fitted.confidence_ >= 0) & (fitted.confidence_ <= 1)).all()
+        assert fitted.confidence_.mean() > 0.9
+
+    def test_stable_groups_come_back_without_choosing_again(self, fitted):
+        stability = fitted.cluster_stability(n_resamples=4, random_state=0)
+        assert stability.jaccard.min() > 0.9
+        pinned = fitted._pinned().set_params(random_state=0).fit(fitted.views_)
+        assert len(pinned.selection_.trials) == 1
+        assert pinned.setting_ == fitted.setting_
+        np.testing.assert_array_equal(pinned.labels_, fitted.labels_)
+
+    def test_views_and_features(self, made, fitted):
+        assert fitted.view_agreement().above_chance.shape == (3, 2)
+        effects = fitted.feature_effects()
+        assert len(effects) == 2
+
+    def test_needs_a_fit(self):
+        for ask in ("cluster_stability", "view_agreement", "feature_effects"):
+            with pytest.raises(GapviewError, match="not fitted"):
+                getattr(BridgedGRMF(3), ask)()
 
 
 class TestViewWeights:
@@ -145,6 +192,15 @@ def _written_out(views, k):
     whole = np.full((len(views), views.n_features[k]), np.nan)
     whole[views.rows(k)] = views.matrices[k]
     return whole
+
+
+def test_scale_of_each_view(made):
+    for scale in (["unit", None], {"view_1": None, "view_0": "unit"}):
+        model = BridgedGRMF(3, scale=scale, selection="fixed", random_state=0).fit(made.views)
+        assert model.setting_.scales == ("unit", None)
+    for scale in (["unit"], {"view_0": "unit"}, 3, ["unit", "big"], ["unit", "auto"]):
+        with pytest.raises(GapviewError, match="scale"):
+            BridgedGRMF(3, scale=scale).fit(made.views)
 
 
 @pytest.mark.parametrize(

@@ -21,8 +21,9 @@ from scipy import sparse
 from sklearn.metrics import adjusted_rand_score
 
 from .bridges import Reach, both_graphs, joint_graph, union_graph
-from .clusters import N_RESTARTS, Clustering, balancing, cluster_rows
+from .clusters import balancing, cluster_rows
 from .completion import complete_views
+from .counting import ClusterCount, default_counts, suggest_n_clusters
 from .errors import GapviewWarning
 from .factorization import Problem, Solution, Weights, build_problem, solve
 from .graph import knn_graph, modularity
@@ -30,7 +31,19 @@ from .scaling import Scaling, scale_views
 from .starts import data_start
 from .views import Array, Matrix, Views
 
-__all__ = ["Ground", "Selection", "Setting", "Trial", "choose", "fit_setting", "prepare", "try_settings", "weigh_views"]
+__all__ = [
+    "Ground",
+    "Represented",
+    "Selection",
+    "Setting",
+    "Trial",
+    "choose",
+    "count_groups",
+    "prepare",
+    "represent",
+    "try_settings",
+    "weigh_views",
+]
 
 # The joint judge has its full say from this share of explained variance on; below the other share, a joint graph would
 # be made of chance, and is not tried. Neither number matters much: see docs/choices.md.
@@ -66,13 +79,13 @@ class Ground:
 
 
 @dataclass(frozen=True)
-class Fitted:
-    """One setting carried through: factorisation, representation, groups."""
+class Represented:
+    """One setting carried through to a representation of the samples."""
 
     problem: Problem
     solution: Solution
-    balance: Array
-    clustering: Clustering
+    balance: Array  # carries codes to the points
+    points: Array  # among which groups are found
 
 
 @dataclass(frozen=True)
@@ -144,18 +157,8 @@ def prepare(
     return Ground(scaled, scalings, graphs, float(completion.explained.mean()), tuple(view_weights))
 
 
-def fit_setting(
-    ground: Ground,
-    views: Views,
-    setting: Setting,
-    n_clusters: int,
-    random_state: np.random.RandomState,
-    *,
-    max_iter: int,
-    tol: float,
-    n_init: int = N_RESTARTS,
-) -> Fitted:
-    """Carry one setting through: the problem over all samples, Algorithm 1, groups of the balanced codes."""
+def represent(ground: Ground, views: Views, setting: Setting, *, max_iter: int, tol: float) -> Represented:
+    """Carry one setting through: the problem over all samples, Algorithm 1, balanced codes."""
     everyone = np.arange(views.n_samples)
     steps = ground.graphs[setting.bridge]
     reaches = [
@@ -166,8 +169,17 @@ def fit_setting(
     solution = solve(problem, weights, data_start(problem, setting.n_components), max_iter, tol)
     balance = balancing(solution.consensus)
     points = (solution.consensus @ balance).astype(solution.consensus.dtype)
-    clustering = cluster_rows(points, n_clusters, random_state, n_init=n_init)
-    return Fitted(problem, solution, balance, clustering)
+    return Represented(problem, solution, balance, points)
+
+
+def _tried_labels(
+    ground: Ground, views: Views, setting: Setting, n_clusters: int, seed: int, max_iter: int, tol: float
+) -> Array:
+    """Find groups in a hurry; the same restarts for all settings, since chance must not choose."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", GapviewWarning)  # the chosen setting is fitted again, and says its own
+        points = represent(ground, views, setting, max_iter=max_iter, tol=tol).points
+        return cluster_rows(points, n_clusters, np.random.RandomState(seed), n_init=_TRIAL_RESTARTS).labels
 
 
 def try_settings(
@@ -192,13 +204,7 @@ def try_settings(
             ground = prepare(views, setting.scales, setting.n_neighbors, view_weights)
         if has_union and setting.bridge != "union" and ground.explained < _LEAST_EXPLAINED:
             continue
-        chance = np.random.RandomState(seed)  # the same restarts for all: chance must not choose
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", GapviewWarning)  # the chosen setting is fitted again, and says its own
-            fitted = fit_setting(
-                ground, views, setting, n_clusters, chance, max_iter=max_iter, tol=tol, n_init=_TRIAL_RESTARTS
-            )
-        yield setting, ground, fitted.clustering.labels
+        yield setting, ground, _tried_labels(ground, views, setting, n_clusters, seed, max_iter, tol)
 
 
 def weigh_views(
@@ -210,18 +216,7 @@ def weigh_views(
     Neighbours in a view of noise know nothing of the groups, so that it loses its say.
     """
     ground = prepare(views, setting.scales, setting.n_neighbors, (1.0,) * views.n_views)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", GapviewWarning)
-        labels = fit_setting(
-            ground,
-            views,
-            setting,
-            n_clusters,
-            np.random.RandomState(seed),
-            max_iter=max_iter,
-            tol=tol,
-            n_init=_TRIAL_RESTARTS,
-        ).clustering.labels
+    labels = _tried_labels(ground, views, setting, n_clusters, seed, max_iter, tol)
     held = np.array(
         [
             modularity(knn_graph(matrix, count), labels[views.rows(k)])
@@ -232,6 +227,16 @@ def weigh_views(
         return (1.0,) * views.n_views
     shares = np.maximum(held / held.max(), _LEAST_SAY)
     return tuple(float(share) for share in shares / shares.mean())
+
+
+def count_groups(
+    views: Views, setting: Setting, most: int, view_weights: Sequence[float], seed: int, *, max_iter: int, tol: float
+) -> ClusterCount:
+    """Suggest a number of groups from one representation; judged on the union graph, which nothing was filled into."""
+    ground = prepare(views, setting.scales, setting.n_neighbors, view_weights)
+    points = represent(ground, views, setting, max_iter=max_iter, tol=tol).points
+    counts = default_counts(views.n_samples, most)
+    return suggest_n_clusters(points, [ground.graphs["union"]], counts, random_state=seed)
 
 
 def choose(candidates: Sequence[tuple[Setting, Ground, Array]]) -> Selection:

@@ -2,31 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from itertools import product
 from typing import Any, Self
 
 import numpy as np
 from scipy import sparse
 from sklearn.base import clone
 
-from .._own import one_per_view
 from .._parameters import check_choice, check_integer, check_real
 from ..bridges import BRIDGES
+from ..clusters import cluster_rows
+from ..counting import MOST_CLUSTERS, ClusterCount
 from ..crossing import codes_from_neighbors, rows_from_neighbors
-from ..errors import ParameterTypeError
-from ..graph import resolve_n_neighbors
-from ..scaling import SCALES, suitable_scale, unit_rows
-from ..selection import Fitted, Selection, Setting, choose, fit_setting, prepare, try_settings, weigh_views
+from ..scaling import SCALES, unit_rows
+from ..selection import Represented, Selection, Setting, choose, prepare, represent
 from ..trust import sample_confidence
 from ..views import Array, Matrix, Views
 from ..views._cells import PARTIAL_ROWS
 from ._latent import N_LATENT_NEIGHBORS, LatentClusterer, warn_unless_converged
-
-_N_TRIED = 5000  # samples on which settings are tried; more of them would not change the choice, but its cost
-
-_REACHES = (4, 1, 16)  # the first of each is what selection="fixed" takes
-_BRIDGES = ("both", "union", "joint")
+from ._plan import list_candidates, select, settle_weights, suggest_count
 
 
 class BridgedGRMF(LatentClusterer):
@@ -62,6 +55,8 @@ class BridgedGRMF(LatentClusterer):
     selection : {"auto", "fixed"}, default="auto"
         Choose what is ``"auto"`` among candidates, or take one setting that does well on many data, at a fraction of
         the cost.
+    max_clusters : int, default=20
+        Most groups that ``n_clusters="auto"`` may suggest.
     max_iter : int, default=200
         Most iterations.
     tol : float, default=1e-5
@@ -81,6 +76,8 @@ class BridgedGRMF(LatentClusterer):
         What was tried, how it was judged and why this one was chosen: ``print(model.selection_)``, ``.table``.
     setting_ : Setting
         The setting of the fit.
+    cluster_count_ : ClusterCount
+        With ``n_clusters="auto"``: the evidence for every number of groups, and ``reason()`` why this one.
     view_weights_ : array of shape (n_views,)
         How much every view has counted, 1 on average.
     bases_ : list of arrays of shape (n_components, n_features)
@@ -128,6 +125,7 @@ class BridgedGRMF(LatentClusterer):
     n_iter_: int
     selection_: Selection
     setting_: Setting
+    cluster_count_: ClusterCount
     view_weights_: Array
     balance_: Array
     graph_: sparse.csr_array
@@ -145,6 +143,7 @@ class BridgedGRMF(LatentClusterer):
         scale: Any = "auto",
         view_weights: Any = "auto",
         selection: str = "auto",
+        max_clusters: int = MOST_CLUSTERS,
         max_iter: int = 200,
         tol: float = 1e-5,
         partial_rows: str = "raise",
@@ -160,6 +159,7 @@ class BridgedGRMF(LatentClusterer):
         self.scale = scale
         self.view_weights = view_weights
         self.selection = selection
+        self.max_clusters = max_clusters
         self.max_iter = max_iter
         self.tol = tol
         self.partial_rows = partial_rows
@@ -176,6 +176,7 @@ class BridgedGRMF(LatentClusterer):
         if self.scale is None or isinstance(self.scale, str):
             check_choice("scale", self.scale, (*SCALES, "auto"))
         check_choice("selection", self.selection, ("auto", "fixed"))
+        check_integer("max_clusters", self.max_clusters, low=3)
         check_integer("max_iter", self.max_iter, low=1)
         check_real("tol", self.tol, low=0)
         check_choice("partial_rows", self.partial_rows, PARTIAL_ROWS)
@@ -185,67 +186,27 @@ class BridgedGRMF(LatentClusterer):
 
     def _fit_views(self, views: Views, random_state: np.random.RandomState) -> None:
         seed = int(random_state.randint(2**31 - 1))
-        n_clusters = int(self.n_clusters)
-        settings = self._candidates(views, n_clusters)
-        weights = self._weigh(views, settings[0], n_clusters, seed)
-        selection = self._select(views, settings, n_clusters, weights, seed) if len(settings) > 1 else None
+        n_clusters = self.n_clusters
+        if isinstance(n_clusters, str):
+            self.cluster_count_ = suggest_count(self, views, seed)
+            n_clusters = self.cluster_count_.suggested
+        settings = list_candidates(self, views, n_clusters)
+        weights = settle_weights(self, views, settings[0], n_clusters, seed)
+        selection = select(self, views, settings, n_clusters, weights, seed) if len(settings) > 1 else None
         self.setting_ = selection.setting if selection else settings[0]
         ground = prepare(views, self.setting_.scales, self.setting_.n_neighbors, weights)
-        chance = np.random.RandomState(seed)
-        fitted = fit_setting(ground, views, self.setting_, n_clusters, chance, max_iter=self.max_iter, tol=self.tol)
-        self.selection_ = selection or choose([(self.setting_, ground, fitted.clustering.labels)])
-        solution = fitted.solution
+        found = represent(ground, views, self.setting_, max_iter=self.max_iter, tol=self.tol)
+        clustering = cluster_rows(found.points, n_clusters, np.random.RandomState(seed))
+        self.selection_ = selection or choose([(self.setting_, ground, clustering.labels)])
+        solution = found.solution
         warn_unless_converged(self, solution)
         self.view_weights_ = np.asarray(weights)
         self.scalings_, self.graph_ = ground.scalings, ground.graphs[self.setting_.bridge]
         self.bases_, self.objective_, self.n_iter_ = solution.bases, solution.objective, solution.n_iter
-        self.codes_, self.embedding_, self.balance_ = _codes_of_all(fitted), solution.consensus, fitted.balance
-        self.labels_, self.cluster_centers_ = fitted.clustering.labels, fitted.clustering.centers
+        self.codes_, self.embedding_, self.balance_ = _codes_of_all(found), solution.consensus, found.balance
+        self.labels_, self.cluster_centers_ = clustering.labels, clustering.centers
         points = self._points(self.embedding_)
         self.confidence_ = sample_confidence(points, self.cluster_centers_, self.labels_, self.graph_)
-
-    def _weigh(self, views: Views, setting: Setting, n_clusters: int, seed: int) -> tuple[float, ...]:
-        """Settle how much every view counts, 1 on average."""
-        given = self.view_weights
-        automatic = isinstance(given, str) and given == "auto"
-        if given is None or (automatic and (self.selection == "fixed" or views.n_views == 1)):
-            return (1.0,) * views.n_views
-        if automatic:
-            part = _part_to_try(views, n_clusters, seed)
-            return weigh_views(part, setting, n_clusters, seed, max_iter=self.max_iter, tol=self.tol)
-        expected = (
-            f"view_weights must be 'auto', None or one number for each of the {views.n_views} views, in a list or in a "
-            "dict with the names of the views"
-        )
-        numbers = one_per_view(given, views, expected)
-        for name, weight in zip(views.names, numbers, strict=True):
-            check_real(f"view_weights of '{name}'", weight, low=0, open_low=True)
-        largest = float(max(numbers))
-        shares = [float(weight) / largest for weight in numbers]  # sums of huge weights stay finite
-        return tuple(share / float(np.mean(shares)) for share in shares)
-
-    def _select(
-        self, views: Views, settings: list[Setting], n_clusters: int, weights: tuple[float, ...], seed: int
-    ) -> Selection:
-        part = _part_to_try(views, n_clusters, seed)
-        tried = try_settings(part, settings, n_clusters, weights, seed, max_iter=self.max_iter, tol=self.tol)
-        return choose(list(tried))
-
-    def _candidates(self, views: Views, n_clusters: int) -> list[Setting]:
-        """List the settings to try: all combinations of what is not given, or the first of each."""
-        forms = self._scales(views)
-        bridges = _BRIDGES if self.bridge == "auto" else (self.bridge,)
-        reaches = _REACHES if self.reach == "auto" else (int(self.reach),)
-        if self.selection == "fixed":
-            forms, bridges, reaches = forms[:1], bridges[:1], reaches[:1]
-        counts = resolve_n_neighbors(self.n_neighbors, views, n_clusters)
-        components = 2 * n_clusters if self.n_components == "auto" else int(self.n_components)
-        consensus = 1.0 if self.consensus_weight == "auto" else float(self.consensus_weight)
-        sparsity = 1e-3 if self.sparsity_weight == "auto" else float(self.sparsity_weight)
-        return [
-            Setting(form, tuple(counts), bridge, reach, components, consensus, sparsity)
-            for form, bridge, reach in product(forms, bridges, reaches)
-        ]
 
     def transform(self, views: Any) -> Any:
         """Carry samples into the latent space: the mean code of their neighbours in the views they have.
@@ -314,21 +275,6 @@ class BridgedGRMF(LatentClusterer):
         known, new = self._scaled(self.views_), self._scaled(views)
         return codes_from_neighbors(known, self.views_, self.embedding_, new, views, counts)
 
-    def _scales(self, views: Views) -> list[tuple[str | None, ...]]:
-        if isinstance(self.scale, str) and self.scale == "auto":
-            return _suitable_scales(views)
-        if self.scale is None or isinstance(self.scale, str):
-            return [(self.scale,) * views.n_views]
-        named = dict(zip(views.names, self.scale, strict=False)) if isinstance(self.scale, list | tuple) else self.scale
-        if not isinstance(named, Mapping) or len(self.scale) != views.n_views or not set(views.names) <= set(named):
-            raise ParameterTypeError(
-                f"scale must be 'auto', one of {', '.join(map(repr, SCALES))}, or one of these for each of the "
-                f"{views.n_views} views, in a list or in a dict with the names of the views; got {self.scale!r}."
-            )
-        for name in views.names:
-            check_choice(f"scale of '{name}'", named[name], SCALES)
-        return [tuple(named[name] for name in views.names)]
-
     def _pinned(self) -> Self:
         setting = self.setting_
         return clone(self).set_params(  # type: ignore[no-any-return]
@@ -346,23 +292,10 @@ class BridgedGRMF(LatentClusterer):
         return np.asarray(unit_rows((embedding @ self.balance_).astype(embedding.dtype, copy=False)))
 
 
-def _suitable_scales(views: Views) -> list[tuple[str | None, ...]]:
-    """Suit every view by itself; where it does not show whether centring helps, both ways are candidates."""
-    forms = [tuple(suitable_scale(m, centered=centered) for m in views.matrices) for centered in (True, False)]
-    return list(dict.fromkeys(forms))
-
-
-def _part_to_try(views: Views, n_clusters: int, seed: int) -> Views:
-    if views.n_samples <= _N_TRIED:
-        return views
-    chosen = np.random.RandomState(seed).permutation(views.n_samples)[: max(_N_TRIED, 20 * n_clusters)]
-    return views[np.sort(chosen)]
-
-
-def _codes_of_all(fitted: Fitted) -> list[Array]:
-    problem, codes = fitted.problem, []
-    for term, found in zip(problem.terms, fitted.solution.codes, strict=True):
-        everyone = np.zeros((problem.n_samples, found.shape[1]), dtype=found.dtype)
-        everyone[problem.rows[term.part]] = found
+def _codes_of_all(found: Represented) -> list[Array]:
+    problem, codes = found.problem, []
+    for term, reached in zip(problem.terms, found.solution.codes, strict=True):
+        everyone = np.zeros((problem.n_samples, reached.shape[1]), dtype=reached.dtype)
+        everyone[problem.rows[term.part]] = reached
         codes.append(everyone)
     return codes

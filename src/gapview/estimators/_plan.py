@@ -1,0 +1,120 @@
+"""What a BridgedGRMF is asked to do: its parameters turned into candidates, view weights and a number of groups."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+from itertools import product
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .._own import one_per_view
+from .._parameters import check_choice, check_real
+from ..counting import ClusterCount
+from ..errors import ParameterTypeError
+from ..graph import resolve_n_neighbors
+from ..scaling import SCALES, suitable_scale
+from ..selection import Selection, Setting, choose, count_groups, try_settings, weigh_views
+from ..views import Views
+
+if TYPE_CHECKING:
+    from ._bridged import BridgedGRMF
+
+# The first of each is what selection="fixed" takes
+_REACHES = (4, 1, 16)
+_BRIDGES = ("both", "union", "joint")
+
+_N_TRIED = 5000  # samples on which settings are tried; more of them would not change the choice, but its cost
+
+
+def list_candidates(model: BridgedGRMF, views: Views, n_clusters: int) -> list[Setting]:
+    """List the settings to try: all combinations of what is not given, or the first of each."""
+    forms = _read_scales(model.scale, views)
+    bridges = _BRIDGES if model.bridge == "auto" else (model.bridge,)
+    reaches = _REACHES if model.reach == "auto" else (int(model.reach),)
+    if model.selection == "fixed":
+        forms, bridges, reaches = forms[:1], bridges[:1], reaches[:1]
+    counts = resolve_n_neighbors(model.n_neighbors, views, n_clusters)
+    components = 2 * n_clusters if model.n_components == "auto" else int(model.n_components)
+    consensus = 1.0 if model.consensus_weight == "auto" else float(model.consensus_weight)
+    sparsity = 1e-3 if model.sparsity_weight == "auto" else float(model.sparsity_weight)
+    return [
+        Setting(form, tuple(counts), bridge, reach, components, consensus, sparsity)
+        for form, bridge, reach in product(forms, bridges, reaches)
+    ]
+
+
+def _read_scales(scale: Any, views: Views) -> list[tuple[str | None, ...]]:
+    """Settle how every view is scaled; where it does not show whether centring helps, both ways are candidates."""
+    if isinstance(scale, str) and scale == "auto":
+        forms = [tuple(suitable_scale(m, centered=centered) for m in views.matrices) for centered in (True, False)]
+        return list(dict.fromkeys(forms))
+    if scale is None or isinstance(scale, str):
+        return [(scale,) * views.n_views]
+    named = dict(zip(views.names, scale, strict=False)) if isinstance(scale, list | tuple) else scale
+    if not isinstance(named, Mapping) or len(scale) != views.n_views or not set(views.names) <= set(named):
+        raise ParameterTypeError(
+            f"scale must be 'auto', one of {', '.join(map(repr, SCALES))}, or one of these for each of the "
+            f"{views.n_views} views, in a list or in a dict with the names of the views; got {scale!r}."
+        )
+    for name in views.names:
+        check_choice(f"scale of '{name}'", named[name], SCALES)
+    return [tuple(named[name] for name in views.names)]
+
+
+def settle_weights(model: BridgedGRMF, views: Views, setting: Setting, n_clusters: int, seed: int) -> tuple[float, ...]:
+    """Settle how much every view counts, 1 on average."""
+    given = model.view_weights
+    if not (isinstance(given, str) and given == "auto"):
+        return _read_weights(given, views)
+    if model.selection == "fixed" or views.n_views == 1:
+        return (1.0,) * views.n_views
+    part = _part_to_try(views, n_clusters, seed)
+    return weigh_views(part, setting, n_clusters, seed, max_iter=model.max_iter, tol=model.tol)
+
+
+def _read_weights(given: Any, views: Views) -> tuple[float, ...]:
+    if given is None:
+        return (1.0,) * views.n_views
+    expected = (
+        f"view_weights must be 'auto', None or one number for each of the {views.n_views} views, in a list or in a "
+        "dict with the names of the views"
+    )
+    numbers = one_per_view(given, views, expected)
+    for name, weight in zip(views.names, numbers, strict=True):
+        check_real(f"view_weights of '{name}'", weight, low=0, open_low=True)
+    largest = float(max(numbers))
+    shares = [float(weight) / largest for weight in numbers]  # sums of huge weights stay finite
+    return tuple(share / float(np.mean(shares)) for share in shares)
+
+
+def suggest_count(model: BridgedGRMF, views: Views, seed: int) -> ClusterCount:
+    """Let the data suggest a number of groups; neighbours and components cannot depend on it."""
+    part = _part_to_try(views, model.max_clusters, seed)
+    first = list_candidates(model, part, math.isqrt(part.n_samples))[0]
+    setting = replace(first, n_components=model.max_clusters) if model.n_components == "auto" else first
+    automatic = isinstance(model.view_weights, str) and model.view_weights == "auto"
+    weights = _read_weights(None if automatic else model.view_weights, part)
+    return count_groups(part, setting, model.max_clusters, weights, seed, max_iter=model.max_iter, tol=model.tol)
+
+
+def select(
+    model: BridgedGRMF,
+    views: Views,
+    settings: list[Setting],
+    n_clusters: int,
+    weights: tuple[float, ...],
+    seed: int,
+) -> Selection:
+    """Try the candidates, on a part of the samples if there are many, and choose."""
+    part = _part_to_try(views, n_clusters, seed)
+    return choose(list(try_settings(part, settings, n_clusters, weights, seed, max_iter=model.max_iter, tol=model.tol)))
+
+
+def _part_to_try(views: Views, n_clusters: int, seed: int) -> Views:
+    if views.n_samples <= _N_TRIED:
+        return views
+    chosen = np.random.RandomState(seed).permutation(views.n_samples)[: max(_N_TRIED, 20 * n_clusters)]
+    return views[np.sort(chosen)]

@@ -25,14 +25,15 @@ def test_demo_says_what_it_did_and_wrote(tmp_path):
         "898 samples keep both views",
         "accuracy",
         "below that of filling in the mean",
+        "Chosen of 18 candidates",
     ):
         assert part in result.output
     with (tmp_path / "out" / "labels.csv").open() as stream:
         rows = list(csv.DictReader(stream))
     assert len(rows) == 1797
-    assert set(rows[0]) == {"id", "label", "has_pixels", "has_fourier"}
+    assert set(rows[0]) == {"id", "label", "confidence", "has_pixels", "has_fourier"}
     with (tmp_path / "out" / "embedding.csv").open() as stream:
-        assert len(next(csv.reader(stream))) == 11
+        assert len(next(csv.reader(stream))) == 21
     for file in ("labels.csv", "embedding.csv"):
         assert str(tmp_path / "out" / file) in result.output
 
@@ -56,7 +57,7 @@ def test_paths_come_out_as_they_are(tmp_path, name, monkeypatch):
     monkeypatch.chdir(tmp_path)
     result = CliRunner().invoke(main, ["demo", "-o", name])
     assert result.exit_code == 0, result.output
-    assert f"Wrote    {Path(name) / 'labels.csv'}\n" in result.output
+    assert f"Wrote     {Path(name) / 'labels.csv'}\n" in result.output
     assert (tmp_path / name / "labels.csv").is_file()
 
 
@@ -70,8 +71,8 @@ def test_paths_of_the_paper_come_out_as_they_are(monkeypatch, tmp_path):
     monkeypatch.setattr("gapview.cli.reproduce_paper", stand_in)
     result = CliRunner().invoke(main, ["reproduce", "--data-dir", str(tmp_path), "-o", str(file.parent)])
     assert result.exit_code == 0, result.output
-    assert f"Wrote    {file}\n" in result.output
-    assert "Left out caltech7: no file in data[/red]\n" in result.output
+    assert f"Wrote     {file}\n" in result.output
+    assert "Left out  caltech7: no file in data[/red]\n" in result.output
 
 
 def test_bad_options(tmp_path):

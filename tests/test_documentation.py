@@ -9,20 +9,45 @@ from pathlib import Path
 import pytest
 
 import gapview
-from gapview import baselines, datasets, graph, metrics, neighbors, scaling
+from gapview import (
+    baselines,
+    bridges,
+    clusters,
+    completion,
+    counting,
+    datasets,
+    graph,
+    metrics,
+    neighbors,
+    scaling,
+    trust,
+)
 
 ROOT = Path(__file__).parents[1]
 
 
 def public_objects():
-    for module in (gapview, baselines, datasets, metrics, neighbors, graph, scaling):
+    for module in (
+        gapview,
+        baselines,
+        bridges,
+        clusters,
+        completion,
+        counting,
+        datasets,
+        metrics,
+        neighbors,
+        graph,
+        scaling,
+        trust,
+    ):
         for name in getattr(module, "__all__", []):
             value = getattr(module, name)
             if inspect.isclass(value) or inspect.isfunction(value):
                 yield pytest.param(value, id=f"{module.__name__}.{name}")
 
 
-INTERNAL = {"resolve_n_neighbors", "own_graphs", "Dataset"}  # parts of the estimators, and a plain record
+INTERNAL = {"resolve_n_neighbors", "own_graphs", "Dataset", "Clustering", "Completion"}  # parts and plain records
 
 
 @pytest.mark.parametrize("value", list(public_objects()))

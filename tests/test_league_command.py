@@ -115,7 +115,7 @@ def test_the_quick_run_goes_on_where_it_stopped(tmp_path):
     assert time.monotonic() - begin < 30
     assert {path.name for path in out.iterdir()} == FILES
     for name in FILES:
-        assert f"Wrote    {out / name}\n" in result.output
+        assert f"Wrote     {out / name}\n" in result.output
     page, text = (out / "league.html").read_text(), (out / "league.md").read_text()
     shown = "".join(check_page(page).text)
     for row in rows(out / "overall.csv"):

@@ -125,7 +125,18 @@ def joint_graph(completion: Completion, n_neighbors: int, view_weights: Sequence
 
 
 def both_graphs(union: sparse.csr_array, joint: sparse.csr_array) -> sparse.csr_array:
-    """Add the two graphs, and normalise the sum."""
+    """Add the two graphs, and normalise the sum.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from scipy import sparse
+    >>> from gapview.bridges import both_graphs
+    >>> pair = sparse.csr_array(np.array([[0.0, 1.0], [1.0, 0.0]]))
+    >>> both_graphs(pair, pair).toarray()
+    array([[0., 1.],
+           [1., 0.]])
+    """
     return normalized(sparse.csr_array(union + joint))
 
 

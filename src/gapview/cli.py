@@ -77,9 +77,10 @@ def _print_demo(result: DemoResult) -> None:
     _say(
         console,
         "Groups",
-        f"GRMF put all {views.n_samples} samples into {model.n_clusters} groups "
-        f"in {result.seconds:.1f} s ({model.n_iter_} iterations).",
+        f"BridgedGRMF put all {views.n_samples} samples into {model.n_clusters} groups "
+        f"in {result.seconds:.1f} s, the choice of its settings included.",
     )
+    _say(console, "Settings", str(model.selection_))
     _say(
         console,
         "Scores",
@@ -99,7 +100,7 @@ def _print_demo(result: DemoResult) -> None:
 
 def _say(console: Console, head: str, text: str) -> None:
     # As a Text and not as markup: a path may hold [brackets] or :colons:, which must come out as they are
-    console.print(Text.assemble((head, "bold"), " " * (9 - len(head)), text))
+    console.print(Text.assemble((head, "bold"), " " * (10 - len(head)), text))
 
 
 @main.command(

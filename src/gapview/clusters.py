@@ -66,6 +66,14 @@ def cluster_rows(
     ------
     SolutionError
         If the representation is zero everywhere, or not finite.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gapview.clusters import cluster_rows
+    >>> labels = cluster_rows(np.array([[1.0, 0.1], [2.0, 0.1], [0.1, 1.0]]), 2, np.random.RandomState(0)).labels
+    >>> bool(labels[0] == labels[1]), bool(labels[0] == labels[2])
+    (True, False)
     """
     if not np.isfinite(embedding).all():
         raise SolutionError("The representation of the samples is not finite; check the scale of the data.")

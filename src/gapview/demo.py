@@ -9,7 +9,7 @@ from time import perf_counter
 import numpy as np
 
 from .datasets import Dataset, load_digits_views, paired_split
-from .estimators import GRMF
+from .estimators import BridgedGRMF
 from .metrics import clustering_scores
 from .storage import make_folder, write_table
 from .views import Views
@@ -23,7 +23,7 @@ class DemoResult:
 
     data: Dataset
     views: Views
-    model: GRMF
+    model: BridgedGRMF
     seconds: float
     scores: dict[str, float]
     recovery: dict[str, float]  # per view: error of the recovered rows over the error of filling in the mean
@@ -36,15 +36,18 @@ def run_demo(folder: Path, paired_rate: float, seed: int) -> DemoResult:
     data = load_digits_views()
     views = paired_split(data.views, paired_rate, random_state=seed)
     begin = perf_counter()
-    model = GRMF(n_clusters=10, random_state=seed).fit(views)
+    model = BridgedGRMF(n_clusters=10, random_state=seed).fit(views)
     seconds = perf_counter() - begin
     recovery = _recovery_errors(model, data.views)
     files = [target_folder / "labels.csv", target_folder / "embedding.csv"]
     shown = np.where(views.mask, "yes", "no")
     write_table(
         files[0],
-        ["id", "label", *(f"has_{name}" for name in views.names)],
-        ([i, label, *row] for i, label, row in zip(views.sample_ids, model.labels_, shown, strict=True)),
+        ["id", "label", "confidence", *(f"has_{name}" for name in views.names)],
+        (
+            [i, label, f"{confidence:.3f}", *row]
+            for i, label, confidence, row in zip(views.sample_ids, model.labels_, model.confidence_, shown, strict=True)
+        ),
     )
     write_table(
         files[1],
@@ -56,7 +59,7 @@ def run_demo(folder: Path, paired_rate: float, seed: int) -> DemoResult:
     return DemoResult(data, views, model, seconds, scores, recovery, files)
 
 
-def _recovery_errors(model: GRMF, truth: Views) -> dict[str, float]:
+def _recovery_errors(model: BridgedGRMF, truth: Views) -> dict[str, float]:
     errors = {}
     for k, (name, recovered) in enumerate(model.recover().items()):
         hidden = ~model.views_.mask[:, k]

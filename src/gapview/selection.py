@@ -284,10 +284,13 @@ def _agreement(labelings: Sequence[Array]) -> Array:
 def _reason(trials: Sequence[Trial], chosen: int, explained: float, trust: float) -> str:
     best = trials[chosen]
     setting = best.setting
-    others = f" of {len(trials)} candidates" if len(trials) > 1 else ": no other was to be tried"
+    bridge = "both bridges" if setting.bridge == "both" else f"the {setting.bridge} bridge"
     scales = ", ".join(dict.fromkeys(str(scale) for scale in setting.scales))
+    way = f"{bridge} with reach {setting.reach}, scale {scales}"
+    if len(trials) == 1:
+        return f"Nothing else was tried: {way}."
     return (
-        f"Chosen{others}: the {setting.bridge} bridge with reach {setting.reach}, scale {scales}. Its groups have "
+        f"Chosen of {len(trials)} candidates: {way}. Its groups have "
         f"{best.union:.0%} of the best modularity within the views and {best.joint:.0%} of the best in all views "
         f"together, and an adjusted Rand index of {best.agreement:.2f} with the groups of the others on average. The "
         f"views explain {explained:.0%} of each other, so that the joint judge counts {trust:.0%} and the one within "

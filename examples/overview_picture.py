@@ -11,7 +11,7 @@ import matplotlib
 import numpy as np
 from sklearn.manifold import TSNE
 
-from gapview import GRMF
+from gapview import BridgedGRMF
 from gapview.datasets import load_digits_views, paired_split
 from gapview.metrics import clustering_scores
 from gapview.scaling import unit_rows
@@ -25,7 +25,7 @@ INK, MUTED, PRESENT = "#1f2933", "#7b8794", "#3b6ea8"
 def main(path: str) -> None:
     data = load_digits_views()
     views = paired_split(data.views, 0.5, random_state=0)
-    model = GRMF(n_clusters=10, init="data", random_state=0).fit(views)
+    model = BridgedGRMF(n_clusters=10, random_state=0).fit(views)
     scores = clustering_scores(data.target, model.labels_)
 
     plt.rcParams.update({"font.size": 9, "text.color": INK, "font.family": "DejaVu Sans"})
@@ -55,7 +55,7 @@ def draw_gaps(panel: plt.Figure, views) -> None:
     axes.set_title("Half lack a view", loc="left", fontsize=10, fontweight="bold")
 
 
-def draw_groups(panel: plt.Figure, model: GRMF, accuracy: float) -> None:
+def draw_groups(panel: plt.Figure, model: BridgedGRMF, accuracy: float) -> None:
     axes = panel.subplots()
     places = TSNE(random_state=0, init="pca", perplexity=40).fit_transform(unit_rows(model.embedding_))
     axes.scatter(*places.T, c=model.labels_, cmap="tab10", s=5, linewidths=0)
@@ -67,7 +67,7 @@ def draw_groups(panel: plt.Figure, model: GRMF, accuracy: float) -> None:
     )
 
 
-def draw_recovered(panel: plt.Figure, model: GRMF, data, views) -> None:
+def draw_recovered(panel: plt.Figure, model: BridgedGRMF, data, views) -> None:
     pixels = model.recover()["pixels"]
     hidden = np.flatnonzero(~views.mask[:, 0])
     chosen = [hidden[data.target[hidden] == digit][2] for digit in range(10)]

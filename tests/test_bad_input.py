@@ -193,9 +193,17 @@ def test_too_few_distinct_samples_for_the_clusters():
         GRMF(5, n_neighbors=2, consensus_weight=1.0, init="data", random_state=0).fit([rows, rows])
 
 
-def test_standard_scale_of_a_sparse_view():
+@pytest.mark.parametrize("scale", ["standard", "standard+unit", "standard+view", "center+unit"])
+def test_standard_scale_of_a_sparse_view(scale):
+    thin = np.zeros((len(A), 30))
+    thin[np.arange(len(A)), np.arange(len(A)) % 30] = 1.0
     with pytest.raises(GapviewError, match="sparse.*toarray"):
-        GRMF(2, scale="standard").fit([sparse.csr_array(A), B])
+        GRMF(2, scale=scale).fit([sparse.csr_array(thin), B])
+    # Stored as sparse, but full of numbers: nothing is lost by writing it out
+    stored = GRMF(2, scale=scale, init="data", random_state=0).fit([sparse.csr_array(A), B])
+    np.testing.assert_allclose(
+        stored.embedding_, GRMF(2, scale=scale, init="data", random_state=0).fit([A, B]).embedding_, atol=1e-9
+    )
 
 
 def test_use_before_fit():

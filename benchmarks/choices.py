@@ -212,12 +212,21 @@ class _Without:
 
 
 # What chooses: from the columns of one run's candidates to a score for each
-def _gated(say: float, weight: float) -> Callable[[dict], np.ndarray]:
+def _gated(say: float, weight: Callable[[float], float]) -> Callable[[dict], np.ndarray]:
     def score(run: dict) -> np.ndarray:
         trust = min(1.0, run["explained"].mean() / say)
-        return run["union"] ** (1 - trust) * run["joint"] ** trust + weight * run["agreement"]
+        return run["union"] ** (1 - trust) * run["joint"] ** trust + weight(trust) * run["agreement"]
 
     return score
+
+
+AGREEMENT = {
+    "": lambda trust: 0.0,
+    " + agreement / 2": lambda trust: 0.5,
+    " + agreement": lambda trust: 1.0,
+    " + (1 − trust / 2) · agreement": lambda trust: 1 - trust / 2,
+    " + (1 − trust) · agreement": lambda trust: 1 - trust,
+}
 
 
 CRITERIA: dict[str, Callable[[dict], np.ndarray]] = {
@@ -228,11 +237,11 @@ CRITERIA: dict[str, Callable[[dict], np.ndarray]] = {
     "product + agreement / 2": lambda run: run["union"] * run["joint"] + run["agreement"] / 2,
     "product + agreement": lambda run: run["union"] * run["joint"] + run["agreement"],
     **{
-        f"judges weighed by what is explained (full say at {say}) + {weight:g} · agreement": _gated(say, weight)
-        for say, weight in product((0.15, 0.3, 0.5), (0.0, 0.5, 1.0))
+        f"judges weighed by trust (explained / {say}){text}": _gated(say, weight)
+        for say, (text, weight) in product((0.15, 0.3, 0.5), AGREEMENT.items())
     },
 }
-OURS = "judges weighed by what is explained (full say at 0.3) + 1 · agreement"
+OURS = "judges weighed by trust (explained / 0.3) + (1 − trust / 2) · agreement"
 
 
 def runs_of(rows: list[dict]) -> dict[tuple[str, str, str], dict]:

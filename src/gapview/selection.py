@@ -6,7 +6,7 @@ Every candidate setting gives groups of the samples. Three things that need no l
 * how well they hold on the *joint* graph, that is in all views together. This judge is only as good as the completion
   of missing views it rests on, so it counts by how much of the views the other views explain;
 * how far they agree with the groups of the other candidates. What many settings find is there; what a single one finds
-  may be its own doing.
+  may be its own doing. This counts the more, the less the joint judge is to be trusted.
 """
 
 from __future__ import annotations
@@ -242,8 +242,9 @@ def count_groups(
 def choose(candidates: Sequence[tuple[Setting, Ground, Array]]) -> Selection:
     """Judge candidates and choose the one with the highest score.
 
-    The score is U^(1−t) · J^t + a, with U and J the modularity on the union and on the joint graphs as shares of the
-    best candidate's, t how far the joint judge is trusted, and a the mean adjusted Rand index with the others.
+    The score is U^(1−t) · J^t + (1 − t/2) · a, with U and J the modularity on the union and on the joint graphs as
+    shares of the best candidate's, t how far the joint judge is trusted, and a the mean adjusted Rand index with the
+    others.
     """
     grounds = list({id(ground): ground for _, ground, _ in candidates}.values())
     labelings = [labels for _, _, labels in candidates]
@@ -252,7 +253,7 @@ def choose(candidates: Sequence[tuple[Setting, Ground, Array]]) -> Selection:
     joint = _judged([ground.graphs["joint"] for ground in grounds], labelings)
     agreement = _agreement(labelings)
     trust = min(1.0, explained / _FULL_SAY)
-    scores = union ** (1 - trust) * joint**trust + agreement
+    scores = union ** (1 - trust) * joint**trust + (1 - trust / 2) * agreement
     trials = tuple(
         Trial(setting, labels, float(u), float(j), float(a), float(s))
         for (setting, _, labels), u, j, a, s in zip(candidates, union, joint, agreement, scores, strict=True)

@@ -103,8 +103,8 @@ class TestSelection:
         trust = min(1.0, ground.explained / 0.3)
         for i, trial in enumerate(selection.trials):
             others = [adjusted_rand_score(labelings[i], labels) for j, labels in enumerate(labelings) if j != i]
-            by_hand = judged["union"][i] ** (1 - trust) * judged["joint"][i] ** trust + (1 - trust / 2) * np.mean(others)
-            assert trial.score == pytest.approx(by_hand)
+            judges = judged["union"][i] ** (1 - trust) * judged["joint"][i] ** trust
+            assert trial.score == pytest.approx(judges + (1 - trust / 2) * np.mean(others))
         assert np.argmin([trial.score for trial in selection.trials]) == len(candidates) - 1
 
     def test_large_data_are_tried_in_part(self, made, monkeypatch):

@@ -38,7 +38,7 @@ from gapview.starts import data_start
 from gapview.views import Views
 
 LARGEST = 3_000_000  # samples × features of the largest data set taken: beyond, a night would be needed
-N_SEEDS = 2
+N_SEEDS = 1
 CANDIDATE_FIELDS = (
     "data", "rate", "seed", "centered", "bridge", "reach", "union", "joint", "agreement", "explained", "accuracy",
 )  # fmt: skip

@@ -208,31 +208,6 @@ class BridgedGRMF(LatentClusterer):
         points = self._points(self.embedding_)
         self.confidence_ = sample_confidence(points, self.cluster_centers_, self.labels_, self.graph_)
 
-    def transform(self, views: Any) -> Any:
-        """Carry samples into the latent space: the mean code of their neighbours in the views they have.
-
-        Parameters
-        ----------
-        views : list or dict of views, or Views
-            Any subset of the views seen in training: a dict with some of their names, or a list with ``None`` for a
-            view that is not there.
-
-        Returns
-        -------
-        array of shape (n_samples, n_components)
-            Or a frame, after ``set_output``.
-
-        Examples
-        --------
-        >>> from gapview import BridgedGRMF
-        >>> from gapview.datasets import make_views
-        >>> data = make_views(n_samples=60, n_clusters=2, random_state=0)
-        >>> model = BridgedGRMF(n_clusters=2, random_state=0).fit(data.views[:50])
-        >>> model.transform({"view_1": data.views.matrices[1][50:]}).shape
-        (10, 4)
-        """
-        return super().transform(views)
-
     def recover(self, views: Any = None, *, method: str = "bridge", n_neighbors: int = N_LATENT_NEIGHBORS) -> Any:
         """Complete the missing views of samples, in the units of the data.
 

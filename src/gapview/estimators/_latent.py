@@ -50,7 +50,10 @@ class LatentClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Trusted
         return self._keyed(self.fit(views, y, mask=mask).embedding_, self.views_)
 
     def transform(self, views: Any) -> Any:
-        """Carry samples into the latent space: x Uᵀ, averaged over the views a sample has (Remark 1).
+        """Carry samples into the latent space, from whatever views they have.
+
+        By x Uᵀ, averaged over the views of a sample (Remark 1); through a bridge, by the mean code of its neighbours
+        in these views.
 
         Parameters
         ----------

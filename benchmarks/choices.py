@@ -37,7 +37,7 @@ from gapview.selection import try_settings
 from gapview.starts import data_start
 from gapview.views import Views
 
-LARGEST = 3_000_000  # samples × features of the largest data set taken: beyond, a night would be needed
+LARGEST = 5_000_000  # samples × features of the largest data set taken: beyond, a night would be needed
 N_SEEDS = 1
 CANDIDATE_FIELDS = (
     "data", "rate", "seed", "centered", "bridge", "reach", "union", "joint", "agreement", "explained", "accuracy",
@@ -270,7 +270,8 @@ def picked(runs: dict, score: Callable[[dict], np.ndarray]) -> dict[str, float]:
 
 
 def same_setting(bridge: str, reach: int) -> Callable[[dict], np.ndarray]:
-    return lambda run: (run["bridge"] == bridge) + (run["reach"] == reach) + 0.1 * run["centered"]
+    """Prefer one setting; where the joint graph was not tried, the union graph of the same reach stands for it."""
+    return lambda run: 1.0 * (run["reach"] == reach) + 0.5 * (run["bridge"] == bridge) + 0.1 * run["centered"]
 
 
 def mean(values: dict[str, float], without: str | None = None) -> float:

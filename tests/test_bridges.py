@@ -175,6 +175,17 @@ def test_wide_views_keep_their_neighbours():
     np.testing.assert_allclose(points @ points.T, exact @ exact.T, atol=1e-9)
 
 
+def test_order_of_samples_does_not_matter_for_wide_views():
+    rng = np.random.RandomState(0)
+    wide = rng.normal(size=(300, 600)) + np.repeat(rng.normal(size=(3, 600)), 100, axis=0)
+    mask = rng.uniform(size=(300, 2)) < 0.7
+    mask[~mask.any(axis=1), 0] = True
+    views = Views([unit_rows(wide), unit_rows(wide[:, ::-1] + rng.normal(size=wide.shape))], mask=mask)
+    order = rng.permutation(300)
+    graphs = [joint_graph(complete_views(v.matrices, v), 5, [1.0, 1.0]).toarray() for v in (views, views[order])]
+    assert ((graphs[0][np.ix_(order, order)] > 0) != (graphs[1] > 0)).sum() == 0
+
+
 @settings(max_examples=25)
 @given(cases(), st.integers(1, 6))
 def test_objective_never_rises_across_bridges(case, n_steps):

@@ -12,6 +12,7 @@ from hypothesis.extra.numpy import arrays
 from scipy import sparse
 
 from gapview import Views
+from gapview.clusters import balancing
 from gapview.errors import InputError
 from gapview.graph import knn_graph, modularity, neighbor_rule
 from gapview.metrics import clustering_accuracy, clustering_scores, purity
@@ -222,3 +223,13 @@ def test_metrics_refuse_unequal_lengths():
         clustering_scores([0, 1], [0])
     with pytest.raises(InputError, match="at least 1"):
         clustering_scores([], [])
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_balancing_leaves_out_directions_of_rounding(dtype):
+    rng = np.random.RandomState(0)
+    flat = (rng.normal(size=(500, 3)) @ rng.normal(size=(3, 8))).astype(dtype)
+    balance = balancing(flat)
+    assert balance.shape == (8, 3)
+    strong = np.linalg.svd(flat.astype(np.float64), compute_uv=False)[:3]
+    np.testing.assert_allclose(np.linalg.norm(flat @ balance, axis=0), np.sqrt(strong), rtol=1e-3)

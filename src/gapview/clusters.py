@@ -48,7 +48,9 @@ def balancing(embedding: Array) -> Array:
     size = float(np.abs(embedding).max(initial=0.0)) or 1.0
     shrunk = embedding.astype(np.float64) / size  # squares of huge or tiny numbers stay finite
     values, vectors = np.linalg.eigh(shrunk.T @ shrunk)
-    kept = values > values[-1] * len(values) * np.finfo(np.float64).eps
+    # Rounding of the values, whose squares these are, and of the squares themselves
+    rounding = max((len(values) * np.finfo(embedding.dtype).eps) ** 2, len(values) * np.finfo(np.float64).eps)
+    kept = values > values[-1] * rounding
     return np.asarray(vectors[:, kept] * (size**2 * values[kept]) ** -0.25)[:, ::-1]
 
 

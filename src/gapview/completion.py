@@ -89,7 +89,8 @@ def known_rows(matrix: Matrix, samples: Array, n_samples: int, *, n_most: int | 
 def _leading_directions(matrix: Matrix, n_most: int) -> Array:
     if matrix.shape[1] <= n_most:
         return np.asarray(matrix.toarray() if sparse.issparse(matrix) else matrix)
-    left, values, _ = randomized_svd(matrix, min(n_most, *matrix.shape), n_iter=4, random_state=0)
+    # Random directions among the features, never among the samples, whose order must not matter
+    left, values, _ = randomized_svd(matrix, min(n_most, *matrix.shape), n_iter=4, random_state=0, transpose=False)
     return np.asarray(left * values, dtype=matrix.dtype)
 
 

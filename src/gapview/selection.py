@@ -51,6 +51,7 @@ _FULL_SAY = 0.3
 _LEAST_EXPLAINED = 0.02
 
 _TRIAL_RESTARTS = 5
+_TRIAL_TOLERANCE = 1e-4  # from a start taken from the data, what comes after changes few labels
 _LEAST_SAY = 0.05  # of the best view's weight
 
 
@@ -178,7 +179,7 @@ def _tried_labels(
     """Find groups in a hurry; the same restarts for all settings, since chance must not choose."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", GapviewWarning)  # the chosen setting is fitted again, and says its own
-        points = represent(ground, views, setting, max_iter=max_iter, tol=tol).points
+        points = represent(ground, views, setting, max_iter=max_iter, tol=max(tol, _TRIAL_TOLERANCE)).points
         return cluster_rows(points, n_clusters, np.random.RandomState(seed), n_init=_TRIAL_RESTARTS).labels
 
 

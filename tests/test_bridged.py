@@ -325,3 +325,35 @@ def test_new_samples_are_placed_better_than_by_projection(dataset, rate):
     model._embed = lambda given: GRMF._embed(model, given)
     assert across > adjusted_rand_score(along, model.predict(views[new]))
     assert across > 0.8
+
+
+class TestFoundInReview:
+    def test_few_distinct_rows_give_the_same_groups_every_time(self):
+        for seed in (2, 3):
+            rows = np.eye(300)[np.random.RandomState(seed).randint(300, size=60)]
+            first, second = (BridgedGRMF(5, random_state=0).fit([rows]) for _ in range(2))
+            np.testing.assert_array_equal(first.embedding_, second.embedding_)
+
+    @pytest.mark.filterwarnings("ignore::gapview.errors.GapviewWarning")
+    def test_rows_that_point_the_same_way_are_told_apart_by_their_length(self):
+        rng = np.random.RandomState(0)
+        sizes = np.r_[rng.uniform(1, 2, 30), rng.uniform(8, 9, 30)]
+        model = BridgedGRMF(2, random_state=0).fit([np.outer(sizes, rng.uniform(1, 2, 6))])
+        assert clustering_accuracy(np.repeat([0, 1], 30), model.labels_) == 1.0
+        one_column = np.zeros((60, 20))
+        one_column[:, 3] = rng.randint(1, 9, 60)
+        BridgedGRMF(2, random_state=0).fit([one_column, rng.normal(size=(60, 5))])
+
+    def test_number_of_components_follows_the_counts_tried(self, made):
+        model = BridgedGRMF("auto", max_clusters=100_000, selection="fixed", random_state=0).fit(made.views[:60])
+        assert model.cluster_count_.counts.max() == 20
+
+    def test_new_rows_of_zeros_have_no_code(self):
+        rng = np.random.RandomState(0)
+        rows = np.abs(rng.normal(size=(60, 10))) + np.repeat(rng.uniform(0, 5, (3, 10)), 20, axis=0)
+        model = BridgedGRMF(3, scale="unit", selection="fixed", random_state=0).fit([rows])
+        assert not model.transform([np.zeros((1, 10))]).any()
+
+    def test_weights_take_what_a_model_gives(self, made, fitted):
+        again = BridgedGRMF(3, view_weights=fitted.view_weights_, random_state=0).fit(made.views)
+        np.testing.assert_allclose(again.view_weights_, fitted.view_weights_)

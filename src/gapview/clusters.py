@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
+from threadpoolctl import threadpool_limits
 
 from ._warnings import warn_user
 from .errors import GapviewWarning, SolutionError
@@ -17,6 +18,7 @@ from .views import Array
 __all__ = ["Clustering", "balancing", "cluster_rows"]
 
 N_RESTARTS = 20
+_MANY_ROWS = 20_000
 
 
 @dataclass(frozen=True)
@@ -94,7 +96,9 @@ def cluster_rows(
     # Divided by the largest value, so that squares of huge or tiny numbers stay finite
     size = 1.0 if normalize else float(np.abs(embedding).max())
     points = unit_rows(embedding) if normalize else embedding / embedding.dtype.type(size)
-    with warnings.catch_warnings():
+    # Many threads for little work wait for each other, above all on a busy machine
+    n_threads = 1 if len(points) < _MANY_ROWS else None
+    with warnings.catch_warnings(), threadpool_limits(n_threads, user_api="openmp"):
         warnings.simplefilter("ignore", ConvergenceWarning)  # said below in words about samples and clusters
         fitted = KMeans(n_clusters, n_init=n_init, random_state=random_state).fit(points)
     labels = np.asarray(fitted.labels_)

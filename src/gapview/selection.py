@@ -24,7 +24,7 @@ from .bridges import Reach, both_graphs, joint_graph, union_graph
 from .clusters import balancing, cluster_rows
 from .completion import complete_views
 from .counting import ClusterCount, default_counts, suggest_n_clusters
-from .errors import GapviewWarning
+from .errors import GapviewWarning, SolutionError
 from .factorization import Problem, Solution, Weights, build_problem, solve
 from .graph import knn_graph, modularity
 from .scaling import Scaling, scale_views
@@ -197,7 +197,7 @@ def try_settings(
 
     Where the views explain nothing of each other, the joint graph is left to those who ask for nothing else.
     """
-    ground, shared = None, None
+    ground, shared, failure, n_tried = None, None, None, 0
     has_union = any(setting.bridge == "union" for setting in settings)
     for setting in sorted(settings, key=lambda s: (s.n_neighbors, tuple(str(scale) for scale in s.scales))):
         if ground is None or shared != (setting.scales, setting.n_neighbors):
@@ -205,7 +205,15 @@ def try_settings(
             ground = prepare(views, setting.scales, setting.n_neighbors, view_weights)
         if has_union and setting.bridge != "union" and ground.explained < _LEAST_EXPLAINED:
             continue
-        yield setting, ground, _tried_labels(ground, views, setting, n_clusters, seed, max_iter, tol)
+        try:
+            labels = _tried_labels(ground, views, setting, n_clusters, seed, max_iter, tol)
+        except SolutionError as error:  # one setting that leads nowhere does not speak against the others
+            failure = error
+            continue
+        n_tried += 1
+        yield setting, ground, labels
+    if failure is not None and not n_tried:
+        raise failure
 
 
 def weigh_views(

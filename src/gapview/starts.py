@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from scipy import sparse
-from scipy.sparse.linalg import LinearOperator, eigsh
+from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
 
 from ._own import one_per_view, real_matrix
 from .errors import InputError
@@ -14,6 +16,10 @@ from .factorization import Problem, basis_step
 from .views import Array, Views
 
 __all__ = ["data_start", "own_start", "random_start"]
+
+# Where its space breaks down, the solver starts anew from random numbers, which recent versions of SciPy take from here
+_SEEDED: dict[str, Any] = {"rng": 0} if "rng" in inspect.signature(eigsh).parameters else {}
+_N_MULTIPLICATIONS = 30
 
 
 def random_start(problem: Problem, n_components: int, random_state: np.random.RandomState) -> list[Array]:
@@ -65,8 +71,20 @@ def _leading_directions(problem: Problem, n_directions: int, ends: Array) -> Arr
         matrix = np.column_stack([covariance_times(column) for column in np.eye(size)])
         return np.asarray(np.linalg.eigh((matrix + matrix.T) / 2)[1][:, ::-1][:, :n_directions])
     operator = LinearOperator((size, size), matvec=covariance_times, dtype=np.float64)
-    values, vectors = eigsh(operator, k=n_directions, which="LA", v0=np.ones(size), tol=1e-4)
+    try:
+        values, vectors = eigsh(operator, k=n_directions, which="LA", v0=np.ones(size), tol=1e-4, **_SEEDED)
+    except ArpackError:  # few distinct directions: the space it searches in breaks down
+        return _by_subspace_iteration(covariance_times, size, n_directions)
     return np.asarray(vectors[:, np.argsort(-values)])
+
+
+def _by_subspace_iteration(times: Callable[[Array], Array], size: int, n_directions: int) -> Array:
+    """Find leading eigenvectors by multiplying a block and making it orthonormal, which no spectrum can break."""
+    block = np.linalg.qr(np.random.RandomState(0).normal(size=(size, n_directions)))[0]
+    for _ in range(_N_MULTIPLICATIONS):
+        block = np.linalg.qr(np.column_stack([times(column) for column in block.T]))[0]
+    values, vectors = np.linalg.eigh(block.T @ np.column_stack([times(column) for column in block.T]))
+    return np.asarray(block @ vectors[:, np.argsort(-values)])
 
 
 def own_start(init: Any, problem: Problem, views: Views, n_components: int) -> list[Array]:

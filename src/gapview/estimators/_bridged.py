@@ -28,18 +28,19 @@ class BridgedGRMF(LatentClusterer):
     The model of :class:`gapview.GRMF`, with another graph. There, a code explains the neighbours of its sample within
     one view; here, it explains all samples that can be reached in a few steps along a graph over all samples, whatever
     views they have. A sample that lacks a view so borrows it from its neighbours, and views that few samples share do
-    not drift apart. All settings are chosen from the data, without labels, unless they are given.
+    not drift apart. Scaling, bridge, reach and the weights of the views are chosen from the data, without labels; the
+    other settings follow rules that do well on many data. All of them can be given.
 
     Parameters
     ----------
     n_clusters : int or "auto", default=8
         Number of groups; ``"auto"`` takes the number that the data suggest, see ``cluster_count_``.
     n_components : int or "auto", default="auto"
-        Dimension K of the latent space.
+        Dimension K of the latent space; ``"auto"``: twice the number of groups.
     consensus_weight : float or "auto", default="auto"
-        λ1: how firmly the codes of one sample are tied to each other.
+        λ1: how firmly the codes of one sample are tied to each other; ``"auto"``: 1.
     sparsity_weight : float or "auto", default="auto"
-        λ2: how firmly codes are drawn to zero.
+        λ2: how firmly codes are drawn to zero; ``"auto"``: 0.001.
     n_neighbors : int or "auto", default="auto"
         Neighbours of a sample. ``"auto"`` is the rule of :class:`gapview.GRMF`.
     bridge : {"union", "joint", "both", "auto"}, default="auto"
@@ -53,8 +54,8 @@ class BridgedGRMF(LatentClusterer):
         How much every view counts. ``"auto"`` lets the data decide: as much as a first clustering holds within the
         view, so that a view of noise loses its say; None, or ``selection="fixed"``: all the same.
     selection : {"auto", "fixed"}, default="auto"
-        Choose what is ``"auto"`` among candidates, or take one setting that does well on many data, at a fraction of
-        the cost.
+        Choose scale, bridge and reach, where they are ``"auto"``, among candidates; or take one setting that does well
+        on many data, at a fraction of the cost.
     max_clusters : int, default=20
         Most groups that ``n_clusters="auto"`` may suggest.
     max_iter : int, default=200
@@ -64,7 +65,8 @@ class BridgedGRMF(LatentClusterer):
     partial_rows : {"raise", "fill", "drop"}, default="raise"
         What to do with rows that have some but not all values, see :class:`gapview.Views`.
     random_state : int, RandomState or None, default=None
-        Seed of k-means, and of the samples on which settings are tried if there are more than 5000.
+        Seed of k-means, of the samples on which settings are tried if there are more than 5000, and of the resamples by
+        which ``n_clusters="auto"`` counts.
 
     Attributes
     ----------

@@ -12,12 +12,12 @@ import numpy as np
 
 from .._own import one_per_view
 from .._parameters import check_choice, check_real
-from ..counting import ClusterCount
-from ..errors import ParameterTypeError
+from ..counting import ClusterCount, default_counts
+from ..errors import InputError, ParameterTypeError
 from ..graph import resolve_n_neighbors
-from ..scaling import SCALES, suitable_scale
+from ..scaling import SCALES, scale_views, suitable_scale
 from ..selection import Selection, Setting, choose, count_groups, try_settings, weigh_views
-from ..views import Views
+from ..views import Matrix, Views
 
 if TYPE_CHECKING:
     from ._bridged import BridgedGRMF
@@ -50,7 +50,8 @@ def list_candidates(model: BridgedGRMF, views: Views, n_clusters: int) -> list[S
 def _read_scales(scale: Any, views: Views) -> list[tuple[str | None, ...]]:
     """Settle how every view is scaled; where it does not show whether centring helps, both ways are candidates."""
     if isinstance(scale, str) and scale == "auto":
-        forms = [tuple(suitable_scale(m, centered=centered) for m in views.matrices) for centered in (True, False)]
+        pairs = list(zip(views.names, views.matrices, strict=True))
+        forms = [tuple(_workable(name, m, centered=centered) for name, m in pairs) for centered in (True, False)]
         return list(dict.fromkeys(forms))
     if scale is None or isinstance(scale, str):
         return [(scale,) * views.n_views]
@@ -63,6 +64,16 @@ def _read_scales(scale: Any, views: Views) -> list[tuple[str | None, ...]]:
     for name in views.names:
         check_choice(f"scale of '{name}'", named[name], SCALES)
     return [tuple(named[name] for name in views.names)]
+
+
+def _workable(name: str, matrix: Matrix, *, centered: bool) -> str:
+    """Suit a view; where its rows all point the same way, only their lengths tell samples apart, and are kept."""
+    scale = suitable_scale(matrix, centered=centered)
+    try:
+        scale_views(Views([matrix], names=[name]), scale)
+    except InputError:
+        return "standard+view"
+    return scale
 
 
 def settle_weights(model: BridgedGRMF, views: Views, setting: Setting, n_clusters: int, seed: int) -> tuple[float, ...]:
@@ -83,7 +94,7 @@ def _read_weights(given: Any, views: Views) -> tuple[float, ...]:
         f"view_weights must be 'auto', None or one number for each of the {views.n_views} views, in a list or in a "
         "dict with the names of the views"
     )
-    numbers = one_per_view(given, views, expected)
+    numbers = one_per_view(given.tolist() if isinstance(given, np.ndarray) else given, views, expected)
     for name, weight in zip(views.names, numbers, strict=True):
         check_real(f"view_weights of '{name}'", weight, low=0, open_low=True)
     largest = float(max(numbers))
@@ -95,7 +106,8 @@ def suggest_count(model: BridgedGRMF, views: Views, seed: int) -> ClusterCount:
     """Let the data suggest a number of groups; neighbours and components cannot depend on it."""
     part = _part_to_try(views, model.max_clusters, seed)
     first = list_candidates(model, part, math.isqrt(part.n_samples))[0]
-    setting = replace(first, n_components=model.max_clusters) if model.n_components == "auto" else first
+    most = default_counts(part.n_samples, model.max_clusters)[-1]
+    setting = replace(first, n_components=most) if model.n_components == "auto" else first
     automatic = isinstance(model.view_weights, str) and model.view_weights == "auto"
     weights = _read_weights(None if automatic else model.view_weights, part)
     return count_groups(part, setting, model.max_clusters, weights, seed, max_iter=model.max_iter, tol=model.tol)

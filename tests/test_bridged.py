@@ -282,7 +282,7 @@ class TestNewSamples:
 
 def hidden_errors(model, views, whole, method):
     """Squared error of recovered rows, as a share of what the mean of the view errs."""
-    recovered = model.recover(method=method)
+    recovered = list(model.recover(method=method).values())  # the views of this data set have names
     shares = []
     for k, matrix in enumerate(whole.matrices):
         hidden = ~views.mask[:, k]

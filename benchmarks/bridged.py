@@ -38,7 +38,7 @@ def main() -> None:
     print("# BridgedGRMF: cost, trust, new samples\n")
     print(
         f"Made by `python benchmarks/bridged.py` with gapview {__version__}, numpy {np.__version__}, scikit-learn "
-        f"{sklearn.__version__}, Python {platform.python_version()} on {os.cpu_count()} cores. {N_SEEDS} seeds "
+        f"{sklearn.__version__}, Python {platform.python_version()} on {os.cpu_count()} cores. {N_SEEDS} seed(s) "
         "(folds) for each rate; rates and ways of hiding views are those of the league. Labels score, and choose "
         "nothing.\n"
     )
@@ -58,7 +58,7 @@ def middle_cells(sources: list[Source]) -> Iterator[tuple[Source, Cell]]:
 def cost(sources: list[Source]) -> None:
     print("## What the choice costs\n")
     print(
-        'Seconds for a fit with settings chosen (`selection="auto"`, views weighed) and with one setting '
+        'Seconds of processor time for a fit with settings chosen (`selection="auto"`, views weighed) and with one setting '
         '(`selection="fixed"`), the better of two runs each, after each other in the same process.\n'
     )
     print("| data | chosen | fixed | ratio |\n|---|---|---|---|")

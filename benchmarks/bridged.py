@@ -58,8 +58,8 @@ def middle_cells(sources: list[Source]) -> Iterator[tuple[Source, Cell]]:
 def cost(sources: list[Source]) -> None:
     print("## What the choice costs\n")
     print(
-        'Seconds of processor time for a fit with settings chosen (`selection="auto"`, views weighed) and with one setting '
-        '(`selection="fixed"`), the better of two runs each, after each other in the same process.\n'
+        'Seconds of processor time for a fit with settings chosen (`selection="auto"`, views weighed) and with one '
+        'setting (`selection="fixed"`), the better of two runs each, after each other in the same process.\n'
     )
     print("| data | chosen | fixed | ratio |\n|---|---|---|---|")
     for source, cell in middle_cells(sources):

@@ -139,7 +139,7 @@ def new_samples(sources: list[Source]) -> None:
     print("\n## New samples\n")
     print(
         "A fifth of the samples is kept out of the fit and predicted: adjusted Rand index with the groups they get if "
-        "they are clustered along, through the bridge and by projection onto the bases (Remark 1); and accuracies.\n"
+        "they are clustered along, through the bridge and by projection alone (Remark 1); and accuracies.\n"
     )
     print("| data | Rand, bridge | Rand, projection | accuracy, bridge | accuracy, projection |\n|---|---|---|---|---|")
     totals = []

@@ -248,9 +248,11 @@ class BridgedGRMF(LatentClusterer):
         return rows_from_neighbors(self._scaled(self.views_), self.views_, view, new_scaled, given, nearby)
 
     def _embed(self, views: Views) -> Array:
+        """Average what a sample says itself with the codes of its neighbours, as a code in training explains both."""
         counts = self.setting_.n_neighbors
         known, new = self._scaled(self.views_), self._scaled(views)
-        return codes_from_neighbors(known, self.views_, self.embedding_, new, views, counts)
+        across = codes_from_neighbors(known, self.views_, self.embedding_, new, views, counts)
+        return np.asarray((super()._embed(views) + across) / 2)
 
     def _pinned(self) -> Self:
         setting = self.setting_

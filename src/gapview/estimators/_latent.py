@@ -52,8 +52,8 @@ class LatentClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Trusted
     def transform(self, views: Any) -> Any:
         """Carry samples into the latent space, from whatever views they have.
 
-        By x Uᵀ, averaged over the views of a sample (Remark 1); through a bridge, by the mean code of its neighbours
-        in these views.
+        By x Uᵀ, averaged over the views of a sample (Remark 1); through a bridge, by the mean of that and of the
+        codes of its neighbours in these views.
 
         Parameters
         ----------

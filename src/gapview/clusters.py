@@ -15,7 +15,7 @@ from .errors import GapviewWarning, SolutionError
 from .scaling import unit_rows
 from .views import Array
 
-__all__ = ["Clustering", "balancing", "cluster_rows"]
+__all__ = ["Clustering", "balanced", "balancing", "cluster_rows"]
 
 N_RESTARTS = 20
 _MANY_ROWS = 20_000
@@ -54,6 +54,19 @@ def balancing(embedding: Array) -> Array:
     rounding = max((len(values) * np.finfo(embedding.dtype).eps) ** 2, len(values) * np.finfo(np.float64).eps)
     kept = values > values[-1] * rounding
     return np.asarray(vectors[:, kept] * (size**2 * values[kept]) ** -0.25)[:, ::-1]
+
+
+def balanced(embedding: Array, balance: Array) -> Array:
+    """Carry rows over by the matrix of :func:`balancing`, in their own type.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gapview.clusters import balanced
+    >>> balanced(np.ones((1, 2), dtype=np.float32), np.eye(2)).dtype
+    dtype('float32')
+    """
+    return np.asarray((embedding @ balance).astype(embedding.dtype, copy=False))
 
 
 def cluster_rows(

@@ -8,9 +8,8 @@ import numpy as np
 from scipy import sparse
 
 from .completion import judged_samples, known_rows, nearest_sources, neighbor_means, slope_of
-from .graph import comparable_rows
+from .graph import comparable_rows, rows_with_a_place
 from .neighbors import nearest
-from .scaling import row_lengths
 from .views import Array, Matrix, Views
 
 __all__ = ["codes_from_neighbors", "rows_from_neighbors"]
@@ -46,7 +45,7 @@ def codes_from_neighbors(
     n_found = np.zeros(new_views.n_samples, dtype=codes.dtype)
     for k, (known, asked) in enumerate(zip(scaled, new_scaled, strict=True)):
         usable = comparable_rows(known)
-        asking = np.flatnonzero(_directed(asked)) if _only_directions(known[usable]) else np.arange(asked.shape[0])
+        asking = rows_with_a_place(asked, known)
         count = min(max(n_neighbors[k], 1), len(usable))
         if not count or not len(asking):
             continue
@@ -55,15 +54,6 @@ def codes_from_neighbors(
         total[rows] += codes[views.rows(k)[usable][found]].mean(axis=1)
         n_found[rows] += 1
     return np.asarray(total / np.maximum(n_found, 1)[:, None])
-
-
-def _only_directions(matrix: Matrix) -> bool:
-    """Tell whether rows say directions only, so that a row of zeros says nothing."""
-    return bool((np.abs(row_lengths(matrix) - 1) < 1e-3).all())
-
-
-def _directed(matrix: Matrix) -> Array:
-    return np.asarray((matrix != 0).sum(axis=1)).ravel() > 0
 
 
 def rows_from_neighbors(

@@ -97,9 +97,19 @@ def comparable_rows(matrix: Matrix) -> Array:
     array([0, 2])
     """
     lengths = row_lengths(matrix)
-    directed = lengths > 0
-    only_directions = bool((np.abs(lengths[directed] - 1) <= _UNIT_LENGTH_TOLERANCE).all())
-    return np.flatnonzero(directed) if only_directions else np.arange(len(lengths))
+    return np.flatnonzero(lengths > 0) if _only_directions(lengths) else np.arange(len(lengths))
+
+
+def rows_with_a_place(asking: Matrix, known: Matrix) -> Array:
+    """Find the rows that can be compared with known ones: all, but rows of zeros if the known ones say directions."""
+    if _only_directions(row_lengths(known)):
+        return np.flatnonzero(row_lengths(asking) > 0)
+    return np.arange(asking.shape[0])
+
+
+def _only_directions(lengths: Array) -> bool:
+    """Tell whether all rows but those of zeros have unit length, so that they say directions only."""
+    return bool((np.abs(lengths[lengths > 0] - 1) <= _UNIT_LENGTH_TOLERANCE).all())
 
 
 def own_graphs(graph: Any, views: Views, dtype: Any) -> list[sparse.csr_array]:

@@ -21,9 +21,9 @@ from scipy import sparse
 from sklearn.metrics import adjusted_rand_score
 
 from .bridges import Reach, both_graphs, joint_graph, union_graph
-from .clusters import balancing, cluster_rows
+from .clusters import balanced, balancing, cluster_rows
 from .completion import complete_views
-from .counting import ClusterCount, default_counts, suggest_n_clusters
+from .counting import ClusterCount, suggest_n_clusters
 from .errors import GapviewWarning, SolutionError
 from .factorization import Problem, Solution, Weights, build_problem, solve
 from .graph import knn_graph, modularity
@@ -86,7 +86,11 @@ class Represented:
     problem: Problem
     solution: Solution
     balance: Array  # carries codes to the points
-    points: Array  # among which groups are found
+
+    @property
+    def points(self) -> Array:
+        """The rows among which groups are found."""
+        return balanced(self.solution.consensus, self.balance)
 
 
 @dataclass(frozen=True)
@@ -168,9 +172,7 @@ def represent(ground: Ground, views: Views, setting: Setting, *, max_iter: int, 
     problem = build_problem(ground.scaled, reaches, [everyone] * views.n_views, views.n_samples)
     weights = Weights(setting.consensus_weight, setting.sparsity_weight)
     solution = solve(problem, weights, data_start(problem, setting.n_components), max_iter, tol)
-    balance = balancing(solution.consensus)
-    points = (solution.consensus @ balance).astype(solution.consensus.dtype)
-    return Represented(problem, solution, balance, points)
+    return Represented(problem, solution, balancing(solution.consensus))
 
 
 def _tried_labels(
@@ -239,12 +241,18 @@ def weigh_views(
 
 
 def count_groups(
-    views: Views, setting: Setting, most: int, view_weights: Sequence[float], seed: int, *, max_iter: int, tol: float
+    views: Views,
+    setting: Setting,
+    counts: Sequence[int],
+    view_weights: Sequence[float],
+    seed: int,
+    *,
+    max_iter: int,
+    tol: float,
 ) -> ClusterCount:
     """Suggest a number of groups from one representation; judged on the union graph, which nothing was filled into."""
     ground = prepare(views, setting.scales, setting.n_neighbors, view_weights)
     points = represent(ground, views, setting, max_iter=max_iter, tol=tol).points
-    counts = default_counts(views.n_samples, most)
     return suggest_n_clusters(points, [ground.graphs["union"]], counts, random_state=seed)
 
 

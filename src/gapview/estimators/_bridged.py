@@ -10,7 +10,7 @@ from sklearn.base import clone
 
 from .._parameters import check_choice, check_integer, check_real
 from ..bridges import BRIDGES
-from ..clusters import cluster_rows
+from ..clusters import balanced, cluster_rows
 from ..counting import MOST_CLUSTERS, ClusterCount
 from ..crossing import codes_from_neighbors, rows_from_neighbors
 from ..scaling import SCALES, unit_rows
@@ -268,7 +268,7 @@ class BridgedGRMF(LatentClusterer):
         )
 
     def _points(self, embedding: Array) -> Array:
-        return np.asarray(unit_rows((embedding @ self.balance_).astype(embedding.dtype, copy=False)))
+        return np.asarray(unit_rows(balanced(embedding, self.balance_)))
 
 
 def _codes_of_all(found: Represented) -> list[Array]:

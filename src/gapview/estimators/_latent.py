@@ -12,6 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from .._parameters import check_choice, check_integer
 from .._warnings import warn_user
+from ..completion import neighbor_means
 from ..errors import InputError
 from ..factorization import Solution
 from ..graph import mean_modularity, resolve_n_neighbors
@@ -232,11 +233,8 @@ class LatentClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Trusted
     def _mean_of_neighbors(self, queries: Array, view: int, n_neighbors: int) -> Matrix:
         source = self.views_.matrices[view]
         points = self._points(self.embedding_[self.views_.rows(view)])
-        k = min(n_neighbors, source.shape[0])
-        _, indices = nearest(points, k, self._points(queries))
-        ends = np.arange(0, indices.size + 1, k)
-        share = np.full(indices.size, 1 / k, dtype=source.dtype)
-        return sparse.csr_array((share, indices.ravel(), ends), shape=(len(queries), source.shape[0])) @ source
+        _, indices = nearest(points, min(n_neighbors, source.shape[0]), self._points(queries))
+        return neighbor_means(source, np.arange(source.shape[0]), indices)[0]
 
     def _strangeness(self, views: Views) -> Array:
         farthest = np.zeros(views.n_samples)

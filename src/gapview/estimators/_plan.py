@@ -106,11 +106,11 @@ def suggest_count(model: BridgedGRMF, views: Views, seed: int) -> ClusterCount:
     """Let the data suggest a number of groups; neighbours and components cannot depend on it."""
     part = _part_to_try(views, model.max_clusters, seed)
     first = list_candidates(model, part, math.isqrt(part.n_samples))[0]
-    most = default_counts(part.n_samples, model.max_clusters)[-1]
-    setting = replace(first, n_components=most) if model.n_components == "auto" else first
+    counts = default_counts(part.n_samples, model.max_clusters)
+    setting = replace(first, n_components=counts[-1]) if model.n_components == "auto" else first
     automatic = isinstance(model.view_weights, str) and model.view_weights == "auto"
     weights = _read_weights(None if automatic else model.view_weights, part)
-    return count_groups(part, setting, model.max_clusters, weights, seed, max_iter=model.max_iter, tol=model.tol)
+    return count_groups(part, setting, counts, weights, seed, max_iter=model.max_iter, tol=model.tol)
 
 
 def select(

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import click
 from rich.console import Console
@@ -103,24 +104,32 @@ def _say(console: Console, head: str, text: str) -> None:
     console.print(Text.assemble((head, "bold"), " " * (10 - len(head)), text))
 
 
+def _results_option(default: str) -> Callable[[Any], Any]:
+    return click.option(
+        "-o",
+        "--output",
+        type=click.Path(file_okay=False, path_type=Path),
+        default=Path(default),
+        show_default=True,
+        help="Folder for the results; finished runs found there are not done again.",
+    )
+
+
+def _data_option(contents: str) -> Callable[[Any], Any]:
+    return click.option(
+        "--data-dir",
+        type=click.Path(exists=True, file_okay=False, path_type=Path),
+        envvar="GAPVIEW_DATA",
+        help=f"Folder with {contents}; by default the environment variable GAPVIEW_DATA.",
+    )
+
+
 @main.command(
     short_help="Run the paper's experiments.",
     epilog="Example: gapview reproduce --data-dir data --data buaa --quick -o paper",
 )
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(file_okay=False, path_type=Path),
-    default=Path("gapview-paper"),
-    show_default=True,
-    help="Folder for the results; finished runs found there are not done again.",
-)
-@click.option(
-    "--data-dir",
-    type=click.Path(exists=True, file_okay=False, path_type=Path),
-    envvar="GAPVIEW_DATA",
-    help="Folder with the data sets; by default the environment variable GAPVIEW_DATA.",
-)
+@_results_option("gapview-paper")
+@_data_option("the data sets")
 @click.option(
     "--data", multiple=True, type=click.Choice(list(PAPER_DATA)), help="Only this data set (may be repeated)."
 )
@@ -221,20 +230,8 @@ def _listed_rates(context: click.Context, parameter: click.Parameter, values: tu
     short_help="Compare how well all methods cluster.",
     epilog="Example: gapview bench quality --data mine.npz --methods GRMF,ImputedSpectral --seeds 3 -o league",
 )
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(file_okay=False, path_type=Path),
-    default=Path("gapview-league"),
-    show_default=True,
-    help="Folder for the results; finished runs found there are not done again.",
-)
-@click.option(
-    "--data-dir",
-    type=click.Path(exists=True, file_okay=False, path_type=Path),
-    envvar="GAPVIEW_DATA",
-    help="Folder with .npz files; by default the environment variable GAPVIEW_DATA.",
-)
+@_results_option("gapview-league")
+@_data_option(".npz files")
 @click.option("--data", multiple=True, help="Only this data set, by its name, or a file of yours (may be repeated).")
 @click.option("--methods", multiple=True, callback=_listed, help="Only these methods, separated by commas.")
 @click.option("--rates", multiple=True, callback=_listed_rates, help="Only these rates, of those a data set has.")

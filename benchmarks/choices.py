@@ -29,9 +29,10 @@ from gapview.clusters import balancing, cluster_rows
 from gapview.completion import complete_views
 from gapview.estimators._plan import list_candidates
 from gapview.experiments.league._data import Source, find_sources, hidden, load
-from gapview.factorization import Weights, build_problem, solve
+from gapview.factorization import Weights, solve
 from gapview.graph import modularity, resolve_n_neighbors
 from gapview.metrics import clustering_accuracy
+from gapview.problem import build_problem
 from gapview.scaling import scale_views, suitable_scale
 from gapview.selection import try_settings
 from gapview.starts import data_start

@@ -269,6 +269,7 @@ class TestNewSamples:
             float
         )
         words[~words.any(axis=1), 0] = 1.0
+        words *= rng.uniform(1, 2, size=words.shape)  # equal distances would be ordered by rounding
         mask = rng.uniform(size=(80, 2)) < 0.7
         mask[~mask.any(axis=1), 0] = True
         model = BridgedGRMF(2, random_state=0).fit(

@@ -13,8 +13,9 @@ from gapview.bridges import Reach, both_graphs, joint_graph, normalized, union_g
 from gapview.completion import N_SOURCES, complete_views
 from gapview.crossing import codes_from_neighbors
 from gapview.datasets import make_views
-from gapview.factorization import Weights, build_problem, solve
+from gapview.factorization import Weights, solve
 from gapview.graph import knn_graph
+from gapview.problem import build_problem
 from gapview.scaling import scale_views, suitable_scale, unit_rows
 from gapview.starts import data_start
 from problems import cases
@@ -39,7 +40,6 @@ def test_reach_is_the_sum_of_powers(case, n_steps, weight):
     assert reach.shape == part.shape
     values = rng.normal(size=(len(columns), 3))
     np.testing.assert_allclose(reach @ values, part @ values, atol=1e-10)
-    np.testing.assert_allclose(reach @ sparse.csr_array(values), part @ values, atol=1e-10)
     np.testing.assert_allclose(reach.T @ np.ones(5), part.T @ np.ones(5), atol=1e-10)
     np.testing.assert_allclose(reach[:, columns > 2].T @ np.ones(5), part[:, columns > 2].T @ np.ones(5), atol=1e-10)
 
@@ -67,44 +67,67 @@ def test_normalized_graph_never_stretches():
     assert np.abs(np.linalg.eigvalsh(graph.toarray())).max() <= 1 + 1e-12
 
 
-def naive_sources(scaled, views, view, sample):
-    """The nearest samples that have the view, by the mean squared distance over the other views both have."""
+def naive_sources(rows, views, view, sample, weights):
+    """Samples that have the view, nearest by the mean squared distance in the other views shared, by their weights."""
     distances = {}
-    for other in views.rows(view):
+    for other in np.flatnonzero(views.mask[:, view]):
         shared = [k for k in range(views.n_views) if k != view and views.mask[sample, k] and views.mask[other, k]]
         if other == sample or not shared:
             continue
-        rows = [scaled[k][np.searchsorted(views.rows(k), [sample, other])] for k in shared]
-        distances[other] = np.mean([np.sum((a - b) ** 2) for a, b in rows])
+        squares = [np.sum((rows[k][sample] - rows[k][other]) ** 2) for k in shared]
+        distances[other] = np.average(squares, weights=[weights[k] for k in shared])
     return sorted(distances, key=distances.get)[:N_SOURCES]
 
 
-def test_completion_against_its_definition():
-    data = make_views(n_samples=60, n_clusters=3, missing_rate=0.4, random_state=1)
-    views = data.views
-    scaled = scale_views(views, "unit")[0]
-    completion = complete_views(scaled, views)
-    for view in range(views.n_views):
-        matrix, rows = scaled[view], views.rows(view)
-        center = matrix.mean(axis=0)
+def comparable(scaled, views):
+    """Lay every view out over all samples, divided by the root of its total variance unless its rows have length 1."""
+    laid = []
+    for k, matrix in enumerate(scaled):
+        whole = np.full((views.n_samples, matrix.shape[1]), np.nan)
+        directions = np.allclose(np.linalg.norm(matrix, axis=1), 1)
+        whole[views.rows(k)] = matrix if directions else matrix / np.sqrt(matrix.var(axis=0).sum())
+        laid.append(whole)
+    return laid
+
+
+@pytest.mark.parametrize("n_views", [2, 3])
+@pytest.mark.parametrize("scale", ["unit", "standard", None])
+def test_completion_against_its_definition(n_views, scale):
+    data = make_views(n_samples=60, n_features=(20, 30, 7)[:n_views], n_clusters=3, missing_rate=0.4, random_state=1)
+    views, weights = data.views, [1.0, 0.3, 2.0][:n_views]
+    scaled = scale_views(views, scale)[0]
+    completion = complete_views(scaled, views, weights)
+    rows = comparable(scaled, views)
+    for view in range(n_views):
+        having = views.mask[:, view]
+        center = rows[view][having].mean(axis=0)
         expected, actual = [], []
-        for place, sample in enumerate(rows):
-            sources = naive_sources(scaled, views, view, sample)
+        for sample in np.flatnonzero(having):
+            sources = naive_sources(rows, views, view, sample, weights)
             if sources:
-                expected.append(matrix[np.searchsorted(rows, sources)].mean(axis=0) - center)
-                actual.append(matrix[place] - center)
+                expected.append(rows[view][sources].mean(axis=0) - center)
+                actual.append(rows[view][sample] - center)
         expected, actual = np.array(expected), np.array(actual)
         slope = np.clip(np.sum(expected * actual) / np.sum(expected**2), 0, 1)
-        error = np.sum((actual - slope * expected) ** 2, axis=1).mean()
-        total = np.sum((matrix - center) ** 2, axis=1).mean()
-        assert completion.explained[view] == pytest.approx(1 - error / total)
-        for sample in np.flatnonzero(~views.mask[:, view]):
-            sources = naive_sources(scaled, views, view, sample)
-            by_hand = center + slope * (matrix[np.searchsorted(rows, sources)].mean(axis=0) - center)
+        explained = 1 - np.sum((actual - slope * expected) ** 2) / np.sum(actual**2)
+        assert completion.explained[view] == pytest.approx(explained)
+        for sample in np.flatnonzero(~having):
+            sources = naive_sources(rows, views, view, sample, weights)
+            by_hand = center + slope * (rows[view][sources].mean(axis=0) - center) if sources else center
             np.testing.assert_allclose(completion.rows[view][sample], by_hand, atol=1e-12)
-            assert completion.spread[sample, view] == pytest.approx(error)
-        np.testing.assert_array_equal(completion.rows[view][rows], matrix)
-        assert not completion.spread[rows, view].any()
+            total = rows[view][having].var(axis=0).sum()
+            assert completion.spread[sample, view] == pytest.approx(total * (1 - explained if sources else 1.0))
+        np.testing.assert_allclose(completion.rows[view][having], rows[view][having], rtol=1e-14)
+        assert not completion.spread[having, view].any()
+
+
+@pytest.mark.parametrize("size", [1e160, 1e-170, 1e30])
+def test_units_of_the_data_do_not_matter(size):
+    views = make_views(n_samples=60, n_clusters=3, missing_rate=0.4, random_state=1).views
+    usual = complete_views(views.matrices, views)
+    other = complete_views([matrix * size for matrix in views.matrices], views)
+    np.testing.assert_allclose(other.explained, usual.explained, rtol=1e-6)
+    np.testing.assert_allclose(other.rows[0], usual.rows[0], rtol=1e-6, atol=1e-9)
 
 
 def test_joint_graph_against_all_expected_distances():
@@ -148,8 +171,8 @@ def test_samples_that_share_no_view_are_completed_by_the_mean():
     views = Views([rng.normal(size=(20, 4)), rng.normal(size=(20, 5))], mask=mask)
     completion = complete_views(views.matrices, views)
     assert completion.explained.tolist() == [0.0, 0.0]
-    np.testing.assert_allclose(completion.rows[0][10:], np.tile(views.matrices[0].mean(axis=0), (10, 1)))
-    np.testing.assert_allclose(completion.spread[10:, 0], np.var(views.matrices[0], axis=0).sum())
+    np.testing.assert_allclose(completion.rows[0][10:], np.tile(completion.rows[0][:10].mean(axis=0), (10, 1)))
+    np.testing.assert_allclose(completion.spread[10:, 0], 1.0)
 
 
 def test_views_that_say_nothing_of_each_other_explain_nothing():
@@ -221,15 +244,16 @@ def test_new_samples_get_the_codes_of_their_neighbours():
     known = Views([rng.normal(size=(30, 3)), rng.normal(size=(30, 4))], mask=rng.uniform(size=(30, 2)) < [[1.1, 0.6]])
     new = Views([rng.normal(size=(5, 3)), rng.normal(size=(5, 4))], mask=[[1, 1], [1, 0], [0, 1], [1, 1], [0, 1]])
     codes = rng.normal(size=(30, 2))
-    found = codes_from_neighbors(known.matrices, known, codes, new.matrices, new, [4, 3])
+    found = codes_from_neighbors(known.matrices, known, codes, new.matrices, new, [4, 3], [1.0, 0.25])
     for i in range(5):
-        parts = []
-        for k, count in enumerate([4, 3]):
+        parts, weights = [], []
+        for k, (count, weight) in enumerate([(4, 1.0), (3, 0.25)]):
             if new.mask[i, k]:
                 row = new.matrices[k][np.searchsorted(new.rows(k), i)]
                 order = np.argsort(np.linalg.norm(known.matrices[k] - row, axis=1))[:count]
                 parts.append(codes[known.rows(k)[order]].mean(axis=0))
-        np.testing.assert_allclose(found[i], np.mean(parts, axis=0), atol=1e-12)
+                weights.append(weight)
+        np.testing.assert_allclose(found[i], np.average(parts, axis=0, weights=weights), atol=1e-12)
 
 
 @pytest.mark.parametrize("as_sparse", [False, True])

@@ -11,10 +11,12 @@ from scipy import sparse
 
 from gapview.errors import SolutionError
 from gapview.experiments import compare_iterations, plain_algorithm
-from gapview.factorization import Weights, basis_step, build_problem, solve
+from gapview.factorization import Weights, solve
 from gapview.graph import knn_graph
+from gapview.problem import build_problem
 from gapview.scaling import unit_rows
 from gapview.starts import data_start, random_start
+from gapview.steps import basis_step
 from gapview.views import Views
 from problems import cases
 

@@ -1,4 +1,4 @@
-"""GRMF at its limits: failed refits, warnings, graphs and starts of the user, large numbers."""
+"""GRMF and BridgedGRMF at their limits: failed refits, warnings, graphs and starts of the user, large numbers."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
-from gapview import GRMF
+from gapview import GRMF, BridgedGRMF
 from gapview.baselines import BestSingleView, Concat, ImputedKMeans
 from gapview.datasets import make_views
 from gapview.errors import GapviewError, GapviewWarning, InputError, SolutionError
@@ -26,9 +26,10 @@ def fitted(made):
 
 
 class TestRefit:
-    def test_failure_leaves_the_earlier_model(self, made):
+    @pytest.mark.parametrize("method", [GRMF, BridgedGRMF])
+    def test_failure_leaves_the_earlier_model(self, made, method):
         other = make_views(60, (12, 9, 7), n_clusters=3, random_state=5).views
-        model = GRMF(3, random_state=0).fit(made.views)
+        model = method(3, random_state=0).fit(made.views)
         before = dict(vars(model))
         with pytest.raises(SolutionError):
             model.set_params(sparsity_weight=1e9).fit(other)
@@ -37,7 +38,7 @@ class TestRefit:
         assert all(after[name] is before[name] for name in after)
         assert set(after) == set(before) - {"sparsity_weight"}
 
-    @pytest.mark.parametrize("method", [GRMF, BestSingleView, Concat, ImputedKMeans])
+    @pytest.mark.parametrize("method", [GRMF, BridgedGRMF, BestSingleView, Concat, ImputedKMeans])
     def test_interruption_leaves_the_earlier_model(self, made, method, monkeypatch):
         def interrupted(*args, **kwargs):
             raise KeyboardInterrupt
@@ -62,10 +63,11 @@ class TestRefit:
 
 
 class TestWarnings:
+    @pytest.mark.parametrize("method", [GRMF, BridgedGRMF])
     @pytest.mark.parametrize("call", ["fit", "fit_predict", "fit_transform"])
-    def test_they_point_at_the_caller(self, made, call):
+    def test_they_point_at_the_caller(self, made, call, method):
         with pytest.warns(ConvergenceWarning) as caught:
-            getattr(GRMF(3, max_iter=2, random_state=0), call)(made.views)
+            getattr(method(3, max_iter=2, random_state=0), call)(made.views)
         assert [warning.filename for warning in caught] == [__file__]
 
     def test_groups_not_found_point_at_the_caller(self):

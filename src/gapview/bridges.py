@@ -178,10 +178,10 @@ class Reach:
         rows, columns = part
         return Reach(self.steps, self.n_steps, self.rows[rows], self.columns[columns], self.weight)
 
-    def __matmul__(self, values: Matrix) -> Array:
+    def __matmul__(self, values: Array) -> Array:
         """Add up the rows of ``values``, which belong to the columns, weighted."""
         start = np.zeros((self.steps.shape[0], *values.shape[1:]), dtype=values.dtype)
-        start[self.columns] = values.toarray() if sparse.issparse(values) else values
+        start[self.columns] = values
         total = start
         for _ in range(self.n_steps):
             total = start + self.steps @ total

@@ -15,7 +15,7 @@ from .errors import GapviewWarning, SolutionError
 from .scaling import unit_rows
 from .views import Array
 
-__all__ = ["Clustering", "balanced", "balancing", "cluster_rows"]
+__all__ = ["Clustering", "balanced", "balancing", "cluster_rows", "demand_representation"]
 
 N_RESTARTS = 20
 _MANY_ROWS = 20_000
@@ -53,7 +53,7 @@ def balancing(embedding: Array) -> Array:
     # Rounding of the values, whose squares these are, and of the squares themselves
     rounding = max((len(values) * np.finfo(embedding.dtype).eps) ** 2, len(values) * np.finfo(np.float64).eps)
     kept = values > values[-1] * rounding
-    return np.asarray(vectors[:, kept] * (size**2 * values[kept]) ** -0.25)[:, ::-1]
+    return np.asarray(vectors[:, kept] * values[kept] ** -0.25 / np.sqrt(size))[:, ::-1]
 
 
 def balanced(embedding: Array, balance: Array) -> Array:
@@ -67,6 +67,29 @@ def balanced(embedding: Array, balance: Array) -> Array:
     dtype('float32')
     """
     return np.asarray((embedding @ balance).astype(embedding.dtype, copy=False))
+
+
+def demand_representation(embedding: Array) -> None:
+    """Refuse a representation that tells no sample from another.
+
+    Raises
+    ------
+    SolutionError
+        If it is zero everywhere, or not finite.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gapview.clusters import demand_representation
+    >>> demand_representation(np.eye(2))
+    """
+    if not np.isfinite(embedding).all():
+        raise SolutionError("The representation of the samples is not finite; check the scale of the data.")
+    if not embedding.any():
+        raise SolutionError(
+            "The representation of every sample is zero: a penalty has shrunk all codes away. Lower its weight "
+            "(sparsity_weight, where the method has one)."
+        )
 
 
 def cluster_rows(
@@ -92,13 +115,7 @@ def cluster_rows(
     >>> bool(labels[0] == labels[1]), bool(labels[0] == labels[2])
     (True, False)
     """
-    if not np.isfinite(embedding).all():
-        raise SolutionError("The representation of the samples is not finite; check the scale of the data.")
-    if not embedding.any():
-        raise SolutionError(
-            "The representation of every sample is zero: a penalty has shrunk all codes away. Lower its weight "
-            "(sparsity_weight, where the method has one)."
-        )
+    demand_representation(embedding)
     n_empty = int((~embedding.any(axis=1)).sum())
     if normalize and n_empty:  # a row without a direction; where rows are not normalised, zero is a place like others
         warn_user(

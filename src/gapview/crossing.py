@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from scipy import sparse
 
-from .completion import judged_samples, known_rows, nearest_sources, neighbor_means, slope_of
+from .completion import KnownRows, judged_samples, nearest_sources, neighbor_means, slope_of
 from .graph import comparable_rows, rows_with_a_place
 from .neighbors import nearest
 from .views import Array, Matrix, Views
@@ -22,6 +22,7 @@ def codes_from_neighbors(
     new_scaled: Sequence[Matrix],
     new_views: Views,
     n_neighbors: Sequence[int],
+    view_weights: Sequence[float],
 ) -> Array:
     """Give new samples the mean code of their neighbours, averaged over the views in which they have any.
 
@@ -35,6 +36,8 @@ def codes_from_neighbors(
         What is known of the samples.
     n_neighbors : sequence of int
         Neighbours to average in every view.
+    view_weights : sequence of float
+        How much every view counts.
 
     Returns
     -------
@@ -42,7 +45,7 @@ def codes_from_neighbors(
         Zero for samples whose rows have no direction.
     """
     total = np.zeros((new_views.n_samples, codes.shape[1]), dtype=codes.dtype)
-    n_found = np.zeros(new_views.n_samples, dtype=codes.dtype)
+    weight_found = np.zeros(new_views.n_samples, dtype=codes.dtype)
     for k, (known, asked) in enumerate(zip(scaled, new_scaled, strict=True)):
         usable = comparable_rows(known)
         asking = rows_with_a_place(asked, known)
@@ -51,18 +54,14 @@ def codes_from_neighbors(
             continue
         _, found = nearest(known[usable], count, asked[asking])
         rows = new_views.rows(k)[asking]
-        total[rows] += codes[views.rows(k)[usable][found]].mean(axis=1)
-        n_found[rows] += 1
-    return np.asarray(total / np.maximum(n_found, 1)[:, None])
+        weight = codes.dtype.type(view_weights[k])
+        total[rows] += weight * codes[views.rows(k)[usable][found]].mean(axis=1)
+        weight_found[rows] += weight
+    return np.asarray(total / np.where(weight_found > 0, weight_found, 1)[:, None])
 
 
 def rows_from_neighbors(
-    scaled: Sequence[Matrix],
-    views: Views,
-    view: int,
-    new_scaled: Sequence[Matrix] | None,
-    new_views: Views,
-    nearby: Matrix,
+    views: Views, view: int, tables: Sequence[KnownRows], new_views: Views, asking: Sequence[KnownRows], nearby: Matrix
 ) -> Matrix:
     """Recover the missing rows of one view from near samples that have it.
 
@@ -72,16 +71,16 @@ def rows_from_neighbors(
 
     Parameters
     ----------
-    scaled : sequence of arrays or csr_arrays
-        The present rows of every view of the training samples, scaled.
     views : Views
         The training samples, in the units of the data.
     view : int
         The view to recover.
-    new_scaled : sequence of arrays or csr_arrays, or None
-        The rows of the samples that lack the view; None if they are training samples.
+    tables : sequence of KnownRows
+        The rows of every view of the training samples, scaled.
     new_views : Views
-        These samples.
+        The samples that lack the view, among others.
+    asking : sequence of KnownRows
+        Their rows; ``tables`` itself if they are training samples.
     nearby : array or csr_array of shape (n_lacking, n_features)
         For every sample that lacks the view, the mean of those near in the latent space, in the units of the data.
 
@@ -90,21 +89,10 @@ def rows_from_neighbors(
     array or csr_array of shape (n_lacking, n_features)
         In the units of the data.
     """
-    tables = [known_rows(matrix, views.rows(k), views.n_samples) for k, matrix in enumerate(scaled)]
-    asking = tables
-    if new_scaled is not None:
-        asking = [known_rows(m, new_views.rows(k), new_views.n_samples) for k, m in enumerate(new_scaled)]
     raw, position = views.matrices[view], np.full(views.n_samples, -1)
     position[views.rows(view)] = np.arange(raw.shape[0])
     center = 0.0 if sparse.issparse(raw) else raw.mean(axis=0, dtype=np.float64).astype(raw.dtype)
-
-    judged = judged_samples(tables[view])
-    expected, judgeable = neighbor_means(raw, position, nearest_sources(tables, view, tables, judged))
-    actual = raw[position[judged]]
-    if not sparse.issparse(raw):
-        expected, actual = expected - center, actual - center
-    slope = raw.dtype.type(slope_of(expected[judgeable], actual[judgeable]))
-
+    slope = raw.dtype.type(_judged_slope(raw, center, position, view, tables))
     lacking = np.flatnonzero(~new_views.mask[:, view])
     shared, possible = neighbor_means(raw, position, nearest_sources(tables, view, asking, lacking))
     if sparse.issparse(raw):
@@ -112,3 +100,14 @@ def rows_from_neighbors(
         return sparse.csr_array((share @ nearby + shared * raw.dtype.type(0.5)) * slope)
     both = np.where(possible[:, None], (nearby + shared) / 2, nearby)
     return np.asarray(center + slope * (both - center))
+
+
+def _judged_slope(raw: Matrix, center: Array | float, position: Array, view: int, tables: Sequence[KnownRows]) -> float:
+    """Recover rows that are there, and say by how much of what is expected of them they differ from the centre."""
+    judged = judged_samples(tables[view])
+    expected, judgeable = neighbor_means(raw, position, nearest_sources(tables, view, tables, judged))
+    actual = raw[position[judged]]
+    if sparse.issparse(raw):
+        # Where nothing can judge, nothing is drawn: rows of zeros would say more than is known
+        return slope_of(expected[judgeable], actual[judgeable]) if judgeable.any() else 1.0
+    return slope_of((expected - center)[judgeable], (actual - center)[judgeable])

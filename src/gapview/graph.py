@@ -96,19 +96,19 @@ def comparable_rows(matrix: Matrix) -> Array:
     >>> comparable_rows(np.array([[1.0, 0.0], [0.0, 0.0], [0.6, 0.8]]))
     array([0, 2])
     """
-    lengths = row_lengths(matrix)
-    return np.flatnonzero(lengths > 0) if _only_directions(lengths) else np.arange(len(lengths))
+    return np.flatnonzero(row_lengths(matrix) > 0) if only_directions(matrix) else np.arange(matrix.shape[0])
 
 
 def rows_with_a_place(asking: Matrix, known: Matrix) -> Array:
     """Find the rows that can be compared with known ones: all, but rows of zeros if the known ones say directions."""
-    if _only_directions(row_lengths(known)):
+    if only_directions(known):
         return np.flatnonzero(row_lengths(asking) > 0)
     return np.arange(asking.shape[0])
 
 
-def _only_directions(lengths: Array) -> bool:
+def only_directions(matrix: Matrix) -> bool:
     """Tell whether all rows but those of zeros have unit length, so that they say directions only."""
+    lengths = row_lengths(matrix)
     return bool((np.abs(lengths[lengths > 0] - 1) <= _UNIT_LENGTH_TOLERANCE).all())
 
 

@@ -66,6 +66,13 @@ def _divide_rows(matrix: Matrix, divisor: Array) -> Matrix:
     return sparse.csr_array((data, matrix.indices, matrix.indptr), shape=matrix.shape)
 
 
+def times_power(matrix: Matrix, exponent: int) -> Matrix:
+    """Multiply by a power of 2, which changes no digit."""
+    if sparse.issparse(matrix):
+        return sparse.csr_array((np.ldexp(matrix.data, exponent), matrix.indices, matrix.indptr), shape=matrix.shape)
+    return np.ldexp(matrix, exponent)
+
+
 @dataclass(frozen=True)
 class Scaling:
     """How one view was scaled: first its features, then its rows."""

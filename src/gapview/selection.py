@@ -20,13 +20,14 @@ import numpy as np
 from scipy import sparse
 from sklearn.metrics import adjusted_rand_score
 
-from .bridges import Reach, both_graphs, joint_graph, union_graph
-from .clusters import balanced, balancing, cluster_rows
+from .bridges import BRIDGES, Reach, both_graphs, joint_graph, union_graph
+from .clusters import balanced, balancing, cluster_rows, demand_representation
 from .completion import complete_views
 from .counting import ClusterCount, suggest_n_clusters
 from .errors import GapviewWarning, SolutionError
-from .factorization import Problem, Solution, Weights, build_problem, solve
+from .factorization import Solution, Weights, solve
 from .graph import knn_graph, modularity
+from .problem import Problem, build_problem
 from .scaling import Scaling, scale_views
 from .starts import data_start
 from .views import Array, Matrix, Views
@@ -50,7 +51,6 @@ __all__ = [
 _FULL_SAY = 0.3
 _LEAST_EXPLAINED = 0.02
 
-_TRIAL_RESTARTS = 5
 _TRIAL_TOLERANCE = 1e-4  # from a start taken from the data, what comes after changes few labels
 _LEAST_SAY = 0.05  # of the best view's weight
 
@@ -74,8 +74,8 @@ class Ground:
 
     scaled: list[Matrix]
     scalings: list[Scaling]
-    graphs: dict[str, sparse.csr_array]  # per kind of bridge, normalised
-    explained: float  # share of the views that the other views explain
+    graphs: dict[str, sparse.csr_array]  # per kind of bridge that is needed, normalised
+    explained: float  # share of the views that the other views explain; NaN if only the union graph is needed
     view_weights: tuple[float, ...]
 
 
@@ -111,7 +111,7 @@ class Selection:
 
     trials: tuple[Trial, ...]
     chosen: int
-    explained: float
+    explained: float  # share of the views that the other views explain; NaN if nobody has asked
     n_samples: int  # on which the candidates were tried
     reason: str
 
@@ -149,17 +149,26 @@ def _row(trial: Trial, *, chosen: bool) -> dict[str, Any]:
 
 
 def prepare(
-    views: Views, scales: Sequence[str | None], n_neighbors: Sequence[int], view_weights: Sequence[float]
+    views: Views,
+    scales: Sequence[str | None],
+    n_neighbors: Sequence[int],
+    view_weights: Sequence[float],
+    bridges: Sequence[str] = BRIDGES,
 ) -> Ground:
-    """Scale the views and build the graphs over all samples."""
+    """Scale the views and build those graphs over all samples that are needed."""
     scaled, scalings = scale_views(views, scales)
     dtype = np.result_type(*(matrix.dtype for matrix in scaled))
     scaled = [matrix.astype(dtype, copy=False) for matrix in scaled]
-    completion = complete_views(scaled, views)
-    union = union_graph(scaled, views, n_neighbors, view_weights)
-    joint = joint_graph(completion, max(n_neighbors), view_weights)
-    graphs = {"union": union, "joint": joint, "both": both_graphs(union, joint)}
-    return Ground(scaled, scalings, graphs, float(completion.explained.mean()), tuple(view_weights))
+    graphs, explained = {}, float("nan")
+    if set(bridges) & {"union", "both"}:
+        graphs["union"] = union_graph(scaled, views, n_neighbors, view_weights)
+    if set(bridges) & {"joint", "both"}:
+        completion = complete_views(scaled, views, view_weights)
+        explained = float(completion.explained.mean())
+        graphs["joint"] = joint_graph(completion, max(n_neighbors), view_weights)
+    if "both" in bridges:
+        graphs["both"] = both_graphs(graphs["union"], graphs["joint"])
+    return Ground(scaled, scalings, graphs, explained, tuple(view_weights))
 
 
 def represent(ground: Ground, views: Views, setting: Setting, *, max_iter: int, tol: float) -> Represented:
@@ -172,17 +181,18 @@ def represent(ground: Ground, views: Views, setting: Setting, *, max_iter: int, 
     problem = build_problem(ground.scaled, reaches, [everyone] * views.n_views, views.n_samples)
     weights = Weights(setting.consensus_weight, setting.sparsity_weight)
     solution = solve(problem, weights, data_start(problem, setting.n_components), max_iter, tol)
+    demand_representation(solution.consensus)
     return Represented(problem, solution, balancing(solution.consensus))
 
 
 def _tried_labels(
     ground: Ground, views: Views, setting: Setting, n_clusters: int, seed: int, max_iter: int, tol: float
 ) -> Array:
-    """Find groups in a hurry; the same restarts for all settings, since chance must not choose."""
+    """Find groups with a coarser tolerance; the same restarts for all settings, since chance must not choose."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", GapviewWarning)  # the chosen setting is fitted again, and says its own
         points = represent(ground, views, setting, max_iter=max_iter, tol=max(tol, _TRIAL_TOLERANCE)).points
-        return cluster_rows(points, n_clusters, np.random.RandomState(seed), n_init=_TRIAL_RESTARTS).labels
+        return cluster_rows(points, n_clusters, np.random.RandomState(seed)).labels
 
 
 def try_settings(
@@ -223,21 +233,30 @@ def weigh_views(
 ) -> tuple[float, ...]:
     """Let a first clustering, to which all views count the same, say how much every view is to count.
 
-    A view counts by the modularity of the groups on its own neighbour graph, at least a twentieth of the best view's.
-    Neighbours in a view of noise know nothing of the groups, so that it loses its say.
+    A view counts by the modularity of the groups on its own neighbour graph, as a share of the most that groups of
+    these sizes can have, and at least by a twentieth of the best view's. Neighbours in a view of noise know nothing of
+    the groups, so that it loses its say.
     """
-    ground = prepare(views, setting.scales, setting.n_neighbors, (1.0,) * views.n_views)
+    ground = prepare(views, setting.scales, setting.n_neighbors, (1.0,) * views.n_views, [setting.bridge])
     labels = _tried_labels(ground, views, setting, n_clusters, seed, max_iter, tol)
     held = np.array(
         [
-            modularity(knn_graph(matrix, count), labels[views.rows(k)])
+            _share_held(knn_graph(matrix, count), labels[views.rows(k)])
             for k, (matrix, count) in enumerate(zip(ground.scaled, setting.n_neighbors, strict=True))
         ]
     )
-    if held.max() <= 0:  # the groups hold nowhere, so that none is better than the others
+    if not np.nanmax(held, initial=0.0) > 0:  # the groups hold nowhere, so that none is better than the others
         return (1.0,) * views.n_views
+    held[np.isnan(held)] = np.nanmean(held)  # a view that sees one group only cannot tell: it counts like the others
     shares = np.maximum(held / held.max(), _LEAST_SAY)
     return tuple(float(share) for share in shares / shares.mean())
+
+
+def _share_held(graph: sparse.csr_array, labels: Array) -> float:
+    """Modularity as a share of what it would be if no edge left its group; NaN if there is one group."""
+    degrees = np.bincount(labels, weights=np.asarray(graph.sum(axis=1)).ravel())
+    most = 1 - float(np.square(degrees / max(degrees.sum(), 1.0)).sum())
+    return modularity(graph, labels) / most if 0 < most < 1 else float("nan")
 
 
 def count_groups(
@@ -251,7 +270,7 @@ def count_groups(
     tol: float,
 ) -> ClusterCount:
     """Suggest a number of groups from one representation; judged on the union graph, which nothing was filled into."""
-    ground = prepare(views, setting.scales, setting.n_neighbors, view_weights)
+    ground = prepare(views, setting.scales, setting.n_neighbors, view_weights, [setting.bridge, "union"])
     points = represent(ground, views, setting, max_iter=max_iter, tol=tol).points
     return suggest_n_clusters(points, [ground.graphs["union"]], counts, random_state=seed)
 
@@ -263,8 +282,12 @@ def choose(candidates: Sequence[tuple[Setting, Ground, Array]]) -> Selection:
     shares of the best candidate's, t how far the joint judge is trusted, and a the mean adjusted Rand index with the
     others.
     """
-    grounds = list({id(ground): ground for _, ground, _ in candidates}.values())
     labelings = [labels for _, _, labels in candidates]
+    if len(candidates) == 1:
+        setting, ground, labels = candidates[0]
+        only = Trial(setting, labels, 1.0, 1.0, 1.0, 1.0)
+        return Selection((only,), 0, ground.explained, len(labels), f"Nothing else was tried: {_in_words(setting)}.")
+    grounds = list({id(ground): ground for _, ground, _ in candidates}.values())
     explained = float(np.mean([ground.explained for ground in grounds]))
     union = _judged([ground.graphs["union"] for ground in grounds], labelings)
     joint = _judged([ground.graphs["joint"] for ground in grounds], labelings)
@@ -290,8 +313,6 @@ def _judged(graphs: Sequence[sparse.csr_array], labelings: Sequence[Array]) -> A
 
 def _agreement(labelings: Sequence[Array]) -> Array:
     n = len(labelings)
-    if n == 1:
-        return np.ones(1)
     index = np.zeros((n, n))
     for i in range(n):
         for j in range(i):
@@ -299,16 +320,16 @@ def _agreement(labelings: Sequence[Array]) -> Array:
     return np.asarray(index.sum(axis=1) / (n - 1))
 
 
-def _reason(trials: Sequence[Trial], chosen: int, explained: float, trust: float) -> str:
-    best = trials[chosen]
-    setting = best.setting
+def _in_words(setting: Setting) -> str:
     bridge = "both bridges" if setting.bridge == "both" else f"the {setting.bridge} bridge"
     scales = ", ".join(dict.fromkeys(str(scale) for scale in setting.scales))
-    way = f"{bridge} with reach {setting.reach}, scale {scales}"
-    if len(trials) == 1:
-        return f"Nothing else was tried: {way}."
+    return f"{bridge} with reach {setting.reach}, scale {scales}"
+
+
+def _reason(trials: Sequence[Trial], chosen: int, explained: float, trust: float) -> str:
+    best = trials[chosen]
     return (
-        f"Chosen of {len(trials)} candidates: {way}. Its groups have "
+        f"Chosen of {len(trials)} candidates: {_in_words(best.setting)}. Its groups have "
         f"{best.union:.0%} of the best modularity within the views and {best.joint:.0%} of the best in all views "
         f"together, and an adjusted Rand index of {best.agreement:.2f} with the groups of the others on average. The "
         f"views explain {explained:.0%} of each other, so that the joint judge counts {trust:.0%} and the one within "

@@ -12,7 +12,8 @@ from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
 
 from ._own import one_per_view, real_matrix
 from .errors import InputError
-from .factorization import Problem, basis_step
+from .problem import Problem
+from .steps import basis_step
 from .views import Array, Views
 
 __all__ = ["data_start", "own_start", "random_start"]

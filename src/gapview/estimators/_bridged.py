@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, Self
 
 import numpy as np
@@ -11,6 +12,7 @@ from sklearn.base import clone
 from .._parameters import check_choice, check_integer, check_real
 from ..bridges import BRIDGES
 from ..clusters import balanced, cluster_rows
+from ..completion import asking_views, known_views
 from ..counting import MOST_CLUSTERS, ClusterCount
 from ..crossing import codes_from_neighbors, rows_from_neighbors
 from ..scaling import SCALES, unit_rows
@@ -196,7 +198,7 @@ class BridgedGRMF(LatentClusterer):
         weights = settle_weights(self, views, settings[0], n_clusters, seed)
         selection = select(self, views, settings, n_clusters, weights, seed) if len(settings) > 1 else None
         self.setting_ = selection.setting if selection else settings[0]
-        ground = prepare(views, self.setting_.scales, self.setting_.n_neighbors, weights)
+        ground = prepare(views, self.setting_.scales, self.setting_.n_neighbors, weights, [self.setting_.bridge])
         found = represent(ground, views, self.setting_, max_iter=self.max_iter, tol=self.tol)
         clustering = cluster_rows(found.points, n_clusters, np.random.RandomState(seed))
         self.selection_ = selection or choose([(self.setting_, ground, clustering.labels)])
@@ -240,19 +242,24 @@ class BridgedGRMF(LatentClusterer):
         check_choice("method", method, ("bridge", "neighbors", "basis"))
         return self._recover(views, method, n_neighbors)
 
-    def _recovered_rows(self, given: Views, embedding: Array, view: int, method: str, n_neighbors: int) -> Matrix:
+    def _recovered(self, given: Views, embedding: Array, method: str, n_neighbors: int) -> Iterator[Matrix]:
         if method != "bridge":
-            return super()._recovered_rows(given, embedding, view, method, n_neighbors)
-        nearby = self._mean_of_neighbors(embedding, view, n_neighbors)
-        new_scaled = None if given is self.views_ else self._scaled(given)
-        return rows_from_neighbors(self._scaled(self.views_), self.views_, view, new_scaled, given, nearby)
+            yield from super()._recovered(given, embedding, method, n_neighbors)
+            return
+        tables = known_views(self._scaled(self.views_), self.views_, self.view_weights_.tolist())
+        asking = tables if given is self.views_ else asking_views(self._scaled(given), given, tables)
+        for k, nearby in enumerate(super()._recovered(given, embedding, "neighbors", n_neighbors)):
+            yield rows_from_neighbors(self.views_, k, tables, given, asking, nearby)
 
     def _embed(self, views: Views) -> Array:
         """Average what a sample says itself with the codes of its neighbours, as a code in training explains both."""
-        counts = self.setting_.n_neighbors
+        counts, weights = self.setting_.n_neighbors, self._view_weights()
         known, new = self._scaled(self.views_), self._scaled(views)
-        across = codes_from_neighbors(known, self.views_, self.embedding_, new, views, counts)
+        across = codes_from_neighbors(known, self.views_, self.embedding_, new, views, counts, weights.tolist())
         return np.asarray((super()._embed(views) + across) / 2)
+
+    def _view_weights(self) -> Array:
+        return self.view_weights_
 
     def _pinned(self) -> Self:
         setting = self.setting_

@@ -8,8 +8,9 @@ import numpy as np
 
 from .._parameters import check_integer, check_real
 from ..clusters import cluster_rows
-from ..factorization import Problem, Solution, Weights, build_problem, solve
+from ..factorization import Solution, Weights, solve
 from ..graph import demand_edges, knn_graph, own_graphs, resolve_n_neighbors
+from ..problem import Problem, build_problem
 from ..scaling import scale_views
 from ..starts import data_start, own_start, random_start
 from ..trust import sample_confidence

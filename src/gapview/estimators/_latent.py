@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from .._parameters import check_choice, check_integer
 from .._warnings import warn_user
 from ..completion import neighbor_means
-from ..errors import InputError
+from ..errors import GapviewWarning, InputError
 from ..factorization import Solution
 from ..graph import mean_modularity, resolve_n_neighbors
 from ..metrics import clustering_accuracy
@@ -125,6 +126,13 @@ class LatentClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Trusted
         check_integer("n_neighbors", n_neighbors, low=1)
         given = self._read_new(views)
         points = self._points(self._embed(given))
+        n_empty = int((~points.any(axis=1)).sum())
+        if n_empty:
+            warn_user(
+                f"{n_empty} sample(s) have no place in the latent space, so that the group they are assigned to means "
+                "nothing: their rows are zeros, which have no direction.",
+                GapviewWarning,
+            )
         if method == "centers":
             labels = nearest(self.cluster_centers_, 1, points)[1][:, 0].astype(self.labels_.dtype)
         else:
@@ -167,20 +175,18 @@ class LatentClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Trusted
         self._demand_fitted()
         given = self.views_ if views is None else self._read_new(views)
         embedding = self.embedding_ if views is None else self._embed(given)
-        completed = []
-        for k, matrix in enumerate(given.matrices):
-            lacking = ~given.mask[:, k]
-            rows = (
-                self._recovered_rows(given, embedding[lacking], k, method, n_neighbors) if lacking.any() else matrix[:0]
-            )
-            completed.append(_interleave(matrix, rows, lacking))
-        return given.give_back(completed)
+        recovered = self._recovered(given, embedding, method, n_neighbors)
+        lacking = ~given.mask.T
+        return given.give_back([_interleave(*parts) for parts in zip(given.matrices, recovered, lacking, strict=True)])
 
-    def _recovered_rows(self, given: Views, embedding: Array, view: int, method: str, n_neighbors: int) -> Matrix:
-        """Recover the rows of one view for the samples of ``given`` that lack it, whose codes are ``embedding``."""
-        if method == "basis":
-            return self.scalings_[view].undo(embedding @ self.bases_[view])
-        return self._mean_of_neighbors(embedding, view, n_neighbors)
+    def _recovered(self, given: Views, embedding: Array, method: str, n_neighbors: int) -> Iterator[Matrix]:
+        """Recover for every view the rows of those samples of ``given`` that lack it."""
+        for k, lacking in enumerate(~given.mask.T):
+            codes = embedding[lacking]
+            if method == "basis":
+                yield self.scalings_[k].undo(codes @ self.bases_[k])
+            else:
+                yield self._mean_of_neighbors(codes, k, n_neighbors)
 
     def _scaled(self, views: Views) -> list[Matrix]:
         return [scaling.apply(matrix) for scaling, matrix in zip(self.scalings_, views.matrices, strict=True)]
@@ -216,15 +222,20 @@ class LatentClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Trusted
     def _embed(self, views: Views) -> Array:
         """Project samples onto the bases and average over the views they have."""
         total = np.zeros((views.n_samples, self._n_features_out), dtype=self.embedding_.dtype)
+        weights = self._view_weights().astype(total.dtype)
         with np.errstate(over="ignore", invalid="ignore"):
             for k, matrix in enumerate(views.matrices):
-                total[views.rows(k)] += self.scalings_[k].apply(matrix) @ self.bases_[k].T
+                total[views.rows(k)] += weights[k] * (self.scalings_[k].apply(matrix) @ self.bases_[k].T)
         if not np.isfinite(total).all():
             raise InputError(
                 "Some samples hold values so large that their place in the latent space is not finite as "
                 f"{total.dtype}. Give them in the units of the training data."
             )
-        return np.asarray(total / views.mask.sum(axis=1).astype(total.dtype)[:, None])
+        return np.asarray(total / (views.mask @ weights)[:, None])
+
+    def _view_weights(self) -> Array:
+        """Say how much every view counts where views are averaged."""
+        return np.ones(self.views_.n_views)
 
     def _points(self, embedding: Array) -> Array:
         """Give the rows among which k-means has found the groups, and neighbours are looked up."""

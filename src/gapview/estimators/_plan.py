@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._own import one_per_view
 from .._parameters import check_choice, check_real
 from ..counting import ClusterCount, default_counts
-from ..errors import InputError, ParameterTypeError
+from ..errors import InputError, ParameterError, ParameterTypeError, some
 from ..graph import resolve_n_neighbors
 from ..scaling import SCALES, scale_views, suitable_scale
 from ..selection import Selection, Setting, choose, count_groups, try_settings, weigh_views
@@ -55,15 +54,29 @@ def _read_scales(scale: Any, views: Views) -> list[tuple[str | None, ...]]:
         return list(dict.fromkeys(forms))
     if scale is None or isinstance(scale, str):
         return [(scale,) * views.n_views]
-    named = dict(zip(views.names, scale, strict=False)) if isinstance(scale, list | tuple) else scale
-    if not isinstance(named, Mapping) or len(scale) != views.n_views or not set(views.names) <= set(named):
-        raise ParameterTypeError(
-            f"scale must be 'auto', one of {', '.join(map(repr, SCALES))}, or one of these for each of the "
-            f"{views.n_views} views, in a list or in a dict with the names of the views; got {scale!r}."
-        )
-    for name in views.names:
-        check_choice(f"scale of '{name}'", named[name], SCALES)
-    return [tuple(named[name] for name in views.names)]
+    allowed = f"'auto', one of {', '.join(map(repr, SCALES))}, or one of these"
+    scales = _one_of_each("scale", scale, views, allowed)
+    for name, way in zip(views.names, scales, strict=True):
+        check_choice(f"scale of '{name}'", way, SCALES)
+    return [tuple(scales)]
+
+
+def _one_of_each(parameter: str, given: Any, views: Views, allowed: str) -> list[Any]:
+    """Put a parameter that may differ between views into their order."""
+    given = given.tolist() if isinstance(given, np.ndarray) else given
+    expected = (
+        f"{parameter} must be {allowed} for each of the {views.n_views} views, in a list or in a dict with the names "
+        f"of the views; got {given!r}."
+    )
+    if isinstance(given, Mapping):
+        if set(given) != set(views.names):
+            raise ParameterError(f"{expected} The views are {some(views.names)}.")
+        return [given[name] for name in views.names]
+    if not isinstance(given, list | tuple):
+        raise ParameterTypeError(expected)
+    if len(given) != views.n_views:
+        raise ParameterError(expected)
+    return list(given)
 
 
 def _workable(name: str, matrix: Matrix, *, centered: bool) -> str:
@@ -90,11 +103,7 @@ def settle_weights(model: BridgedGRMF, views: Views, setting: Setting, n_cluster
 def _read_weights(given: Any, views: Views) -> tuple[float, ...]:
     if given is None:
         return (1.0,) * views.n_views
-    expected = (
-        f"view_weights must be 'auto', None or one number for each of the {views.n_views} views, in a list or in a "
-        "dict with the names of the views"
-    )
-    numbers = one_per_view(given.tolist() if isinstance(given, np.ndarray) else given, views, expected)
+    numbers = _one_of_each("view_weights", given, views, "'auto', None or one number")
     for name, weight in zip(views.names, numbers, strict=True):
         check_real(f"view_weights of '{name}'", weight, low=0, open_low=True)
     largest = float(max(numbers))
@@ -105,7 +114,7 @@ def _read_weights(given: Any, views: Views) -> tuple[float, ...]:
 def suggest_count(model: BridgedGRMF, views: Views, seed: int) -> ClusterCount:
     """Let the data suggest a number of groups; neighbours and components cannot depend on it."""
     part = _part_to_try(views, model.max_clusters, seed)
-    first = list_candidates(model, part, math.isqrt(part.n_samples))[0]
+    first = list_candidates(model, views, math.isqrt(part.n_samples))[0]
     counts = default_counts(part.n_samples, model.max_clusters)
     setting = replace(first, n_components=counts[-1]) if model.n_components == "auto" else first
     automatic = isinstance(model.view_weights, str) and model.view_weights == "auto"

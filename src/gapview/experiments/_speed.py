@@ -7,8 +7,9 @@ from time import perf_counter
 
 import numpy as np
 
-from ..factorization import Weights, build_problem, solve
+from ..factorization import Weights, solve
 from ..graph import knn_graph
+from ..problem import build_problem
 from ..scaling import scale_views
 from ..starts import random_start
 from ..views import Views

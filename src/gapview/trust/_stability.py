@@ -10,9 +10,12 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 
 from .._parameters import check_integer, check_real, random_generator
-from ..errors import InputError
+from .._warnings import warn_user
+from ..errors import GapviewError, GapviewWarning, InputError, SolutionError
 from ..views import Array
 from ._groups import read_labels
+
+_ROUNDING = 1e-9  # 0.8 of 10 samples is 8, whatever the product says
 
 
 @dataclass(frozen=True)
@@ -24,11 +27,13 @@ class Stability:
     jaccard : array of shape (n_clusters,)
         How well each group comes back, on average over the resamples; NaN for a group that was never drawn from.
     jaccards : array of shape (n_resamples, n_clusters)
-        The same in every resample; NaN where no sample of the group was drawn.
+        The same in every resample; NaN where no sample of the group was drawn, and where the fit failed.
     stays : array of shape (n_samples,)
         Of the resamples that a sample was drawn in, the share in which it is with its group; NaN if it never was.
     n_drawn : array of shape (n_samples,)
-        In how many resamples each sample was.
+        In how many resamples each sample was, not counting those that were left out.
+    failures : tuple of str
+        Why the fit failed, for every resample that was left out because of that.
 
     Examples
     --------
@@ -42,6 +47,12 @@ class Stability:
     jaccards: Array
     stays: Array
     n_drawn: Array
+    failures: tuple[str, ...] = ()
+
+    @property
+    def n_failed(self) -> int:
+        """How many resamples were left out because the fit failed."""
+        return len(self.failures)
 
 
 def cluster_stability(
@@ -51,6 +62,8 @@ def cluster_stability(
     n_resamples: int = 20,
     share: float = 0.8,
     random_state: Any = None,
+    mask: Any = None,
+    n_least: int = 2,
 ) -> Stability:
     """Repeat a clustering on random subsets of the samples, and see which groups and samples stay together.
 
@@ -62,7 +75,8 @@ def cluster_stability(
     For the samples, the groups of a resample are matched one to one with those of ``labels`` such that as many samples
     as possible stay in their group.
 
-    Samples are drawn without replacement, since a sample that comes twice would be its own neighbour.
+    Samples are drawn without replacement, since a sample that comes twice would be its own neighbour. A resample on
+    which the fit fails with an error of gapview is left out, with a warning.
 
     Parameters
     ----------
@@ -76,10 +90,22 @@ def cluster_stability(
         Share of the samples in a resample. With 1 it is the seed alone that differs.
     random_state : int, RandomState or None, default=None
         Seed of the subsets, and of the seeds given to ``fit``.
+    mask : bool array of shape (n_samples, n_views), optional
+        True where a sample has a view. With it, no view is left with so few of its samples that it could not be used:
+        where chance would do so, samples that have the view take the place of others, and if that is not enough, the
+        resample is larger than ``share``.
+    n_least : int, default=2
+        How many samples of every view are in every resample, or ``share`` of those that have the view if these are
+        fewer; two in any case.
 
     Returns
     -------
     Stability
+
+    Raises
+    ------
+    SolutionError
+        If the fit fails on every resample.
 
     References
     ----------
@@ -100,26 +126,74 @@ def cluster_stability(
     """
     check_integer("n_resamples", n_resamples, low=1)
     check_real("share", share, low=0, high=1, open_low=True)
+    check_integer("n_least", n_least, low=2)
     groups = read_labels(labels)
     state = random_generator(random_state)
     n_samples, n_groups = len(groups), int(groups.max()) + 1
-    size = max(1, int(share * n_samples + 1e-9))
+    having = _read_mask(mask, n_samples)
+    size, needed = max(1, int(share * n_samples + _ROUNDING)), _needed(having, share, n_least)
     jaccards = np.full((n_resamples, n_groups), np.nan)
     n_stays, n_drawn = np.zeros(n_samples, dtype=np.intp), np.zeros(n_samples, dtype=np.intp)
+    failures: list[str] = []  # not the errors themselves, which would keep all that the fits have worked on
     for turn in range(n_resamples):
-        rows = np.sort(state.permutation(n_samples)[:size])
-        found = _read_found(fit(rows, int(state.randint(2**31 - 1))), size)
+        rows = _draw(state, size, having, needed)
+        try:
+            answer = fit(rows, int(state.randint(2**31 - 1)))
+        except GapviewError as error:
+            failures.append(str(error))
+            continue
+        found = _read_found(answer, len(rows))
         common = _common_samples(groups[rows], found, n_groups)
         jaccards[turn] = _best_jaccard(common)
-        kept, matched = linear_sum_assignment(-common)
-        partner = np.full(n_groups, -1)
-        partner[kept] = matched
-        n_stays[rows] += partner[groups[rows]] == found
+        n_stays[rows] += _partners(common)[groups[rows]] == found
         n_drawn[rows] += 1
+    _tell_of(failures, n_resamples)
     n_known = np.isfinite(jaccards).sum(axis=0)
     mean = np.where(n_known > 0, np.nansum(jaccards, axis=0) / np.maximum(n_known, 1), np.nan)
     stays = np.where(n_drawn > 0, n_stays / np.maximum(n_drawn, 1), np.nan)
-    return Stability(mean, jaccards, stays, n_drawn)
+    return Stability(mean, jaccards, stays, n_drawn, tuple(failures))
+
+
+def _read_mask(mask: Any, n_samples: int) -> Array:
+    having = np.zeros((n_samples, 0), dtype=bool) if mask is None else np.asarray(mask, dtype=bool)
+    if having.ndim != 2 or len(having) != n_samples:
+        raise InputError(
+            f"mask must have a row for each of the {n_samples} samples and a column for each view; got shape "
+            f"{having.shape}."
+        )
+    return having
+
+
+def _needed(having: Array, share: float, n_least: int) -> Array:
+    """Say how many samples of every view each resample must have."""
+    counts = having.sum(axis=0)
+    shares = np.ceil(float(share) * counts - _ROUNDING).astype(np.intp)
+    return np.asarray(np.minimum(counts, np.clip(shares, 2, n_least)))
+
+
+def _draw(state: np.random.RandomState, size: int, having: Array, needed: Array) -> Array:
+    """Draw samples, in ascending order; of those that have a view, as many as it needs go before all others."""
+    order = state.permutation(len(having))
+    first = np.zeros(len(having), dtype=bool)
+    for column, count in zip(having.T, needed, strict=True):
+        first[order[column[order]][:count]] = True
+    order = order[np.argsort(~first[order], kind="stable")]
+    return np.sort(order[: max(size, int(first.sum()))])
+
+
+def _tell_of(failures: list[str], n_resamples: int) -> None:
+    if not failures:
+        return
+    reason = f"The first says: {failures[0]}"
+    if len(failures) == n_resamples:
+        raise SolutionError(
+            f"The fit fails on every one of {n_resamples} resamples, so that nothing can be said of how stable the "
+            f"groups are. Raise share, so that resamples are more like all the data. {reason}"
+        )
+    warn_user(
+        f"{len(failures)} of {n_resamples} resamples were left out, since the fit fails on them. {reason}",
+        GapviewWarning,
+    )
 
 
 def _read_found(found: Any, size: int) -> Array:
@@ -135,6 +209,14 @@ def _common_samples(groups: Array, found: Array, n_groups: int) -> Array:
     """Count for every pair of a group and a found group the samples in both."""
     n_found = int(found.max()) + 1
     return np.bincount(groups * n_found + found, minlength=n_groups * n_found).reshape(n_groups, n_found)
+
+
+def _partners(common: Array) -> Array:
+    """Match the groups one to one with found groups such that most samples stay; −1 for a group left without."""
+    partner = np.full(len(common), -1)
+    kept, matched = linear_sum_assignment(-common)
+    partner[kept] = matched
+    return partner
 
 
 def _best_jaccard(common: Array) -> Array:

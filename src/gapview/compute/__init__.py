@@ -1,0 +1,28 @@
+"""Where the arithmetic runs: NumPy in row blocks that stay in cache, or PyTorch on a device.
+
+An engine says how many rows to take at a time and carries out independent pieces of work; what is computed is written
+once, in terms of the array namespace that :func:`engine_for` finds, and knows nothing of where it runs.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ._engine import Each, Engine, NumpyEngine, TorchEngine
+
+__all__ = ["Each", "Engine", "engine_for"]
+
+
+def engine_for(array: Any) -> Engine:
+    """Return the engine for the kind of array that holds the data.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gapview.compute import engine_for
+    >>> engine_for(np.ones(3)).xp.__name__
+    'array_api_compat.numpy'
+    """
+    if type(array).__module__.partition(".")[0] == "torch":
+        return TorchEngine(array.device)
+    return NumpyEngine()

@@ -1,0 +1,102 @@
+"""Runs of Algorithm 1 that go through the data together: their penalties, their codes, and where they end."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from array_api_compat import array_namespace
+
+from .compute import engine_for
+from .problem import Problem
+from .views import Array
+
+__all__ = ["Run", "Solution", "Stack", "Weights"]
+
+
+@dataclass(frozen=True)
+class Weights:
+    """The two penalties of Eq. (4): λ1 ties the codes of a sample, λ2 makes them sparse."""
+
+    consensus: float
+    sparsity: float
+
+    def __post_init__(self) -> None:
+        # A NumPy scalar would turn codes of single precision into double.
+        object.__setattr__(self, "consensus", float(self.consensus))
+        object.__setattr__(self, "sparsity", float(self.sparsity))
+
+
+@dataclass(frozen=True)
+class Solution:
+    """Where the loop ended."""
+
+    bases: list[Array]  # Uₖ, K × mₖ
+    codes: list[Array]  # Pₖ, a row for each code of the view
+    consensus: Array  # Z: for every sample the mean of its codes, zero where it has none
+    objective: Array  # after every iteration, constant term included
+    n_iter: int
+    converged: bool
+
+
+@dataclass(eq=False)
+class Run:
+    """One run among those that share the passes."""
+
+    weights: Weights
+    n_components: int
+    rows: slice = field(default_factory=lambda: slice(0))  # where its components stand in the stack
+    bases: list[Array] = field(default_factory=list)
+    objective: list[float] = field(default_factory=list)
+    converged: bool = False
+
+    def add(self, value: float, tol: float) -> None:
+        """Note the objective after an iteration; the run has converged if it has hardly changed."""
+        self.objective.append(value)
+        before = self.objective[-2:][0]
+        self.converged = tol > 0 and len(self.objective) > 1 and abs(before - value) <= tol * abs(before)
+
+
+@dataclass(frozen=True)
+class Stack:
+    """Codes and consensus of all runs that go on, their components one below the other, a column for each sample."""
+
+    runs: list[Run]
+    codes: list[Array]
+    consensus: Array
+
+    @classmethod
+    def of(cls, problem: Problem, runs: list[Run], starts: Sequence[Sequence[Array]]) -> Stack:
+        """Put the starting codes together; the consensus is their mean, Eq. (15)."""
+        xp = array_namespace(problem.degrees)
+        codes = [xp.concat([start[k].T for start in starts], axis=0) for k in range(len(problem.terms))]
+        consensus = xp.zeros((codes[0].shape[0], problem.n_samples), dtype=codes[0].dtype, device=codes[0].device)
+        for term, code in zip(problem.terms, codes, strict=True):
+            consensus[:, problem.rows[term.part]] += code
+        consensus /= xp.clip(problem.n_codes, 1)
+        _lay_out(runs)
+        return cls(runs, codes, consensus)
+
+    def without(self, ended: list[Run], correlations: list[Array]) -> tuple[Stack, list[Array]]:
+        """Keep the runs that go on."""
+        xp = array_namespace(self.consensus)
+        runs = [run for run in self.runs if run not in ended]
+        codes, consensus, correlations = (
+            [xp.concat([stacked[run.rows] for run in runs], axis=0) for stacked in arrays]
+            for arrays in (self.codes, [self.consensus], correlations)
+        )
+        _lay_out(runs)
+        return Stack(runs, codes, consensus[0]), correlations
+
+    def solution(self, run: Run) -> Solution:
+        """Take one run out, with a row for each sample again."""
+        contiguous = engine_for(self.consensus).contiguous
+        codes, consensus = [contiguous(code[run.rows].T) for code in self.codes], contiguous(self.consensus[run.rows].T)
+        return Solution(run.bases, codes, consensus, np.asarray(run.objective), len(run.objective), run.converged)
+
+
+def _lay_out(runs: list[Run]) -> None:
+    ends = np.cumsum([run.n_components for run in runs]).tolist()
+    for run, end in zip(runs, ends, strict=True):
+        run.rows = slice(end - run.n_components, end)

@@ -1,0 +1,148 @@
+"""Across the bridge: recovered rows against their definition, new samples that say nothing, weights that count."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from gapview import BridgedGRMF, Views
+from gapview.bridges import Reach
+from gapview.clusters import balanced, balancing
+from gapview.completion import asking_views, known_views
+from gapview.crossing import rows_from_neighbors
+from gapview.datasets import make_views
+from gapview.errors import GapviewWarning, ParameterError, ParameterTypeError, SolutionError
+from gapview.factorization import Weights, solve
+from gapview.problem import build_problem
+from gapview.scaling import scale_views
+from gapview.selection import Setting, prepare, represent, weigh_views
+from gapview.starts import data_start
+from test_bridges import comparable, naive_sources
+
+
+@pytest.fixture(scope="module")
+def made():
+    return make_views(n_samples=80, n_features=(6, 8, 5), n_clusters=3, noise=2.0, missing_rate=0.4, random_state=3)
+
+
+def by_hand(views, scaled, view, weights, nearby):
+    """Recover a view of the training samples: mean of both kinds of neighbours, drawn to the mean of the view."""
+    rows = comparable(scaled, views)
+    raw = np.full((views.n_samples, views.n_features[view]), np.nan)
+    raw[views.rows(view)] = views.matrices[view]
+    center = views.matrices[view].mean(axis=0)
+    expected, actual = [], []
+    for sample in views.rows(view):
+        sources = naive_sources(rows, views, view, sample, weights)
+        if sources:
+            expected.append(raw[sources].mean(axis=0) - center)
+            actual.append(raw[sample] - center)
+    slope = np.clip(np.sum(np.multiply(expected, actual)) / np.sum(np.square(expected)), 0, 1)
+    recovered = []
+    for place, sample in enumerate(np.flatnonzero(~views.mask[:, view])):
+        sources = naive_sources(rows, views, view, sample, weights)
+        both = (nearby[place] + raw[sources].mean(axis=0)) / 2 if sources else nearby[place]
+        recovered.append(center + slope * (both - center))
+    return np.array(recovered), slope
+
+
+def test_recovered_rows_against_their_definition(made):
+    views, weights = made.views, [1.0, 0.5, 2.0]
+    scaled = scale_views(views, "standard")[0]
+    tables = known_views(scaled, views, weights)
+    rng = np.random.RandomState(0)
+    for view in range(3):
+        nearby = rng.normal(size=((~views.mask[:, view]).sum(), views.n_features[view]))
+        expected, slope = by_hand(views, scaled, view, weights, nearby)
+        assert 0.2 < slope < 0.95  # so that drawing to the mean shows
+        found = rows_from_neighbors(views, view, tables, views, tables, nearby)
+        np.testing.assert_allclose(found, expected, atol=1e-10)
+
+
+def test_the_same_samples_as_new_ones_find_themselves_too(made):
+    """A new sample has no row of its own among the known ones, so that asking for known samples differs."""
+    views = made.views
+    scaled = scale_views(views, "standard")[0]
+    tables = known_views(scaled, views)
+    asking = asking_views(scaled, views, tables)
+    for table, asked in zip(tables, asking, strict=True):
+        np.testing.assert_array_equal(table.points, asked.points)
+        assert asked.unit == table.unit
+
+
+def test_sparse_view_that_nobody_can_judge_is_not_recovered_as_zeros():
+    rng = np.random.RandomState(0)
+    words = sparse.csr_array((rng.uniform(size=(40, 30)) < 0.2) * rng.uniform(1, 2, size=(40, 30)))
+    mask = np.zeros((40, 2), dtype=bool)
+    mask[:20, 0] = mask[20:, 1] = True
+    model = BridgedGRMF(2, random_state=0).fit([words, words[:, ::-1]], mask=mask)
+    for recovered, lacking in zip(model.recover(), ~mask.T, strict=True):
+        assert (np.diff(recovered[lacking].indptr) > 0).all()
+
+
+@pytest.mark.parametrize("size", [1e150, 1e-150])
+def test_recovery_does_not_depend_on_units(made, size):
+    views = made.views
+    model = BridgedGRMF(3, scale="standard", selection="fixed", random_state=0)
+    usual = model.fit(views).recover()
+    whole = [np.full((len(views), m), np.nan) for m in views.n_features]
+    for k, matrix in enumerate(views.matrices):
+        whole[k][views.rows(k)] = matrix * size
+    for recovered, expected in zip(model.fit(whole).recover(), usual, strict=True):
+        np.testing.assert_allclose(recovered / size, expected, rtol=1e-6, atol=1e-9)
+
+
+def test_rows_of_zeros_are_placed_with_a_warning(made):
+    model = BridgedGRMF(3, scale="unit", selection="fixed", random_state=0).fit(made.views)
+    with pytest.warns(GapviewWarning, match=r"1 sample\(s\) have no place"):
+        model.predict([np.vstack([made.views.matrices[0][:2], np.zeros(6)]), None, None])
+
+
+def test_views_count_by_their_weights_in_the_problem(made):
+    """The weights stand in the sums over neighbours, and nowhere else."""
+    views, weights = made.views, (0.2, 1.8, 1.0)
+    setting = Setting(("standard",) * 3, (5, 5, 5), "both", 3, 4, 1.0, 1e-3)
+    ground = prepare(views, setting.scales, setting.n_neighbors, weights)
+    found = represent(ground, views, setting, max_iter=15, tol=0)
+    everyone, steps = np.arange(len(views)), ground.graphs["both"].toarray()
+    whole = sum(np.linalg.matrix_power(steps, t) for t in range(4))
+    graphs = [sparse.csr_array(weight * whole[views.rows(k)]) for k, weight in enumerate(weights)]
+    problem = build_problem(ground.scaled, graphs, [everyone] * 3, len(views))
+    expected = solve(problem, Weights(1.0, 1e-3), data_start(problem, 4), 15, 0)
+    np.testing.assert_allclose(found.solution.objective, expected.objective, rtol=1e-8)
+    # signs and turns of the latent space aside, the points are the balanced codes
+    points = balanced(expected.consensus, balancing(expected.consensus))
+    np.testing.assert_allclose(found.points @ found.points.T, points @ points.T, atol=1e-6)
+    assert isinstance(found.problem.terms[0].weights, Reach | None)
+
+
+def test_a_view_that_sees_few_groups_does_not_lose_its_say():
+    """Its neighbours hold together as well as can be, though modularity cannot be large among two groups."""
+    data = make_views(n_samples=240, n_clusters=6, separation=12.0, random_state=0)
+    mask = np.ones((240, 2), dtype=bool)
+    mask[data.target >= 2, 1] = False
+    whole = [np.where(mask[:, [k]], matrix, np.nan) for k, matrix in enumerate(data.views.matrices)]
+    setting = Setting(("standard", "standard"), (5, 5), "both", 4, 12, 1.0, 1e-3)
+    weights = weigh_views(Views(whole), setting, 6, 0, max_iter=100, tol=1e-5)
+    np.testing.assert_allclose(weights, [1.0, 1.0], atol=0.05)
+
+
+def test_a_number_of_groups_cannot_be_suggested_from_nothing(made):
+    with pytest.raises(SolutionError, match="sparsity_weight"):
+        BridgedGRMF("auto", sparsity_weight=1e6, random_state=0).fit(made.views)
+
+
+@pytest.mark.parametrize(
+    ("settings", "error"),
+    [
+        ({"view_weights": [1.0]}, ParameterError),
+        ({"view_weights": 3}, ParameterTypeError),
+        ({"view_weights": {"view_0": 1.0}}, ParameterError),
+        ({"scale": ["unit"]}, ParameterError),
+        ({"scale": 7}, ParameterTypeError),
+        ({"scale": {"view_0": "unit", "view_1": "unit", "other": "unit"}}, ParameterError),
+        ({"scale": ["unit", "unit", "odd"]}, ParameterError),
+    ],
+)
+def test_settings_for_each_view_say_what_is_wrong(made, settings, error):
+    with pytest.raises(error, match=next(iter(settings))):
+        BridgedGRMF(3, **settings).fit(made.views)

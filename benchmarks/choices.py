@@ -27,6 +27,7 @@ from gapview import BridgedGRMF, __version__
 from gapview.bridges import Reach, both_graphs, joint_graph, union_graph
 from gapview.clusters import balancing, cluster_rows
 from gapview.completion import complete_views
+from gapview.data_start import data_start
 from gapview.estimators._plan import list_candidates
 from gapview.experiments.league._data import Source, find_sources, hidden, load
 from gapview.factorization import Weights, solve
@@ -35,7 +36,6 @@ from gapview.metrics import clustering_accuracy
 from gapview.problem import build_problem
 from gapview.scaling import scale_views, suitable_scale
 from gapview.selection import try_settings
-from gapview.starts import data_start
 from gapview.views import Views
 
 LARGEST = 5_000_000  # samples × features of the largest data set taken: beyond, a night would be needed
@@ -181,8 +181,9 @@ def cluster(views: Views, n_clusters: int, seed: int, change: Change) -> np.ndar
     if not change.own:
         reaches = [_Without(reach) for reach in reaches]
     problem = build_problem(scaled, reaches, [everyone] * views.n_views, views.n_samples)
-    start = data_start(problem, change.components * n_clusters)
-    codes = solve(problem, Weights(change.consensus, change.sparsity), start, 200, 1e-5).consensus
+    weights = Weights(change.consensus, change.sparsity)
+    start = data_start(problem, change.components * n_clusters, weights)
+    codes = solve(problem, weights, start, 200, 1e-5).consensus
     balanced = codes @ balancing(codes)
     sizes = np.linalg.norm(balanced, axis=0)  # roots of the singular values
     points = balanced * sizes ** (2 * change.power - 1)

@@ -12,12 +12,12 @@ from gapview import Views
 from gapview.bridges import Reach, both_graphs, joint_graph, normalized, union_graph
 from gapview.completion import N_SOURCES, complete_views
 from gapview.crossing import codes_from_neighbors
+from gapview.data_start import data_start
 from gapview.datasets import make_views
 from gapview.factorization import Weights, solve
 from gapview.graph import knn_graph
 from gapview.problem import build_problem
 from gapview.scaling import scale_views, suitable_scale, unit_rows
-from gapview.starts import data_start
 from problems import cases
 
 
@@ -217,8 +217,9 @@ def test_objective_never_rises_across_bridges(case, n_steps):
     everyone = np.arange(len(views))
     reaches = [Reach(steps, n_steps, views.rows(k), everyone) for k in range(views.n_views)]
     problem = build_problem(scaled, reaches, [everyone] * views.n_views, len(views))
-    start = data_start(problem, case.n_components)
-    solution = solve(problem, Weights(case.consensus_weight, case.sparsity_weight), start, 20, tol=0)
+    weights = Weights(case.consensus_weight, case.sparsity_weight)
+    start = data_start(problem, case.n_components, weights)
+    solution = solve(problem, weights, start, 20, tol=0)
     assert np.diff(solution.objective).max(initial=-1) <= 1e-9 * max(1.0, abs(solution.objective[0]))
     dense = [np.asarray(reach @ np.eye(len(everyone))) for reach in reaches]
     written_out = build_problem(scaled, [sparse.csr_array(a) for a in dense], [everyone] * views.n_views, len(views))

@@ -9,13 +9,13 @@ from gapview.bridges import Reach
 from gapview.clusters import balanced, balancing
 from gapview.completion import asking_views, known_views
 from gapview.crossing import rows_from_neighbors
+from gapview.data_start import data_start
 from gapview.datasets import make_views
 from gapview.errors import GapviewWarning, ParameterError, ParameterTypeError, SolutionError
 from gapview.factorization import Weights, solve
 from gapview.problem import build_problem
 from gapview.scaling import scale_views
 from gapview.selection import Setting, prepare, represent, weigh_views
-from gapview.starts import data_start
 from test_bridges import comparable, naive_sources
 
 
@@ -107,7 +107,7 @@ def test_views_count_by_their_weights_in_the_problem(made):
     whole = sum(np.linalg.matrix_power(steps, t) for t in range(4))
     graphs = [sparse.csr_array(weight * whole[views.rows(k)]) for k, weight in enumerate(weights)]
     problem = build_problem(ground.scaled, graphs, [everyone] * 3, len(views))
-    expected = solve(problem, Weights(1.0, 1e-3), data_start(problem, 4), 15, 0)
+    expected = solve(problem, Weights(1.0, 1e-3), data_start(problem, 4, Weights(1.0, 1e-3)), 15, 0)
     np.testing.assert_allclose(found.solution.objective, expected.objective, rtol=1e-8)
     # signs and turns of the latent space aside, the points are the balanced codes
     points = balanced(expected.consensus, balancing(expected.consensus))

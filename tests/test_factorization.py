@@ -9,13 +9,14 @@ import pytest
 from hypothesis import given, settings
 from scipy import sparse
 
+from gapview.data_start import data_start
 from gapview.errors import SolutionError
 from gapview.experiments import compare_iterations, plain_algorithm
 from gapview.factorization import Weights, solve
 from gapview.graph import knn_graph
 from gapview.problem import build_problem
 from gapview.scaling import unit_rows
-from gapview.starts import data_start, random_start
+from gapview.starts import random_start
 from gapview.steps import basis_step
 from gapview.views import Views
 from problems import cases
@@ -162,7 +163,7 @@ def test_weights_of_any_kind_keep_single_precision():
 
 
 @pytest.mark.parametrize(("dtype", "size"), [(np.float64, 1e160), (np.float64, 1e300), (np.float32, 1e30)])
-@pytest.mark.parametrize("start", [random_start, lambda problem, k, _: data_start(problem, k)])
+@pytest.mark.parametrize("start", [random_start, lambda problem, k, _: data_start(problem, k, Weights(1.0, 0.1))])
 def test_numbers_too_large_are_refused_in_words(dtype, size, start):
     rng = np.random.RandomState(0)
     matrix = rng.normal(size=(20, 5)).astype(dtype) * dtype(size)
@@ -227,7 +228,8 @@ def test_basis_step_survives_rank_deficiency():
 @given(cases())
 def test_data_start_is_free_of_chance_and_fits_the_problem(case):
     *_, problem = set_up(case)
-    first, second = data_start(problem, case.n_components), data_start(problem, case.n_components)
+    weights = Weights(case.consensus_weight, case.sparsity_weight)
+    first, second = (data_start(problem, case.n_components, weights) for _ in range(2))
     for term, a, b in zip(problem.terms, first, second, strict=True):
         assert a.shape == (len(problem.rows[term.part]), case.n_components)
         np.testing.assert_array_equal(a, b)
@@ -243,7 +245,7 @@ def test_data_start_begins_lower(dataset):
     scaled = [unit_rows(matrix) for matrix in views.matrices]
     rows = [views.rows(k) for k in (0, 1)]
     problem = build_problem(scaled, [knn_graph(matrix, 10) for matrix in scaled], rows, len(views))
-    starts = [random_start(problem, 10, np.random.RandomState(0)), data_start(problem, 10)]
+    starts = [random_start(problem, 10, np.random.RandomState(0)), data_start(problem, 10, Weights(100.0, 1e-3))]
     plain, clever = (solve(problem, Weights(100.0, 1e-3), start, 100, tol=0).objective for start in starts)
     assert clever[19] <= plain[99]
 

@@ -7,14 +7,13 @@ along the rows of memory, and the bases of several runs, one below the other, ma
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from array_api_compat import array_namespace
 
-from .compute import Each, engine_for
+from .compute import Each
+from .layout import Layout, Piece
 from .problem import Problem
 from .runs import Run, Stack
 from .steps import code_step, objective_value
@@ -23,23 +22,6 @@ from .views import Array
 __all__ = ["Sweep"]
 
 _N_STRIPES = 32  # pieces in which partial sums are made; a fixed number, so that threads do not change the rounding
-
-
-@dataclass(frozen=True)
-class _Piece:
-    """One view in one block of samples."""
-
-    part: slice  # of the codes of the view
-    places: Any  # where their samples stand in the block: a slice if they stand together, else their numbers
-    degrees: Array
-    tied: Array  # 1 if the sample has codes in at least two views, else 0
-
-    def of(self, consensus: Array) -> Array:
-        """Return for every code the consensus of its sample."""
-        if isinstance(self.places, slice):
-            return consensus[:, self.places]
-        xp = array_namespace(consensus)
-        return xp.take(consensus, self.places, axis=1)  # type: ignore[no-any-return]
 
 
 class Sweep:
@@ -58,15 +40,7 @@ class Sweep:
     def __init__(self, problem: Problem, n_rounds: int, each: Each) -> None:
         self.problem, self.n_rounds, self.each = problem, n_rounds, each
         self.xp = xp = array_namespace(problem.degrees)
-        row_bytes = problem.degrees.itemsize * sum(t.n_features for t in problem.terms if t.smoothed is not None)
-        n_rows = engine_for(problem.degrees).rows_at_a_time(row_bytes)
-        edges = [*range(0, problem.n_samples, n_rows), problem.n_samples]
-        where = xp.asarray(edges, dtype=problem.rows.dtype, device=problem.rows.device)
-        self.blocks = [slice(*pair) for pair in pairwise(edges)]
-        self.edges = [xp.searchsorted(problem.rows[term.part], where).tolist() for term in problem.terms]
-        count = -(-len(self.blocks) // _N_STRIPES)
-        self.stripes = [range(i, min(i + count, len(self.blocks))) for i in range(0, len(self.blocks), count)]
-        self.tied = xp.astype(problem.n_codes >= 2, problem.degrees.dtype)
+        self.layout = Layout(problem, _N_STRIPES)
         self.shares = 1 / xp.astype(xp.clip(problem.n_codes, 1), problem.degrees.dtype)
 
     def correlate(self, stack: Stack) -> list[Array]:
@@ -75,7 +49,7 @@ class Sweep:
         def work(stripe: range) -> list[Array]:
             return _summed(self._shares(stack, block) for block in stripe)
 
-        return self._correlations(stack, self.each(work, self.stripes))
+        return self._correlations(stack, self.each(work, self.layout.stripes))
 
     def iterate(self, stack: Stack) -> tuple[list[Array], list[float]]:
         """Do the steps that follow the bases, in place; return (HᵀP)ᵀ for every view, and a value for every run."""
@@ -90,7 +64,7 @@ class Sweep:
             shares, values = [], []
             with np.errstate(over="ignore", invalid="ignore"):  # found where its results arrive, and said in words
                 for block in stripe:
-                    pieces = self._pieces(block)
+                    pieces = self.layout.pieces(block)
                     projected = [
                         basis @ term.block(piece.part).T if whole is None else whole[:, piece.part]
                         for term, basis, whole, piece in zip(self.problem.terms, bases, wholes, pieces, strict=True)
@@ -99,13 +73,13 @@ class Sweep:
                     shares.append(self._shares(stack, block))
             return _summed(shares), [sum(of_run) for of_run in zip(*values, strict=True)]
 
-        results = self.each(work, self.stripes)
+        results = self.each(work, self.layout.stripes)
         values = [float(sum(of_run)) for of_run in zip(*(values for _, values in results), strict=True)]
         return self._correlations(stack, [shares for shares, _ in results]), values
 
-    def _step(self, stack: Stack, run: Run, block: int, pieces: list[_Piece], projected: list[Array]) -> Any:
+    def _step(self, stack: Stack, run: Run, block: int, pieces: list[Piece], projected: list[Array]) -> Any:
         """Bring codes and consensus of one run up to date in one block; return its share of the objective."""
-        weights, samples = run.weights, self.blocks[block]
+        weights, samples = run.weights, self.layout.blocks[block]
         own = [each[run.rows] for each in projected]
         ties = [weights.consensus * piece.tied for piece in pieces]
         consensus = stack.consensus[run.rows, samples]
@@ -125,22 +99,12 @@ class Sweep:
             value = value + objective_value(seen, code, piece.of(consensus), piece.degrees, tie, weights.sparsity)
         return value
 
-    def _pieces(self, block: int) -> list[_Piece]:
-        samples = self.blocks[block]
-        pieces = []
-        for term, edges in zip(self.problem.terms, self.edges, strict=True):
-            part = slice(edges[block], edges[block + 1])
-            stacked = slice(term.part.start + part.start, term.part.start + part.stop)
-            places = _together(self.problem.rows[stacked] - samples.start)
-            pieces.append(_Piece(part, places, self.problem.degrees[stacked], self.tied[samples][places]))
-        return pieces
-
     def _shares(self, stack: Stack, block: int) -> list[Array]:
         """Return what one block adds to (HᵀP)ᵀ, for every view whose H is written out."""
         shares = []
-        for term, codes, edges in zip(self.problem.terms, stack.codes, self.edges, strict=True):
+        for k, (term, codes) in enumerate(zip(self.problem.terms, stack.codes, strict=True)):
             if term.smoothed is not None:
-                part = slice(edges[block], edges[block + 1])
+                part = self.layout.part(k, block)
                 shares.append(codes[:, part] @ term.block(part))
         return shares
 
@@ -150,14 +114,6 @@ class Sweep:
             next(dense) if term.smoothed is not None else term.correlate(codes.T).T
             for term, codes in zip(self.problem.terms, stack.codes, strict=True)
         ]
-
-
-def _together(places: Array) -> Any:
-    """Write ascending numbers without a gap as a slice, which costs no copy."""
-    if not len(places):
-        return slice(0)
-    first, last = int(places[0]), int(places[-1])
-    return slice(first, last + 1) if last - first + 1 == len(places) else places
 
 
 def _summed(parts: Any) -> list[Array]:

@@ -24,12 +24,12 @@ from .bridges import BRIDGES, Reach, both_graphs, joint_graph, union_graph
 from .clusters import balanced, balancing, cluster_rows, demand_representation
 from .completion import complete_views
 from .counting import ClusterCount, suggest_n_clusters
+from .data_start import data_start
 from .errors import GapviewWarning, SolutionError
 from .factorization import Solution, Weights, solve
 from .graph import knn_graph, modularity
 from .problem import Problem, build_problem
 from .scaling import Scaling, scale_views
-from .starts import data_start
 from .views import Array, Matrix, Views
 
 __all__ = [
@@ -180,7 +180,7 @@ def represent(ground: Ground, views: Views, setting: Setting, *, max_iter: int, 
     ]
     problem = build_problem(ground.scaled, reaches, [everyone] * views.n_views, views.n_samples)
     weights = Weights(setting.consensus_weight, setting.sparsity_weight)
-    solution = solve(problem, weights, data_start(problem, setting.n_components), max_iter, tol)
+    solution = solve(problem, weights, data_start(problem, setting.n_components, weights), max_iter, tol)
     demand_representation(solution.consensus)
     return Represented(problem, solution, balancing(solution.consensus))
 

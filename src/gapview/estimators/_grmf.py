@@ -8,11 +8,12 @@ import numpy as np
 
 from .._parameters import check_integer, check_real
 from ..clusters import cluster_rows
+from ..data_start import data_start
 from ..factorization import Solution, Weights, solve
 from ..graph import demand_edges, knn_graph, own_graphs, resolve_n_neighbors
 from ..problem import Problem, build_problem
 from ..scaling import scale_views
-from ..starts import data_start, own_start, random_start
+from ..starts import own_start, random_start
 from ..trust import sample_confidence
 from ..views import Array, Matrix, Views
 from ._latent import LatentClusterer, warn_unless_converged
@@ -153,8 +154,9 @@ class GRMF(LatentClusterer):
         self.graphs_ = self._build_graphs(scaled, views)
         rows = [views.rows(k) for k in range(views.n_views)]
         problem = build_problem(scaled, self.graphs_, rows, views.n_samples)
-        start = self._start(problem, views, random_state)
-        solution = solve(problem, Weights(self.consensus_weight, self.sparsity_weight), start, self.max_iter, self.tol)
+        weights = Weights(self.consensus_weight, self.sparsity_weight)
+        start = self._start(problem, views, weights, random_state)
+        solution = solve(problem, weights, start, self.max_iter, self.tol)
         warn_unless_converged(self, solution)
         self.bases_, self.objective_, self.n_iter_ = solution.bases, solution.objective, solution.n_iter
         self.codes_, self.embedding_ = _all_codes(solution, problem, scaled, rows)
@@ -171,12 +173,14 @@ class GRMF(LatentClusterer):
         demand_edges(graphs, views)
         return graphs
 
-    def _start(self, problem: Problem, views: Views, random_state: np.random.RandomState) -> list[Array]:
+    def _start(
+        self, problem: Problem, views: Views, weights: Weights, random_state: np.random.RandomState
+    ) -> list[Array]:
         n_components = self.n_components or self.n_clusters
         if isinstance(self.init, str) and self.init == "random":
             return random_start(problem, n_components, random_state)
         if isinstance(self.init, str) and self.init == "data":
-            return data_start(problem, n_components)
+            return data_start(problem, n_components, weights)
         return own_start(self.init, problem, views, n_components)
 
 

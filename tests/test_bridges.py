@@ -10,7 +10,7 @@ from scipy import sparse
 
 from gapview import Views
 from gapview.bridges import Reach, both_graphs, joint_graph, normalized, union_graph
-from gapview.completion import N_SOURCES, complete_views
+from gapview.completion import complete_views
 from gapview.crossing import codes_from_neighbors
 from gapview.data_start import data_start
 from gapview.datasets import make_views
@@ -18,6 +18,7 @@ from gapview.factorization import Weights, solve
 from gapview.graph import knn_graph
 from gapview.problem import build_problem
 from gapview.scaling import scale_views, suitable_scale, unit_rows
+from gapview.sources import N_SOURCES
 from problems import cases
 
 

@@ -7,7 +7,6 @@ from scipy import sparse
 from gapview import BridgedGRMF, Views
 from gapview.bridges import Reach
 from gapview.clusters import balanced, balancing
-from gapview.completion import asking_views, known_views
 from gapview.crossing import rows_from_neighbors
 from gapview.data_start import data_start
 from gapview.datasets import make_views
@@ -16,6 +15,7 @@ from gapview.factorization import Weights, solve
 from gapview.problem import build_problem
 from gapview.scaling import scale_views
 from gapview.selection import Setting, prepare, represent, weigh_views
+from gapview.sources import asking_views, known_views
 from test_bridges import comparable, naive_sources
 
 

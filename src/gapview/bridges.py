@@ -11,13 +11,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
-import numpy as np
-from scipy import sparse
+from array_api_compat import array_namespace
 
 from .completion import Completion
-from .graph import knn_graph
-from .neighbors import nearest
+from .compute import coordinates, csr, like
+from .graph import knn_graph, linked
+from .neighbors import Search, nearest
 from .views import Array, Matrix, Views
 
 __all__ = ["BRIDGES", "Reach", "both_graphs", "joint_graph", "normalized", "union_graph"]
@@ -25,7 +26,7 @@ __all__ = ["BRIDGES", "Reach", "both_graphs", "joint_graph", "normalized", "unio
 BRIDGES = ("union", "joint", "both")
 
 
-def normalized(graph: sparse.csr_array) -> sparse.csr_array:
+def normalized(graph: Any) -> Any:
     """Divide every weight by the roots of the degrees of its two samples, D^-1/2 W D^-1/2.
 
     Examples
@@ -37,16 +38,20 @@ def normalized(graph: sparse.csr_array) -> sparse.csr_array:
     array([[0., 1.],
            [1., 0.]])
     """
-    degrees = np.asarray(graph.sum(axis=1)).ravel()
-    roots = np.sqrt(np.where(degrees > 0, degrees, 1.0)).astype(graph.dtype)
-    coordinates = graph.tocoo()
-    values = coordinates.data / (roots[coordinates.row] * roots[coordinates.col])
-    return sparse.csr_array((values, (coordinates.row, coordinates.col)), shape=graph.shape)
+    rows, columns, values = coordinates(graph)
+    xp = array_namespace(values)
+    degrees = graph @ xp.ones(graph.shape[0], dtype=values.dtype, device=values.device)
+    roots = xp.sqrt(xp.where(degrees > 0, degrees, xp.ones_like(degrees)))
+    return csr(rows, columns, values / (roots[rows] * roots[columns]), graph.shape)
 
 
 def union_graph(
-    scaled: Sequence[Matrix], views: Views, n_neighbors: Sequence[int], view_weights: Sequence[float]
-) -> sparse.csr_array:
+    scaled: Sequence[Matrix],
+    views: Views,
+    n_neighbors: Sequence[int],
+    view_weights: Sequence[float],
+    search: Search | None = None,
+) -> Any:
     """Add up the normalised neighbour graphs of the views over all samples, and normalise the sum.
 
     Parameters
@@ -59,6 +64,8 @@ def union_graph(
         Neighbours of a sample in every view.
     view_weights : sequence of float
         How much the graph of every view counts.
+    search : Search, optional
+        How to look for neighbours.
 
     Examples
     --------
@@ -68,21 +75,19 @@ def union_graph(
     >>> union_graph(views.matrices, views, [3, 3], [1.0, 1.0]).shape
     (30, 30)
     """
-    total = sparse.csr_array((views.n_samples, views.n_samples), dtype=scaled[0].dtype)
+    parts = []
     for k, (matrix, count, weight) in enumerate(zip(scaled, n_neighbors, view_weights, strict=True)):
-        own = normalized(knn_graph(matrix, count))
-        total = total + placed(own * own.dtype.type(weight), views.rows(k), views.n_samples)
-    return normalized(sparse.csr_array(total))
+        rows, columns, values = coordinates(normalized(knn_graph(matrix, count, search)))
+        samples = like(views.rows(k), values)
+        parts.append((samples[rows], samples[columns], values * weight))
+    xp = array_namespace(parts[0][2])
+    rows, columns, values = (xp.concat(part) for part in zip(*parts, strict=True))
+    return normalized(csr(rows, columns, values, (views.n_samples, views.n_samples)))
 
 
-def placed(graph: sparse.csr_array, rows: Array, n_samples: int) -> sparse.csr_array:
-    """Move the weights between some samples to where these samples stand among all."""
-    coordinates = graph.tocoo()
-    where = rows[coordinates.row], rows[coordinates.col]
-    return sparse.csr_array((coordinates.data, where), shape=(n_samples, n_samples))
-
-
-def joint_graph(completion: Completion, n_neighbors: int, view_weights: Sequence[float]) -> sparse.csr_array:
+def joint_graph(
+    completion: Completion, n_neighbors: int, view_weights: Sequence[float], search: Search | None = None
+) -> Any:
     """Link every sample with those at the smallest expected distance in all views together, and normalise.
 
     The squared distance to a sample whose view is missing is expected to exceed the one to its completed row by the
@@ -97,6 +102,8 @@ def joint_graph(completion: Completion, n_neighbors: int, view_weights: Sequence
         Neighbours of a sample.
     view_weights : sequence of float
         How much the squared distances in every view count.
+    search : Search, optional
+        How to look for neighbours.
 
     Examples
     --------
@@ -107,24 +114,30 @@ def joint_graph(completion: Completion, n_neighbors: int, view_weights: Sequence
     >>> joint_graph(complete_views(views.matrices, views), 3, [1.0, 1.0]).shape
     (30, 30)
     """
-    samples = np.flatnonzero(completion.known)  # others have no place from which to be near to anything
-    n_samples = len(completion.known)
+    xp = array_namespace(completion.known)
+    samples = xp.nonzero(completion.known)[0]  # others have no place from which to be near to anything
+    n_samples, dtype = completion.known.shape[0], completion.rows[0].dtype
     count = min(n_neighbors, len(samples) - 1)
     if count < 1:
-        return sparse.csr_array((n_samples, n_samples), dtype=completion.rows[0].dtype)
-    roots = np.sqrt(np.asarray(view_weights))
-    rows = np.hstack([part[samples] * part.dtype.type(root) for part, root in zip(completion.rows, roots, strict=True)])
-    excess = np.sqrt(completion.spread[samples] @ np.asarray(view_weights)).astype(rows.dtype)[:, None]
+        return csr(samples[:0], samples[:0], xp.zeros_like(samples[:0], dtype=dtype), (n_samples, n_samples))
+    width = sum(part.shape[1] for part in completion.rows)
+    rows = xp.empty((len(samples), width + 1), dtype=dtype, device=samples.device)
+    begin, excess = 0, 0.0
+    for part, spread, weight in zip(completion.rows, completion.spread.T, view_weights, strict=True):
+        rows[:, begin : begin + part.shape[1]] = part[samples] * weight**0.5
+        excess = excess + spread[samples] * weight
+        begin += part.shape[1]
     # Only the sample that is found adds its variance: the one that searches has the same with everybody
-    _, found = nearest(np.hstack([rows, excess]), count + 1, np.hstack([rows, np.zeros_like(excess)]))
-    others = found != np.arange(len(samples))[:, None]
-    others[others.all(axis=1), -1] = False  # its own excess has put a sample beyond its neighbours
-    edges = np.repeat(samples, count), samples[found[others]]
-    directed = sparse.csr_array((np.ones(len(edges[0]), dtype=rows.dtype), edges), shape=(n_samples, n_samples))
-    return normalized(sparse.csr_array(directed.maximum(directed.T)))
+    rows[:, -1] = xp.astype(xp.sqrt(excess), dtype)
+    asking = xp.asarray(rows, copy=True)
+    asking[:, -1] = 0
+    found = nearest(rows, count + 1, asking, search=search)[1]
+    others = found != xp.arange(len(samples), device=samples.device)[:, None]
+    others[xp.all(others, axis=1), -1] = False  # its own excess has put a sample beyond its neighbours
+    return normalized(linked(samples, samples[xp.reshape(found[others], (-1, count))], n_samples, dtype))
 
 
-def both_graphs(union: sparse.csr_array, joint: sparse.csr_array) -> sparse.csr_array:
+def both_graphs(union: Any, joint: Any) -> Any:
     """Add the two graphs, and normalise the sum.
 
     Examples
@@ -137,7 +150,9 @@ def both_graphs(union: sparse.csr_array, joint: sparse.csr_array) -> sparse.csr_
     array([[0., 1.],
            [1., 0.]])
     """
-    return normalized(sparse.csr_array(union + joint))
+    parts = zip(coordinates(union), coordinates(joint), strict=True)
+    rows, columns, values = (array_namespace(part[0]).concat(part) for part in parts)
+    return normalized(csr(rows, columns, values, union.shape))
 
 
 @dataclass(frozen=True)
@@ -157,7 +172,7 @@ class Reach:
     array([2., 2.])
     """
 
-    steps: sparse.csr_array
+    steps: Any
     n_steps: int
     rows: Array
     columns: Array
@@ -180,9 +195,12 @@ class Reach:
 
     def __matmul__(self, values: Array) -> Array:
         """Add up the rows of ``values``, which belong to the columns, weighted."""
-        start = np.zeros((self.steps.shape[0], *values.shape[1:]), dtype=values.dtype)
-        start[self.columns] = values
+        xp = array_namespace(values)
+        shape = (self.steps.shape[0], *values.shape[1:])
+        start = xp.zeros(shape, dtype=values.dtype, device=values.device)
+        start[like(self.columns, values)] = values
         total = start
         for _ in range(self.n_steps):
-            total = start + self.steps @ total
-        return np.asarray(total[self.rows] * values.dtype.type(self.weight))
+            total = self.steps @ total
+            total += start
+        return total[like(self.rows, values)] * self.weight  # type: ignore[no-any-return]

@@ -6,13 +6,15 @@ import warnings
 from dataclasses import dataclass
 
 import numpy as np
+from array_api_compat import array_namespace
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
 
 from ._warnings import warn_user
+from .compute import host, is_tensor, kmeans_of_tensor, like
 from .errors import GapviewWarning, SolutionError
-from .scaling import unit_rows
+from .scaling import row_blocks, unit_rows
 from .views import Array
 
 __all__ = ["Clustering", "balanced", "balancing", "cluster_rows", "demand_representation"]
@@ -47,13 +49,15 @@ def balancing(embedding: Array) -> Array:
     array([[3., 0.],
            [0., 2.]])
     """
-    size = float(np.abs(embedding).max(initial=0.0)) or 1.0
-    shrunk = embedding.astype(np.float64) / size  # squares of huge or tiny numbers stay finite
-    values, vectors = np.linalg.eigh(shrunk.T @ shrunk)
+    size = max(float(embedding.max()), -float(embedding.min())) or 1.0
+    xp = array_namespace(embedding)
+    blocks = [embedding[block] / size for block in row_blocks(embedding)]  # squares of huge or tiny numbers stay finite
+    products = host(sum(xp.astype(block, xp.float64).T @ xp.astype(block, xp.float64) for block in blocks))
+    values, vectors = np.linalg.eigh(products)
     # Rounding of the values, whose squares these are, and of the squares themselves
-    rounding = max((len(values) * np.finfo(embedding.dtype).eps) ** 2, len(values) * np.finfo(np.float64).eps)
+    rounding = max((len(values) * xp.finfo(embedding.dtype).eps) ** 2, len(values) * np.finfo(np.float64).eps)
     kept = values > values[-1] * rounding
-    return np.asarray(vectors[:, kept] * values[kept] ** -0.25 / np.sqrt(size))[:, ::-1]
+    return np.ascontiguousarray((vectors[:, kept] * values[kept] ** -0.25 / np.sqrt(size))[:, ::-1])
 
 
 def balanced(embedding: Array, balance: Array) -> Array:
@@ -66,7 +70,8 @@ def balanced(embedding: Array, balance: Array) -> Array:
     >>> balanced(np.ones((1, 2), dtype=np.float32), np.eye(2)).dtype
     dtype('float32')
     """
-    return np.asarray((embedding @ balance).astype(embedding.dtype, copy=False))
+    xp = array_namespace(embedding)
+    return embedding @ xp.astype(like(balance, embedding), embedding.dtype)  # type: ignore[no-any-return]
 
 
 def demand_representation(embedding: Array) -> None:
@@ -83,9 +88,10 @@ def demand_representation(embedding: Array) -> None:
     >>> from gapview.clusters import demand_representation
     >>> demand_representation(np.eye(2))
     """
-    if not np.isfinite(embedding).all():
+    xp = array_namespace(embedding)
+    if not xp.all(xp.isfinite(embedding)):
         raise SolutionError("The representation of the samples is not finite; check the scale of the data.")
-    if not embedding.any():
+    if not xp.any(embedding != 0):
         raise SolutionError(
             "The representation of every sample is zero: a penalty has shrunk all codes away. Lower its weight "
             "(sparsity_weight, where the method has one)."
@@ -116,7 +122,8 @@ def cluster_rows(
     (True, False)
     """
     demand_representation(embedding)
-    n_empty = int((~embedding.any(axis=1)).sum())
+    xp = array_namespace(embedding)
+    n_empty = int(xp.sum(xp.astype(~xp.any(embedding != 0, axis=1), xp.int64)))
     if normalize and n_empty:  # a row without a direction; where rows are not normalised, zero is a place like others
         warn_user(
             f"{n_empty} sample(s) have a representation of nothing but zeros, so that the group they are in means "
@@ -124,14 +131,9 @@ def cluster_rows(
             GapviewWarning,
         )
     # Divided by the largest value, so that squares of huge or tiny numbers stay finite
-    size = 1.0 if normalize else float(np.abs(embedding).max())
-    points = unit_rows(embedding) if normalize else embedding / embedding.dtype.type(size)
-    # Many threads for little work wait for each other, above all on a busy machine
-    n_threads = 1 if len(points) < _MANY_ROWS else None
-    with warnings.catch_warnings(), threadpool_limits(n_threads, user_api="openmp"):
-        warnings.simplefilter("ignore", ConvergenceWarning)  # said below in words about samples and clusters
-        fitted = KMeans(n_clusters, n_init=n_init, random_state=random_state).fit(points)
-    labels = np.asarray(fitted.labels_)
+    size = 1.0 if normalize else float(xp.max(xp.abs(embedding)))
+    points = unit_rows(embedding) if normalize else embedding / size
+    labels, centers = _kmeans(points, n_clusters, n_init, random_state)
     n_found = len(np.unique(labels))
     if n_found < n_clusters:
         warn_user(
@@ -139,4 +141,16 @@ def cluster_rows(
             "have too few distinct representations.",
             GapviewWarning,
         )
-    return Clustering(labels, np.asarray(fitted.cluster_centers_ * size))
+    return Clustering(labels, centers * size)
+
+
+def _kmeans(points: Array, n_clusters: int, n_init: int, random_state: np.random.RandomState) -> tuple[Array, Array]:
+    if is_tensor(points):
+        found = kmeans_of_tensor(points, n_clusters, n_init, int(random_state.randint(2**31 - 1)))
+        return host(found[0]).astype(np.int32), host(found[1])
+    # Many threads for little work wait for each other, above all on a busy machine
+    n_threads = 1 if len(points) < _MANY_ROWS else None
+    with warnings.catch_warnings(), threadpool_limits(n_threads, user_api="openmp"):
+        warnings.simplefilter("ignore", ConvergenceWarning)  # said below in words about samples and clusters
+        fitted = KMeans(n_clusters, n_init=n_init, random_state=random_state).fit(points)
+    return np.asarray(fitted.labels_), np.asarray(fitted.cluster_centers_)

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 from scipy import sparse
 
-from .completion import KnownRows, judged_samples, nearest_sources, neighbor_means, slope_of
 from .graph import comparable_rows, rows_with_a_place
 from .neighbors import nearest
+from .sources import KnownRows, judged_samples, nearest_sources, neighbor_means, slope_of
 from .views import Array, Matrix, Views
 
 __all__ = ["codes_from_neighbors", "rows_from_neighbors"]

@@ -6,11 +6,13 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from array_api_compat import array_namespace
 from scipy import sparse
 
 from ._own import one_per_view, real_matrix
+from .compute import coordinates, csr
 from .errors import InputError, ParameterError
-from .neighbors import nearest
+from .neighbors import Search, nearest
 from .scaling import row_lengths
 from .views import Array, Matrix, Views
 
@@ -18,6 +20,7 @@ __all__ = [
     "comparable_rows",
     "demand_edges",
     "knn_graph",
+    "linked",
     "mean_modularity",
     "modularity",
     "neighbor_rule",
@@ -58,11 +61,12 @@ def resolve_n_neighbors(n_neighbors: int | str, views: Views, n_clusters: int) -
     return [int(n_neighbors)] * len(counts)
 
 
-def knn_graph(matrix: Matrix, n_neighbors: int) -> sparse.csr_array:
+def knn_graph(matrix: Matrix, n_neighbors: int, search: Search | None = None) -> Any:
     """Build the graph W of Eq. (3): 1 if either sample is among the nearest of the other, else 0; no loops.
 
     Where all rows have unit length they say directions only, and a row of zeros, which has none, gets no edge. With
-    fewer than ``n_neighbors`` other rows to choose from, all of them are neighbours.
+    fewer than ``n_neighbors`` other rows to choose from, all of them are neighbours. ``search`` says how to look for
+    them. A csr_array, or a sparse tensor of tensors.
 
     Examples
     --------
@@ -76,11 +80,29 @@ def knn_graph(matrix: Matrix, n_neighbors: int) -> sparse.csr_array:
     n_rows, rows = matrix.shape[0], comparable_rows(matrix)
     n_neighbors = min(n_neighbors, len(rows) - 1)
     if n_neighbors < 1:
-        return sparse.csr_array((n_rows, n_rows), dtype=matrix.dtype)
-    _, neighbors = nearest(matrix if len(rows) == n_rows else matrix[rows], n_neighbors)
-    edges = np.repeat(rows, n_neighbors), rows[neighbors.ravel()]
-    directed = sparse.csr_array((np.ones(neighbors.size, dtype=matrix.dtype), edges), shape=(n_rows, n_rows))
-    return sparse.csr_array(directed.maximum(directed.T))
+        nothing = array_namespace(rows).zeros_like(rows[:0], dtype=matrix.dtype)
+        return csr(rows[:0], rows[:0], nothing, (n_rows, n_rows))
+    _, found = nearest(matrix if len(rows) == n_rows else matrix[rows], n_neighbors, search=search)
+    return linked(rows, rows[found], n_rows, matrix.dtype)
+
+
+def linked(origins: Array, ends: Array, n_rows: int, dtype: Any) -> Any:
+    """Link every origin with the ends in its row, in both directions, by weights of 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gapview.graph import linked
+    >>> linked(np.array([0, 2]), np.array([[1], [0]]), 3, np.float64).toarray()
+    array([[0., 1., 1.],
+           [1., 0., 0.],
+           [1., 0., 0.]])
+    """
+    xp = array_namespace(ends)
+    there = xp.astype(origins, xp.int64)[:, None] * n_rows + ends
+    back = ends * n_rows + origins[:, None]
+    keys = xp.unique_values(xp.concat([xp.reshape(there, (-1,)), xp.reshape(back, (-1,))]))
+    return csr(keys // n_rows, keys % n_rows, xp.ones_like(keys, dtype=dtype), (n_rows, n_rows))
 
 
 def comparable_rows(matrix: Matrix) -> Array:
@@ -96,20 +118,30 @@ def comparable_rows(matrix: Matrix) -> Array:
     >>> comparable_rows(np.array([[1.0, 0.0], [0.0, 0.0], [0.6, 0.8]]))
     array([0, 2])
     """
-    return np.flatnonzero(row_lengths(matrix) > 0) if only_directions(matrix) else np.arange(matrix.shape[0])
+    lengths = row_lengths(matrix)
+    xp = array_namespace(lengths)
+    if _all_one(lengths):
+        return xp.nonzero(lengths > 0)[0]  # type: ignore[no-any-return]
+    return xp.arange(matrix.shape[0], device=lengths.device)  # type: ignore[no-any-return]
 
 
 def rows_with_a_place(asking: Matrix, known: Matrix) -> Array:
     """Find the rows that can be compared with known ones: all, but rows of zeros if the known ones say directions."""
+    lengths = row_lengths(asking)
+    xp = array_namespace(lengths)
     if only_directions(known):
-        return np.flatnonzero(row_lengths(asking) > 0)
-    return np.arange(asking.shape[0])
+        return xp.nonzero(lengths > 0)[0]  # type: ignore[no-any-return]
+    return xp.arange(asking.shape[0], device=lengths.device)  # type: ignore[no-any-return]
 
 
 def only_directions(matrix: Matrix) -> bool:
     """Tell whether all rows but those of zeros have unit length, so that they say directions only."""
-    lengths = row_lengths(matrix)
-    return bool((np.abs(lengths[lengths > 0] - 1) <= _UNIT_LENGTH_TOLERANCE).all())
+    return _all_one(row_lengths(matrix))
+
+
+def _all_one(lengths: Array) -> bool:
+    xp = array_namespace(lengths)
+    return bool(xp.all(xp.abs(lengths[lengths > 0] - 1) <= _UNIT_LENGTH_TOLERANCE))
 
 
 def own_graphs(graph: Any, views: Views, dtype: Any) -> list[sparse.csr_array]:
@@ -154,7 +186,7 @@ def demand_edges(graphs: Sequence[sparse.csr_array], views: Views) -> None:
     >>> demand_edges([knn_graph(view, 1)], Views([view]))
     """
     for name, graph in zip(views.names, graphs, strict=True):
-        if graph.nnz == 0:
+        if not len(coordinates(graph)[2]):
             raise InputError(
                 f"The graph of view '{name}' has no edge between samples that have the view: it was given so, or fewer "
                 "than 2 rows of the view are other than zero. Leave this view out."

@@ -15,9 +15,12 @@ from dataclasses import dataclass
 from typing import Any, Protocol, Self
 
 import numpy as np
+from array_api_compat import array_namespace
 from scipy import sparse
 
+from .compute import host, like
 from .errors import SolutionError
+from .scaling import row_lengths
 from .views import Array, Matrix
 
 __all__ = ["Problem", "SampleWeights", "ViewTerm", "build_problem", "demand_finite"]
@@ -61,13 +64,13 @@ class ViewTerm:
     def project(self, basis: Array) -> Array:
         """Return HUᵀ."""
         if self.smoothed is not None:
-            return np.asarray(self.smoothed @ basis.T)
+            return self.smoothed @ basis.T
         return np.asarray(self.weights @ (self.features @ basis.T))
 
     def correlate(self, codes: Array) -> Array:
         """Return HᵀP."""
         if self.smoothed is not None:
-            return np.asarray(self.smoothed.T @ codes)
+            return self.smoothed.T @ codes
         return np.asarray(self.features.T @ (self.weights.T @ codes))  # type: ignore[union-attr]
 
 
@@ -118,28 +121,24 @@ def build_problem(
         Number of samples in all views together.
     """
     terms, rows, degrees, constant, begin = [], [], [], 0.0, 0
+    xp = array_namespace(features[0].data if sparse.issparse(features[0]) else features[0])
     for matrix, graph, target in zip(features, graphs, targets, strict=True):
-        degree = np.asarray(graph.T @ np.ones(graph.shape[0], dtype=matrix.dtype))
+        ones = xp.ones(max(graph.shape), dtype=matrix.dtype, device=None if sparse.issparse(matrix) else matrix.device)
+        degree = graph.T @ ones[: graph.shape[0]]
         linked = degree > 0  # a sample that nothing reaches has no code from this view
-        reach = graph.T if linked.all() else graph[:, linked].T
+        reach = graph.T if xp.all(linked) else graph[:, host(linked)].T
         reach = sparse.csr_array(reach) if sparse.issparse(reach) else reach
         part = slice(begin, begin + reach.shape[0])
         if sparse.issparse(matrix):
             terms.append(ViewTerm(part, matrix.shape[1], None, matrix, reach))
         else:
-            terms.append(ViewTerm(part, matrix.shape[1], np.asarray(reach @ matrix)))
-        rows.append(target[linked])
-        degrees.append(degree[linked].astype(matrix.dtype))
-        weight_of_rows = np.asarray(graph @ np.ones(graph.shape[1], dtype=matrix.dtype))
-        constant += float(weight_of_rows.astype(np.float64) @ _squared_lengths(matrix))
+            terms.append(ViewTerm(part, matrix.shape[1], reach @ matrix))
+        rows.append(like(target, degree)[linked])
+        degrees.append(xp.astype(degree[linked], matrix.dtype))
+        weight_of_rows = xp.astype(graph @ ones[: graph.shape[1]], xp.float64)
+        constant += float(weight_of_rows @ xp.astype(row_lengths(matrix), xp.float64) ** 2)
         begin = part.stop
     demand_finite(np.isfinite(constant), degrees[0].dtype)
-    stacked = np.concatenate(rows)
-    n_codes = np.bincount(stacked, minlength=n_samples)
-    return Problem(tuple(terms), stacked, np.concatenate(degrees), n_codes, constant)
-
-
-def _squared_lengths(matrix: Matrix) -> Array:
-    if sparse.issparse(matrix):
-        return np.asarray(matrix.multiply(matrix).sum(axis=1, dtype=np.float64)).ravel()
-    return np.asarray(np.einsum("ij,ij->i", matrix, matrix, dtype=np.float64))
+    stacked = xp.concat(rows)
+    n_codes = like(np.bincount(host(stacked), minlength=n_samples), stacked)
+    return Problem(tuple(terms), stacked, xp.concat(degrees), n_codes, constant)

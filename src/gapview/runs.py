@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from array_api_compat import array_namespace
 
-from .compute import engine_for
+from .compute import engine_for, host
 from .problem import Problem
 from .views import Array
 
@@ -38,6 +38,11 @@ class Solution:
     objective: Array  # after every iteration, constant term included
     n_iter: int
     converged: bool
+
+    def on_host(self) -> Solution:
+        """Return the same in arrays of NumPy."""
+        bases, codes = [host(basis) for basis in self.bases], [host(code) for code in self.codes]
+        return replace(self, bases=bases, codes=codes, consensus=host(self.consensus))
 
 
 @dataclass(eq=False)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from array_api_compat import array_namespace
 from scipy import sparse
 
+from .compute import host, is_tensor, like
 from .errors import InputError
 from .views import Array, Matrix, Views
 
@@ -17,6 +20,7 @@ _MOSTLY_ZERO = 0.9  # share of zeros from which a view tells what is there, as c
 _NARROW = 3
 _FEW_EFFECTIVE = 0.2  # share of the features that carry the variance, below which a few large ones drown the others
 
+_ROWS_AT_A_TIME = 2**16
 _ROUNDING = 8  # units in the last place that scaling rows may leave between values that are the same
 
 
@@ -25,12 +29,19 @@ def row_lengths(matrix: Matrix) -> Array:
 
     Infinite if the length itself is too large for the type.
     """
+    xp = _namespace(matrix)
+    parts = [_lengths(matrix[block]) for block in row_blocks(matrix)]
+    return parts[0] if len(parts) == 1 else xp.concat(parts)
+
+
+def _lengths(matrix: Matrix) -> Array:
+    xp = _namespace(matrix)
     largest = _row_maxima(matrix)
-    divisor = np.where(largest > 0, largest, 1.0)
+    divisor = xp.where(largest > 0, largest, xp.ones_like(largest))
     shrunk = _divide_rows(matrix, divisor)
-    squares = shrunk.multiply(shrunk) if sparse.issparse(shrunk) else np.square(shrunk)
+    squares = shrunk.multiply(shrunk).sum(axis=1) if sparse.issparse(shrunk) else xp.sum(xp.square(shrunk), axis=1)
     with np.errstate(over="ignore"):
-        return np.asarray(np.sqrt(np.asarray(squares.sum(axis=1)).ravel()) * divisor)
+        return xp.sqrt(xp.reshape(xp.asarray(squares), (-1,))) * divisor  # type: ignore[no-any-return]
 
 
 def unit_rows(matrix: Matrix) -> Matrix:
@@ -44,24 +55,47 @@ def unit_rows(matrix: Matrix) -> Matrix:
     array([[0.6, 0.8],
            [0. , 0. ]])
     """
+    if sparse.issparse(matrix):
+        return _unit(matrix)
+    scaled = _namespace(matrix).empty_like(matrix)
+    for block in row_blocks(matrix):
+        scaled[block] = _unit(matrix[block])
+    return scaled
+
+
+def _unit(matrix: Matrix) -> Matrix:
+    xp = _namespace(matrix)
     largest = _row_maxima(matrix)
     # Two divisions instead of one: the length itself may be too small or too large for the type.
-    shrunk = _divide_rows(matrix, np.where(largest > 0, largest, 1.0))
-    lengths = row_lengths(shrunk)
-    return _divide_rows(shrunk, np.where(lengths > 0, lengths, 1.0))
+    shrunk = _divide_rows(matrix, xp.where(largest > 0, largest, xp.ones_like(largest)))
+    lengths = _lengths(shrunk)
+    return _divide_rows(shrunk, xp.where(lengths > 0, lengths, xp.ones_like(lengths)))
+
+
+def row_blocks(matrix: Matrix) -> list[slice]:
+    """Cut a dense matrix into blocks of rows, so that what is made of them on the way stays small."""
+    n_rows = matrix.shape[0]
+    if sparse.issparse(matrix) or n_rows <= _ROWS_AT_A_TIME:
+        return [slice(0, n_rows)]
+    return [slice(begin, min(begin + _ROWS_AT_A_TIME, n_rows)) for begin in range(0, n_rows, _ROWS_AT_A_TIME)]
+
+
+def _namespace(matrix: Matrix) -> Any:
+    return array_namespace(matrix.data if sparse.issparse(matrix) else matrix)
 
 
 def _row_maxima(matrix: Matrix) -> Array:
+    xp = _namespace(matrix)
     if matrix.shape[0] == 0:
-        return np.zeros(0, dtype=matrix.dtype)
+        return xp.zeros_like(matrix[:, 0]) if not sparse.issparse(matrix) else np.zeros(0, dtype=matrix.dtype)
     if sparse.issparse(matrix):
         return np.asarray(abs(matrix).max(axis=1).toarray()).ravel()
-    return np.asarray(np.maximum(matrix.max(axis=1), -matrix.min(axis=1)))
+    return xp.maximum(xp.max(matrix, axis=1), -xp.min(matrix, axis=1))  # type: ignore[no-any-return]
 
 
 def _divide_rows(matrix: Matrix, divisor: Array) -> Matrix:
     if not sparse.issparse(matrix):
-        return matrix / divisor.astype(matrix.dtype, copy=False)[:, None]
+        return matrix / _namespace(matrix).astype(divisor, matrix.dtype, copy=False)[:, None]
     data = matrix.data / np.repeat(divisor, np.diff(matrix.indptr)).astype(matrix.dtype, copy=False)
     return sparse.csr_array((data, matrix.indices, matrix.indptr), shape=matrix.shape)
 
@@ -70,6 +104,9 @@ def times_power(matrix: Matrix, exponent: int) -> Matrix:
     """Multiply by a power of 2, which changes no digit."""
     if sparse.issparse(matrix):
         return sparse.csr_array((np.ldexp(matrix.data, exponent), matrix.indices, matrix.indptr), shape=matrix.shape)
+    if is_tensor(matrix):
+        first = exponent // 2  # in two steps, since the power itself may be too large or too small
+        return matrix * 2.0**first * 2.0 ** (exponent - first)
     return np.ldexp(matrix, exponent)
 
 
@@ -84,13 +121,19 @@ class Scaling:
 
     def apply(self, matrix: Matrix) -> Matrix:
         """Scale rows of this view, seen in training or new."""
-        if self.center is not None:
-            matrix = matrix.toarray() if sparse.issparse(matrix) else matrix
+        if self.center is None or self.spread is None:
+            return matrix if self.row_length is None else unit_rows(matrix)
+        matrix = matrix.toarray() if sparse.issparse(matrix) else matrix
+        xp = _namespace(matrix)
+        center, spread = like(self.center, matrix), like(self.spread, matrix)
+        scaled = xp.empty_like(matrix)
+        for block in row_blocks(matrix):
             with np.errstate(over="ignore", invalid="ignore"):
-                matrix = ((matrix - self.center) / self.spread).astype(matrix.dtype, copy=False)
-            if not np.isfinite(matrix).all():
+                rows = xp.astype((matrix[block] - center) / spread, matrix.dtype, copy=False)
+            if not xp.all(xp.isfinite(rows)):
                 raise _too_large(self.name, "its standardised features", matrix)
-        return matrix if self.row_length is None else unit_rows(matrix)
+            scaled[block] = rows if self.row_length is None else _unit(rows)
+        return scaled
 
     def undo(self, matrix: Array) -> Array:
         """Bring rows back to the user's units; rows that were scaled to unit length get the mean length."""
@@ -101,7 +144,8 @@ class Scaling:
 
 def _too_large(name: str, what: str, matrix: Matrix) -> InputError:
     return InputError(
-        f"View '{name}' holds values so large that {what} are not finite as {matrix.dtype}. Divide the view by its "
+        f"View '{name}' holds values so large that {what} are not finite as "
+        f"{str(matrix.dtype).removeprefix('torch.')}. Divide the view by its "
         "largest value first."
     )
 
@@ -112,6 +156,7 @@ def fit_scaling(name: str, matrix: Matrix, scale: str | None) -> Scaling:
     if scale is not None and scale.startswith(("standard", "center")):
         matrix = _filled_in(name, matrix)
         center, spread = _feature_moments(matrix)
+        spread = np.where(spread > 0, spread, 1.0)  # a constant feature stays constant, at zero
         if scale.startswith("center"):
             spread = np.ones_like(spread)
         elif scale.endswith("view"):
@@ -123,7 +168,7 @@ def fit_scaling(name: str, matrix: Matrix, scale: str | None) -> Scaling:
 
 
 def _mean_length(name: str, matrix: Matrix) -> float:
-    lengths = row_lengths(matrix).astype(np.float64)
+    lengths = host(row_lengths(matrix)).astype(np.float64)
     largest = float(lengths.max())
     if not np.isfinite(largest):
         raise _too_large(name, "the lengths of its rows", matrix)
@@ -137,23 +182,33 @@ def _filled_in(name: str, matrix: Matrix) -> Array:
             f"View '{name}' is sparse; centring or standardising its features would fill it with numbers. "
             "Use scale='unit', or pass the view as a dense array (.toarray()) if it fits into memory."
         )
-    return np.asarray(matrix.toarray() if sparse.issparse(matrix) else matrix)
+    return matrix.toarray() if sparse.issparse(matrix) else matrix  # type: ignore[no-any-return]
 
 
 def is_mostly_zero(matrix: Matrix) -> bool:
     """Tell whether more than nine tenths of the values are zero, whatever the matrix is stored in."""
-    filled = matrix.count_nonzero() if sparse.issparse(matrix) else np.count_nonzero(matrix)
+    xp = _namespace(matrix)
+    filled = matrix.count_nonzero() if sparse.issparse(matrix) else int(xp.count_nonzero(matrix))
     return bool(filled < (1 - _MOSTLY_ZERO) * matrix.shape[0] * matrix.shape[1])
 
 
 def _feature_moments(matrix: Array) -> tuple[Array, Array]:
+    """Return mean and standard deviation of every feature, 0 if it is constant up to rounding, on the host."""
+    xp = _namespace(matrix)
     # Divide by the largest value first, so that squares of huge or tiny numbers stay finite.
-    largest = np.maximum(matrix.max(axis=0), -matrix.min(axis=0)).astype(np.float64)
-    largest[largest == 0] = 1.0
-    shrunk = matrix / largest
-    center, spread = shrunk.mean(axis=0), shrunk.std(axis=0)
-    spread[spread <= 10 * np.finfo(matrix.dtype).eps] = 1.0  # a constant feature stays constant, at zero
-    return center * largest, spread * largest
+    largest = xp.astype(xp.maximum(xp.max(matrix, axis=0), -xp.min(matrix, axis=0)), xp.float64)
+    largest = xp.where(largest == 0, xp.ones_like(largest), largest)
+    center = _mean_of_blocks(matrix, lambda rows: rows / largest)
+    spread = xp.sqrt(_mean_of_blocks(matrix, lambda rows: xp.square(rows / largest - center)))
+    spread = xp.where(spread <= 10 * xp.finfo(matrix.dtype).eps, xp.zeros_like(spread), spread)
+    return host(center * largest), host(spread * largest)
+
+
+def _mean_of_blocks(matrix: Array, values: Callable[[Array], Array]) -> Array:
+    """Average over the rows what is made of them block by block, in double precision."""
+    xp = _namespace(matrix)
+    total = sum(xp.sum(values(matrix[block]), axis=0, dtype=xp.float64) for block in row_blocks(matrix))
+    return total / matrix.shape[0]  # type: ignore[no-any-return]
 
 
 def suitable_scale(matrix: Matrix, *, centered: bool) -> str:
@@ -182,15 +237,10 @@ def suitable_scale(matrix: Matrix, *, centered: bool) -> str:
         return "unit"
     if matrix.shape[1] <= _NARROW:
         return "standard+view"
-    matrix = np.asarray(matrix.toarray() if sparse.issparse(matrix) else matrix)
-    # Divided by the largest value first, so that fourth powers stay finite
-    largest = float(np.abs(matrix).max())
-    variances = (matrix / largest).var(axis=0, dtype=np.float64)
-    top = float(variances.max())
-    if top > 0:
-        shares = variances / top
-        if float(shares.sum() ** 2 / np.square(shares).sum()) < _FEW_EFFECTIVE * matrix.shape[1]:
-            return "standard+unit"
+    spreads = _feature_moments(matrix.toarray() if sparse.issparse(matrix) else matrix)[1]
+    shares = np.square(spreads / (spreads.max() or 1.0))  # of the largest, so that fourth powers stay finite
+    if shares.any() and shares.sum() ** 2 / np.square(shares).sum() < _FEW_EFFECTIVE * matrix.shape[1]:
+        return "standard+unit"
     return "center+unit" if centered else "unit"
 
 
@@ -204,22 +254,38 @@ def scale_views(views: Views, scale: str | Sequence[str | None] | None) -> tuple
         scaled to unit length, up to rounding; or if its values are too large to be scaled.
     """
     scales = [scale] * views.n_views if scale is None or isinstance(scale, str) else list(scale)
-    named = list(zip(views.names, views.matrices, scales, strict=True))
-    scalings = [fit_scaling(name, matrix, way) for name, matrix, way in named]
-    scaled = [scaling.apply(matrix) for scaling, matrix in zip(scalings, views.matrices, strict=True)]
-    for (name, _, way), matrix in zip(named, scaled, strict=True):
-        if _constant_but_for_rounding(matrix):
-            raise InputError(
-                f"View '{name}' is constant once scaled with scale={way!r}: all its rows point the same way. "
-                "Use scale='standard', or leave this view out."
-            )
-    return scaled, scalings
+    named = zip(views.names, views.matrices, scales, strict=True)
+    scaled, scalings = zip(*(scale_view(name, matrix, way) for name, matrix, way in named), strict=True)
+    return list(scaled), list(scalings)
+
+
+def scale_view(name: str, matrix: Matrix, scale: str | None) -> tuple[Matrix, Scaling]:
+    """Scale one view on its present rows."""
+    scaling = fit_scaling(name, matrix, scale)
+    scaled = scaling.apply(matrix)
+    if _constant_but_for_rounding(scaled):
+        raise InputError(
+            f"View '{name}' is constant once scaled with scale={scale!r}: all its rows point the same way. "
+            "Use scale='standard', or leave this view out."
+        )
+    return scaled, scaling
+
+
+def scale_alike(views: Views, scale: str | Sequence[str | None] | None) -> tuple[list[Matrix], list[Scaling]]:
+    """Scale every view as :func:`scale_views` does, and bring all to the most precise type among them."""
+    scaled, scalings = scale_views(views, scale)
+    precise = max(scaled, key=lambda matrix: matrix.dtype.itemsize).dtype
+    if sparse.issparse(scaled[0]) or not is_tensor(scaled[0]):
+        return [matrix.astype(precise, copy=False) for matrix in scaled], scalings
+    return [matrix.to(precise) for matrix in scaled], scalings
 
 
 def _constant_but_for_rounding(matrix: Matrix) -> bool:
     """Tell whether no feature varies, each judged by its own size: a large one must not hide the others."""
-    low, high = matrix.min(axis=0), matrix.max(axis=0)
+    xp = _namespace(matrix)
     if sparse.issparse(matrix):
-        low, high = low.toarray().ravel(), high.toarray().ravel()
+        low, high = matrix.min(axis=0).toarray().ravel(), matrix.max(axis=0).toarray().ravel()
+    else:
+        low, high = xp.min(matrix, axis=0), xp.max(matrix, axis=0)
     with np.errstate(over="ignore"):
-        return bool((high - low <= _ROUNDING * np.finfo(matrix.dtype).eps * np.maximum(-low, high)).all())
+        return bool(xp.all(high - low <= _ROUNDING * xp.finfo(matrix.dtype).eps * xp.maximum(-low, high)))

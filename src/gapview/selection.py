@@ -23,13 +23,15 @@ from sklearn.metrics import adjusted_rand_score
 from .bridges import BRIDGES, Reach, both_graphs, joint_graph, union_graph
 from .clusters import balanced, balancing, cluster_rows, demand_representation
 from .completion import complete_views
+from .compute import host, host_graph
 from .counting import ClusterCount, suggest_n_clusters
 from .data_start import data_start
 from .errors import GapviewWarning, SolutionError
 from .factorization import Solution, Weights, solve
 from .graph import knn_graph, modularity
+from .neighbors import Search
 from .problem import Problem, build_problem
-from .scaling import Scaling, scale_views
+from .scaling import Scaling, scale_alike
 from .views import Array, Matrix, Views
 
 __all__ = [
@@ -74,7 +76,7 @@ class Ground:
 
     scaled: list[Matrix]
     scalings: list[Scaling]
-    graphs: dict[str, sparse.csr_array]  # per kind of bridge that is needed, normalised
+    graphs: dict[str, Any]  # per kind of bridge that is needed, normalised
     explained: float  # share of the views that the other views explain; NaN if only the union graph is needed
     view_weights: tuple[float, ...]
 
@@ -154,18 +156,18 @@ def prepare(
     n_neighbors: Sequence[int],
     view_weights: Sequence[float],
     bridges: Sequence[str] = BRIDGES,
+    search: Search | None = None,
 ) -> Ground:
     """Scale the views and build those graphs over all samples that are needed."""
-    scaled, scalings = scale_views(views, scales)
-    dtype = np.result_type(*(matrix.dtype for matrix in scaled))
-    scaled = [matrix.astype(dtype, copy=False) for matrix in scaled]
-    graphs, explained = {}, float("nan")
+    scaled, scalings = scale_alike(views, scales)
+    graphs: dict[str, Any] = {}
+    explained = float("nan")
     if set(bridges) & {"union", "both"}:
-        graphs["union"] = union_graph(scaled, views, n_neighbors, view_weights)
+        graphs["union"] = union_graph(scaled, views, n_neighbors, view_weights, search)
     if set(bridges) & {"joint", "both"}:
-        completion = complete_views(scaled, views, view_weights)
+        completion = complete_views(scaled, views, view_weights, search)
         explained = float(completion.explained.mean())
-        graphs["joint"] = joint_graph(completion, max(n_neighbors), view_weights)
+        graphs["joint"] = joint_graph(completion, max(n_neighbors), view_weights, search)
     if "both" in bridges:
         graphs["both"] = both_graphs(graphs["union"], graphs["joint"])
     return Ground(scaled, scalings, graphs, explained, tuple(view_weights))
@@ -241,7 +243,7 @@ def weigh_views(
     labels = _tried_labels(ground, views, setting, n_clusters, seed, max_iter, tol)
     held = np.array(
         [
-            _share_held(knn_graph(matrix, count), labels[views.rows(k)])
+            _share_held(host_graph(knn_graph(matrix, count)), labels[views.rows(k)])
             for k, (matrix, count) in enumerate(zip(ground.scaled, setting.n_neighbors, strict=True))
         ]
     )
@@ -272,7 +274,7 @@ def count_groups(
     """Suggest a number of groups from one representation; judged on the union graph, which nothing was filled into."""
     ground = prepare(views, setting.scales, setting.n_neighbors, view_weights, [setting.bridge, "union"])
     points = represent(ground, views, setting, max_iter=max_iter, tol=tol).points
-    return suggest_n_clusters(points, [ground.graphs["union"]], counts, random_state=seed)
+    return suggest_n_clusters(host(points), [host_graph(ground.graphs["union"])], counts, random_state=seed)
 
 
 def choose(candidates: Sequence[tuple[Setting, Ground, Array]]) -> Selection:
@@ -289,8 +291,8 @@ def choose(candidates: Sequence[tuple[Setting, Ground, Array]]) -> Selection:
         return Selection((only,), 0, ground.explained, len(labels), f"Nothing else was tried: {_in_words(setting)}.")
     grounds = list({id(ground): ground for _, ground, _ in candidates}.values())
     explained = float(np.mean([ground.explained for ground in grounds]))
-    union = _judged([ground.graphs["union"] for ground in grounds], labelings)
-    joint = _judged([ground.graphs["joint"] for ground in grounds], labelings)
+    union = _judged([host_graph(ground.graphs["union"]) for ground in grounds], labelings)
+    joint = _judged([host_graph(ground.graphs["joint"]) for ground in grounds], labelings)
     agreement = _agreement(labelings)
     trust = min(1.0, explained / _FULL_SAY)
     scores = union ** (1 - trust) * joint**trust + (1 - trust / 2) * agreement

@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from array_api_compat import array_namespace
 from scipy import sparse
 
 from ._own import one_per_view, real_matrix
+from .compute import host, like
 from .errors import InputError
 from .problem import Problem
 from .views import Array, Views
@@ -17,10 +19,9 @@ __all__ = ["own_start", "random_start"]
 
 def random_start(problem: Problem, n_components: int, random_state: np.random.RandomState) -> list[Array]:
     """Draw codes uniformly from [0, 1), as the authors do."""
-    dtype = problem.degrees.dtype
-    return [
-        random_state.uniform(size=(len(problem.rows[term.part]), n_components)).astype(dtype) for term in problem.terms
-    ]
+    xp, degrees = array_namespace(problem.degrees), problem.degrees
+    sizes = [(len(problem.rows[term.part]), n_components) for term in problem.terms]
+    return [xp.astype(like(random_state.uniform(size=size), degrees), degrees.dtype) for size in sizes]
 
 
 def own_start(init: Any, problem: Problem, views: Views, n_components: int) -> list[Array]:
@@ -30,15 +31,17 @@ def own_start(init: Any, problem: Problem, views: Views, n_components: int) -> l
         "list or in a dict with the names of the views"
     )
     given = one_per_view(init, views, expected)
-    return [
-        _own_codes(codes, problem, problem.rows[term.part], views, k, n_components)
-        for k, (codes, term) in enumerate(zip(given, problem.terms, strict=True))
+    dtype = host(problem.degrees[:0]).dtype
+    codes = [
+        _own_codes(code, dtype, host(problem.rows[term.part]), views, k, n_components)
+        for k, (code, term) in enumerate(zip(given, problem.terms, strict=True))
     ]
+    return [like(code, problem.degrees) for code in codes]
 
 
-def _own_codes(codes: Any, problem: Problem, rows: Array, views: Views, view: int, n_components: int) -> Array:
+def _own_codes(codes: Any, dtype: Any, rows: Array, views: Views, view: int, n_components: int) -> Array:
     n_rows, what = int(views.mask[:, view].sum()), f"The starting codes of view '{views.names[view]}'"
-    array = real_matrix(codes, what, problem.degrees.dtype)
+    array = real_matrix(codes, what, dtype)
     array = array.toarray() if sparse.issparse(array) else array
     if array.shape == (n_rows, n_components):
         everywhere = np.zeros((views.n_samples, n_components), dtype=array.dtype)

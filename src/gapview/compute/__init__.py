@@ -8,9 +8,24 @@ from __future__ import annotations
 
 from typing import Any
 
+from ._arrays import coordinates, csr, graph_like, host, host_graph, is_tensor, like, to_device
 from ._engine import Each, Engine, NumpyEngine, TorchEngine
+from ._kmeans import kmeans_of_tensor
 
-__all__ = ["Each", "Engine", "engine_for"]
+__all__ = [
+    "Each",
+    "Engine",
+    "coordinates",
+    "csr",
+    "engine_for",
+    "graph_like",
+    "host",
+    "host_graph",
+    "is_tensor",
+    "kmeans_of_tensor",
+    "like",
+    "to_device",
+]
 
 
 def engine_for(array: Any) -> Engine:
@@ -23,6 +38,4 @@ def engine_for(array: Any) -> Engine:
     >>> engine_for(np.ones(3)).xp.__name__
     'array_api_compat.numpy'
     """
-    if type(array).__module__.partition(".")[0] == "torch":
-        return TorchEngine(array.device)
-    return NumpyEngine()
+    return TorchEngine(array.device) if is_tensor(array) else NumpyEngine()

@@ -12,11 +12,14 @@ from sklearn.base import clone
 from .._parameters import check_choice, check_integer, check_real
 from ..bridges import BRIDGES
 from ..clusters import balanced, cluster_rows
-from ..completion import asking_views, known_views
+from ..compute import host, host_graph
 from ..counting import MOST_CLUSTERS, ClusterCount
 from ..crossing import codes_from_neighbors, rows_from_neighbors
+from ..factorization import Solution
+from ..problem import Problem
 from ..scaling import SCALES, unit_rows
-from ..selection import Represented, Selection, Setting, choose, prepare, represent
+from ..selection import Selection, Setting, choose, prepare, represent
+from ..sources import asking_views, known_views
 from ..trust import sample_confidence
 from ..views import Array, Matrix, Views
 from ..views._cells import PARTIAL_ROWS
@@ -64,6 +67,12 @@ class BridgedGRMF(LatentClusterer):
         Most iterations.
     tol : float, default=1e-5
         Stop when the objective changes by less than this share of its value.
+    search : {"auto", "exact", "approximate"} or Search, default="auto"
+        How neighbours are found: exactly up to about 20,000 samples, then by an index that finds at least 0.95 of them;
+        see :class:`gapview.neighbors.Search` and ``neighbor_search_``.
+    device : str or None, default=None
+        Where to compute: ``"cuda"`` for a GPU, through PyTorch. None is the processor, by NumPy, or wherever tensors
+        that are given as views lie. New samples are dealt with on the processor.
     partial_rows : {"raise", "fill", "drop"}, default="raise"
         What to do with rows that have some but not all values, see :class:`gapview.Views`.
     random_state : int, RandomState or None, default=None
@@ -100,6 +109,8 @@ class BridgedGRMF(LatentClusterer):
         Value of the objective after every iteration; it never rises, up to rounding in the type of the data.
     n_iter_ : int
         Iterations done.
+    neighbor_search_ : tuple of SearchReport
+        What every search for neighbours has done: its method, and the share of the true neighbours that it has found.
     scalings_ : list
         How every view was scaled.
     sample_ids_ : array of shape (n_samples,)
@@ -150,6 +161,8 @@ class BridgedGRMF(LatentClusterer):
         max_clusters: int = MOST_CLUSTERS,
         max_iter: int = 200,
         tol: float = 1e-5,
+        search: Any = "auto",
+        device: Any = None,
         partial_rows: str = "raise",
         random_state: Any = None,
     ) -> None:
@@ -166,6 +179,8 @@ class BridgedGRMF(LatentClusterer):
         self.max_clusters = max_clusters
         self.max_iter = max_iter
         self.tol = tol
+        self.search = search
+        self.device = device
         self.partial_rows = partial_rows
         self.random_state = random_state
 
@@ -184,6 +199,7 @@ class BridgedGRMF(LatentClusterer):
         check_integer("max_iter", self.max_iter, low=1)
         check_real("tol", self.tol, low=0)
         check_choice("partial_rows", self.partial_rows, PARTIAL_ROWS)
+        self._check_place_and_search()
 
     def _least_samples(self) -> int:
         return 1 if isinstance(self.n_clusters, str) else self.n_clusters
@@ -198,16 +214,19 @@ class BridgedGRMF(LatentClusterer):
         weights = settle_weights(self, views, settings[0], n_clusters, seed)
         selection = select(self, views, settings, n_clusters, weights, seed) if len(settings) > 1 else None
         self.setting_ = selection.setting if selection else settings[0]
-        ground = prepare(views, self.setting_.scales, self.setting_.n_neighbors, weights, [self.setting_.bridge])
+        search = self._new_search()
+        bridge = self.setting_.bridge
+        ground = prepare(views, self.setting_.scales, self.setting_.n_neighbors, weights, [bridge], search)
         found = represent(ground, views, self.setting_, max_iter=self.max_iter, tol=self.tol)
         clustering = cluster_rows(found.points, n_clusters, np.random.RandomState(seed))
         self.selection_ = selection or choose([(self.setting_, ground, clustering.labels)])
-        solution = found.solution
+        solution = found.solution.on_host()
         warn_unless_converged(self, solution)
-        self.view_weights_ = np.asarray(weights)
-        self.scalings_, self.graph_ = ground.scalings, ground.graphs[self.setting_.bridge]
+        self.view_weights_, self.neighbor_search_ = np.asarray(weights), tuple(search.done)
+        self.scalings_, self.graph_ = ground.scalings, host_graph(ground.graphs[bridge])
         self.bases_, self.objective_, self.n_iter_ = solution.bases, solution.objective, solution.n_iter
-        self.codes_, self.embedding_, self.balance_ = _codes_of_all(found), solution.consensus, found.balance
+        self.codes_, self.embedding_ = _codes_of_all(found.problem, solution), solution.consensus
+        self.balance_ = found.balance
         self.labels_, self.cluster_centers_ = clustering.labels, clustering.centers
         points = self._points(self.embedding_)
         self.confidence_ = sample_confidence(points, self.cluster_centers_, self.labels_, self.graph_)
@@ -278,10 +297,12 @@ class BridgedGRMF(LatentClusterer):
         return np.asarray(unit_rows(balanced(embedding, self.balance_)))
 
 
-def _codes_of_all(found: Represented) -> list[Array]:
-    problem, codes = found.problem, []
-    for term, reached in zip(problem.terms, found.solution.codes, strict=True):
-        everyone = np.zeros((problem.n_samples, reached.shape[1]), dtype=reached.dtype)
-        everyone[problem.rows[term.part]] = reached
-        codes.append(everyone)
+def _codes_of_all(problem: Problem, solution: Solution) -> list[Array]:
+    codes = []
+    for term, reached in zip(problem.terms, solution.codes, strict=True):
+        if len(reached) < problem.n_samples:
+            everyone = np.zeros((problem.n_samples, reached.shape[1]), dtype=reached.dtype)
+            everyone[host(problem.rows[term.part])] = reached
+            reached = everyone
+        codes.append(reached)
     return codes

@@ -8,11 +8,12 @@ import numpy as np
 
 from .._parameters import check_integer, check_real
 from ..clusters import cluster_rows
+from ..compute import graph_like, host, host_graph, like
 from ..data_start import data_start
-from ..factorization import Solution, Weights, solve
+from ..factorization import Solution, Weights, solve_together
 from ..graph import demand_edges, knn_graph, own_graphs, resolve_n_neighbors
 from ..problem import Problem, build_problem
-from ..scaling import scale_views
+from ..scaling import scale_alike
 from ..starts import own_start, random_start
 from ..trust import sample_confidence
 from ..views import Array, Matrix, Views
@@ -48,11 +49,22 @@ class GRMF(LatentClusterer):
         alone.
     init : {"random", "data"} or list or dict of arrays, default="random"
         Starting codes: uniform random numbers (the paper), taken from the data and free of chance, or given.
+    n_init : int, default=1
+        Random starts, which share their passes over the data; the one with the smallest objective counts.
+    n_rounds : int, default=1
+        How often codes and consensus take turns in an iteration. The paper has one; more of them need fewer passes over
+        the data where ``consensus_weight`` is large.
     max_iter : int, default=300
         Most iterations.
     tol : float, default=1e-5
         Stop when the objective changes by less than this share of its value. The paper's own run is
         ``tol=0, max_iter=100``; scores suffer above 1e-4.
+    search : {"auto", "exact", "approximate"} or Search, default="auto"
+        How neighbours are found: exactly up to about 20,000 samples, then by an index that finds at least 0.95 of them;
+        see :class:`gapview.neighbors.Search` and ``neighbor_search_``.
+    device : str or None, default=None
+        Where to compute: ``"cuda"`` for a GPU, through PyTorch. None is the processor, by NumPy, or wherever tensors
+        that are given as views lie. New samples are dealt with on the processor.
     partial_rows : {"raise", "fill", "drop"}, default="raise"
         What to do with rows that have some but not all values, see :class:`gapview.Views`.
     random_state : int, RandomState or None, default=None
@@ -79,6 +91,8 @@ class GRMF(LatentClusterer):
         Iterations done.
     graphs_ : list of csr_array
         Wₖ, between the samples that have view k.
+    neighbor_search_ : tuple of SearchReport
+        What every search for neighbours has done: its method, and the share of the true neighbours that it has found.
     scalings_ : list
         How every view was scaled.
     sample_ids_ : array of shape (n_samples,)
@@ -120,8 +134,12 @@ class GRMF(LatentClusterer):
         graph: Any = None,
         scale: str | None = "unit",
         init: Any = "random",
+        n_init: int = 1,
+        n_rounds: int = 1,
         max_iter: int = 300,
         tol: float = 1e-5,
+        search: Any = "auto",
+        device: Any = None,
         partial_rows: str = "raise",
         random_state: Any = None,
     ) -> None:
@@ -133,8 +151,12 @@ class GRMF(LatentClusterer):
         self.graph = graph
         self.scale = scale
         self.init = init
+        self.n_init = n_init
+        self.n_rounds = n_rounds
         self.max_iter = max_iter
         self.tol = tol
+        self.search = search
+        self.device = device
         self.partial_rows = partial_rows
         self.random_state = random_state
 
@@ -146,30 +168,44 @@ class GRMF(LatentClusterer):
         check_integer("n_neighbors", self.n_neighbors, low=1, also=["auto"])
         check_integer("max_iter", self.max_iter, low=1)
         check_real("tol", self.tol, low=0)
+        check_integer("n_init", self.n_init, low=1)
+        check_integer("n_rounds", self.n_rounds, low=1)
+        self._check_place_and_search()
 
     def _fit_views(self, views: Views, random_state: np.random.RandomState) -> None:
-        scaled, self.scalings_ = scale_views(views, self.scale)
-        dtype = np.result_type(*(matrix.dtype for matrix in scaled))
-        scaled = [matrix.astype(dtype, copy=False) for matrix in scaled]
-        self.graphs_ = self._build_graphs(scaled, views)
+        scaled, self.scalings_ = scale_alike(views, self.scale)
+        graphs = self._build_graphs(scaled, views)
         rows = [views.rows(k) for k in range(views.n_views)]
-        problem = build_problem(scaled, self.graphs_, rows, views.n_samples)
-        weights = Weights(self.consensus_weight, self.sparsity_weight)
-        start = self._start(problem, views, weights, random_state)
-        solution = solve(problem, weights, start, self.max_iter, self.tol)
-        warn_unless_converged(self, solution)
+        problem = build_problem(scaled, graphs, rows, views.n_samples)
+        found = self._solve(problem, views, random_state)
+        warn_unless_converged(self, found)
+        solution = found.on_host()
+        self.graphs_ = [host_graph(graph) for graph in graphs]
         self.bases_, self.objective_, self.n_iter_ = solution.bases, solution.objective, solution.n_iter
         self.codes_, self.embedding_ = _all_codes(solution, problem, scaled, rows)
-        clustering = cluster_rows(self.embedding_, self.n_clusters, random_state)
+        clustering = cluster_rows(like(self.embedding_, problem.degrees), self.n_clusters, random_state)
         self.labels_, self.cluster_centers_ = clustering.labels, clustering.centers
         self.confidence_ = sample_confidence(self._points(self.embedding_), clustering.centers, clustering.labels)
 
+    def _solve(self, problem: Problem, views: Views, random_state: np.random.RandomState) -> Solution:
+        """Run Algorithm 1 from all starts in the same passes, and take the best."""
+        weights = Weights(self.consensus_weight, self.sparsity_weight)
+        by_chance = isinstance(self.init, str) and self.init == "random"
+        starts = [self._start(problem, views, weights, random_state) for _ in range(self.n_init if by_chance else 1)]
+        solutions = solve_together(
+            problem, [weights] * len(starts), starts, self.max_iter, self.tol, n_rounds=self.n_rounds
+        )
+        return min(solutions, key=lambda solution: float(solution.objective[-1]))
+
     def _build_graphs(self, scaled: list[Matrix], views: Views) -> list[Any]:
+        search = self._new_search()
         if self.graph is not None:
-            graphs = own_graphs(self.graph, views, scaled[0].dtype)
+            given = own_graphs(self.graph, views, host(scaled[0][:0]).dtype)
+            graphs = [graph_like(graph, matrix) for graph, matrix in zip(given, scaled, strict=True)]
         else:
             counts = resolve_n_neighbors(self.n_neighbors, views, self.n_clusters)
-            graphs = [knn_graph(matrix, count) for matrix, count in zip(scaled, counts, strict=True)]
+            graphs = [knn_graph(matrix, count, search) for matrix, count in zip(scaled, counts, strict=True)]
+        self.neighbor_search_ = tuple(search.done)
         demand_edges(graphs, views)
         return graphs
 
@@ -191,14 +227,14 @@ def _all_codes(
     codes = []
     fallback = np.zeros_like(solution.consensus)
     for term, basis, code, matrix, row in zip(problem.terms, solution.bases, solution.codes, scaled, rows, strict=True):
-        reached = problem.rows[term.part]
+        reached = host(problem.rows[term.part])
         if len(reached) < len(row):
-            whole = np.asarray(matrix @ basis.T)
+            whole = np.asarray(host(matrix) @ basis.T)
             fallback[row] += whole
             whole[np.isin(row, reached)] = code
             code = whole
         codes.append(code)
-    unreached = problem.n_codes == 0
+    unreached = host(problem.n_codes) == 0
     n_present = np.bincount(np.concatenate(rows), minlength=problem.n_samples)
     embedding = solution.consensus.copy()
     embedding[unreached] = fallback[unreached] / n_present[unreached, None]

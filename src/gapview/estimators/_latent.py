@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,13 +14,13 @@ from sklearn.exceptions import ConvergenceWarning
 
 from .._parameters import check_choice, check_integer
 from .._warnings import warn_user
-from ..completion import neighbor_means
 from ..errors import GapviewWarning, InputError
 from ..factorization import Solution
 from ..graph import mean_modularity, resolve_n_neighbors
 from ..metrics import clustering_accuracy
-from ..neighbors import distance_elsewhere, nearest
+from ..neighbors import Search, SearchReport, distance_elsewhere, nearest
 from ..scaling import unit_rows
+from ..sources import neighbor_means
 from ..views import Array, Matrix, Views, new_views
 from ._trusted import TrustedClusterer
 
@@ -30,7 +31,22 @@ _N_TYPICAL = 1000  # training samples from which the usual distance between neig
 class LatentClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, TrustedClusterer):  # type: ignore[misc]
     """A clusterer whose bases carry samples into one latent space and back."""
 
+    search: Any
+    device: Any
+
     bases_: list[Array]
+    neighbor_search_: tuple[SearchReport, ...]
+
+    def _check_place_and_search(self) -> None:
+        if not isinstance(self.search, Search):
+            check_choice("search", self.search, ("auto", "exact", "approximate"))
+
+    def _placed(self, views: Views) -> Views:
+        return views if self.device is None else views.to_device(self.device)
+
+    def _new_search(self) -> Search:
+        """Return how to look for neighbours in this fit, with an empty list of what was done."""
+        return replace(self.search) if isinstance(self.search, Search) else Search(self.search)
 
     @property
     def _n_features_out(self) -> int:

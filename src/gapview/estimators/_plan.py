@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._parameters import check_choice, check_real
+from ..compute import like
 from ..counting import ClusterCount, default_counts
 from ..errors import InputError, ParameterError, ParameterTypeError, some
 from ..graph import resolve_n_neighbors
-from ..scaling import SCALES, scale_views, suitable_scale
+from ..scaling import SCALES, scale_view, suitable_scale
 from ..selection import Selection, Setting, choose, count_groups, try_settings, weigh_views
 from ..views import Matrix, Views
 
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 _REACHES = (4, 1, 16)
 _BRIDGES = ("both", "union", "joint")
 
+_N_LOOKED_AT = 20_000  # rows that say how a view is to be scaled
 _N_OF_EVERY_VIEW = 50
 _N_TRIED = 5000  # samples on which settings are tried; more of them would not change the choice, but its cost
 
@@ -81,12 +83,15 @@ def _one_of_each(parameter: str, given: Any, views: Views, allowed: str) -> list
 
 def _workable(name: str, matrix: Matrix, *, centered: bool) -> str:
     """Suit a view; where its rows all point the same way, only their lengths tell samples apart, and are kept."""
-    scale = suitable_scale(matrix, centered=centered)
-    try:
-        scale_views(Views([matrix], names=[name]), scale)
-    except InputError:
-        return "standard+view"
-    return scale
+    some_rows = np.unique(np.linspace(0, matrix.shape[0] - 1, _N_LOOKED_AT).astype(np.int64))
+    scale = suitable_scale(matrix[like(some_rows, matrix)], centered=centered)
+    for rows in (matrix[like(some_rows, matrix)], matrix):
+        try:
+            scale_view(name, rows, scale)
+        except InputError:  # the others may differ
+            continue
+        return scale
+    return "standard+view"
 
 
 def settle_weights(model: BridgedGRMF, views: Views, setting: Setting, n_clusters: int, seed: int) -> tuple[float, ...]:

@@ -69,7 +69,8 @@ def sample_confidence(points: Any, centers: Any, labels: Any, graph: Any = None)
     if not (np.isfinite(points).all() and np.isfinite(centers).all()):
         raise InputError("points and centers must be finite; got infinite or NaN values.")
     placed = points.any(axis=1)
-    claims = _claims_of_distance(points, centers, groups, placed)
+    distances = euclidean_distances(points, centers).astype(np.float64)
+    claims = _claims_of_distance(distances, groups, placed)
     if graph is not None:
         claims *= _ends_of_walks(read_graph(graph, len(points), "graph"), groups, len(centers))
     own = claims[np.arange(len(groups)), groups]
@@ -77,12 +78,11 @@ def sample_confidence(points: Any, centers: Any, labels: Any, graph: Any = None)
     return np.where(placed & (total > 0), own / np.where(total > 0, total, 1.0), 0.0)
 
 
-def _claims_of_distance(points: Array, centers: Array, groups: Array, placed: Array) -> Array:
-    distances = euclidean_distances(points, centers).astype(np.float64)
+def _claims_of_distance(distances: Array, groups: Array, placed: Array) -> Array:
     own = distances[np.arange(len(groups)), groups]
     usual = own[placed].mean() if placed.any() else 0.0
     usual = max(float(usual), np.finfo(np.float64).tiny)  # all samples may sit on their centres
-    distances[:, np.bincount(groups, minlength=len(centers)) == 0] = np.inf  # nobody is in an empty group
+    distances[:, np.bincount(groups, minlength=distances.shape[1]) == 0] = np.inf  # nobody is in an empty group
     with np.errstate(over="ignore"):
         # Measured from the nearest centre, or samples far from all centres would lose every claim to rounding
         return np.asarray(np.exp(-_DECAY * ((distances - distances.min(axis=1, keepdims=True)) / usual)))

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
+from array_api_compat import array_namespace
 from scipy import sparse
 from sklearn.impute import KNNImputer
 
+from ..compute import host, like
 from ..errors import InputError, some
 from ._containers import Array, Matrix
 
@@ -16,7 +18,7 @@ _FILL_NEIGHBORS = 5
 def count_missing_cells(values: Matrix) -> Array:
     """Count the NaN in every row."""
     if not sparse.issparse(values):
-        return np.asarray(np.isnan(values).sum(axis=1))
+        return host((values != values).sum(axis=1))  # type: ignore[no-any-return]
     holes = sparse.csr_array((np.isnan(values.data), values.indices, values.indptr), shape=values.shape)
     return np.asarray(holes.sum(axis=1)).ravel().astype(np.intp)
 
@@ -24,8 +26,10 @@ def count_missing_cells(values: Matrix) -> Array:
 def demand_finite(name: str, values: Matrix, ids: Array) -> None:
     """Refuse infinities, saying how many there are and where the first one is."""
     numbers = values.data if sparse.issparse(values) else values
-    if numbers.size == 0 or not np.isinf(numbers).any():
+    xp = array_namespace(numbers)
+    if 0 in numbers.shape or not xp.any(xp.isinf(numbers)):
         return
+    values, numbers = host(values), host(numbers)
     where = values.tocoo().row[np.isinf(numbers)] if sparse.issparse(values) else np.nonzero(np.isinf(values))[0]
     rows = np.unique(where)
     raise InputError(
@@ -52,8 +56,8 @@ def complete_rows(name: str, values: Matrix, policy: str, ids: Array, reference:
             "partial_rows='drop' (the view counts as missing for these samples)."
         )
     if policy == "drop":
-        return values[~partial], ~partial
-    return _filled(name, values, reference), keep
+        return values[like(~partial, values)], ~partial
+    return like(_filled(name, host(values), reference), values), keep
 
 
 def _filled(name: str, values: Matrix, reference: Matrix | None) -> Matrix:

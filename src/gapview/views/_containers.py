@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from ..compute import is_tensor
 from ..errors import InputError, InputTypeError, some
 
 Array: TypeAlias = NDArray[Any]
@@ -118,6 +119,9 @@ def _read_array(name: str, view: Any) -> Array:
         raise InputTypeError(f"View '{name}' is {_describe(view)}, not a matrix. {EXPECTED}.")
     if isinstance(view, np.ma.MaskedArray):  # its own way of saying that values are missing
         view = np.ma.filled(view.astype(np.float64), np.nan)
+    if is_tensor(view) and view.device.type != "cpu":  # it stays where it is
+        _demand_two_dimensions(name, view)
+        return view if str(view.dtype) == "torch.float64" else view.float()  # type: ignore[no-any-return]
     try:
         values = np.asarray(view)
     except ValueError:  # rows of unequal length
@@ -153,7 +157,7 @@ def _numbers(name: str, values: Matrix) -> Matrix:
     """Turn what holds numbers into float32 or float64; refuse the rest, text that looks like numbers included."""
     kind, size = values.dtype.kind, values.dtype.itemsize
     if kind == "f" and size in (4, 8):
-        return values
+        return values.astype(values.dtype.newbyteorder("="), copy=False)
     if kind == "f" and size < 4:
         return values.astype(np.float32)
     if kind in "iubf":

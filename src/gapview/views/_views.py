@@ -6,8 +6,10 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from .._parameters import check_choice
+from ..compute import host, is_tensor, like, to_device
 from ..errors import InputError, InputTypeError, some
 from ._cells import PARTIAL_ROWS, complete_rows, count_missing_cells, demand_finite
 from ._containers import EXPECTED, Array, Container, Matrix, RawView, named_views, read_view
@@ -170,7 +172,7 @@ class Views:
         matrices = []
         for k, matrix in enumerate(self.matrices):
             where = np.cumsum(self.mask[:, k]) - 1  # row of the matrix that a present sample stands in
-            matrices.append(matrix[where[chosen[self.mask[chosen, k]]]])
+            matrices.append(matrix[like(where[chosen[self.mask[chosen, k]]], matrix)])
         return self._like(tuple(matrices), self.mask[chosen], self.sample_ids[chosen])
 
     def __iter__(self) -> Iterator[Views]:
@@ -189,7 +191,32 @@ class Views:
         mask = read_mask(keep, self.sample_ids, self.names) & self.mask
         demand_a_view_for_each(mask, self.sample_ids)
         pairs = enumerate(self.matrices)
-        return self._like(tuple(m[mask[self.mask[:, k], k]] for k, m in pairs), mask, self.sample_ids)
+        return self._like(tuple(m[like(mask[self.mask[:, k], k], m)] for k, m in pairs), mask, self.sample_ids)
+
+    def to_device(self, device: Any) -> Views:
+        """Return the same samples with dense matrices as tensors of PyTorch on a device.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from gapview import Views
+        >>> views = Views([np.eye(3)])
+        >>> views.on_host() is views
+        True
+        """
+        for name, matrix in zip(self.names, self.matrices, strict=True):
+            if sparse.issparse(matrix):
+                raise InputError(
+                    f"View '{name}' is sparse, and a device takes dense views only. Leave device out, or pass the view "
+                    "as a dense array (.toarray()) if it fits into the memory of the device."
+                )
+        return self._like(tuple(to_device(m, device) for m in self.matrices), self.mask, self.sample_ids)
+
+    def on_host(self) -> Views:
+        """Return the same samples with matrices that NumPy can see."""
+        if not any(is_tensor(matrix) for matrix in self.matrices):
+            return self
+        return self._like(tuple(host(matrix) for matrix in self.matrices), self.mask, self.sample_ids)
 
     def give_back(self, complete: Sequence[Matrix]) -> Any:
         """Put one complete matrix per view into the kind of container that the views came in.
@@ -268,11 +295,11 @@ def _present_rows(view: RawView, place: Array, shown: Array, ids: Array) -> tupl
     order = np.argsort(place, kind="stable")
     order = order[shown[place[order]]]
     if len(order) < values.shape[0] or (np.diff(order) < 0).any():
-        values = values[order]
+        values = values[like(order, values)]
     rows = place[order]
     absent = count_missing_cells(values) == values.shape[1]
     if absent.any():
-        values, rows = values[~absent], rows[~absent]
+        values, rows = values[like(~absent, values)], rows[~absent]
     demand_finite(view.name, values, ids[rows])
     return values, rows
 

@@ -1,0 +1,127 @@
+"""The few things that arrays of NumPy with SciPy's sparse matrices and tensors of PyTorch do differently."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+from scipy import sparse
+
+from ..errors import MissingExtraError, ParameterError
+
+__all__ = ["coordinates", "csr", "graph_like", "host", "host_graph", "is_tensor", "like", "to_device"]
+
+
+def is_tensor(array: Any) -> bool:
+    """Tell whether something is a tensor of PyTorch."""
+    return any(c.__module__.partition(".")[0] == "torch" and c.__name__ == "Tensor" for c in type(array).__mro__)
+
+
+def host(array: Any) -> Any:
+    """Bring an array to where NumPy can see it."""
+    return array.cpu().numpy() if is_tensor(array) else array
+
+
+def like(array: Any, other: Any) -> Any:
+    """Bring a NumPy array to the kind and the place of another."""
+    if not is_tensor(other):
+        return array
+    import torch
+
+    return torch.as_tensor(array, device=other.device)
+
+
+def to_device(array: Any, device: Any) -> Any:
+    """Bring an array to a device, as a tensor.
+
+    Raises
+    ------
+    MissingExtraError
+        If PyTorch is not installed.
+    ParameterError
+        If there is no such device.
+    """
+    try:
+        import torch
+    except ImportError:
+        raise MissingExtraError("torch", "gpu", "Computing on a device") from None
+    try:
+        return torch.as_tensor(array, device=device)
+    except (RuntimeError, AssertionError) as error:
+        reason = str(error).strip().splitlines()[0].rstrip(".")
+        raise ParameterError(
+            f"device must be None or the name of a device that PyTorch can use, such as 'cuda' or 'cpu'; got "
+            f"{device!r}: {reason}."
+        ) from None
+
+
+def graph_like(graph: sparse.csr_array, other: Any) -> Any:
+    """Bring a sparse matrix of SciPy to the kind and the place of an array."""
+    if not is_tensor(other):
+        return graph
+    rows, columns, values = (like(part, other) for part in coordinates(graph))
+    return csr(rows.long(), columns.long(), values.to(other.dtype), graph.shape)
+
+
+def csr(rows: Any, columns: Any, values: Any, shape: Any) -> Any:
+    """Make a sparse matrix in rows; values in the same place are added up."""
+    if not is_tensor(values):
+        return sparse.csr_array((values, (rows, columns)), shape=shape)
+    return TensorGraph.of(rows, columns, values, tuple(shape))
+
+
+def coordinates(graph: Any) -> tuple[Any, Any, Any]:
+    """Return rows, columns and values of a sparse matrix."""
+    if isinstance(graph, TensorGraph):
+        return graph.rows, graph.columns, graph.values
+    places = graph.tocoo()
+    return places.row, places.col, places.data
+
+
+def host_graph(graph: Any) -> sparse.csr_array:
+    """Bring a sparse matrix to where SciPy can see it."""
+    if not isinstance(graph, TensorGraph):
+        return graph
+    rows, columns, values = (host(part) for part in coordinates(graph))
+    return csr(rows, columns, values, graph.shape)
+
+
+@dataclass(frozen=True)
+class TensorGraph:
+    """A sparse matrix of tensors that can be multiplied, turned and cut like one of SciPy."""
+
+    rows: Any  # with the columns in ascending order, each pair once
+    columns: Any
+    values: Any
+    shape: tuple[int, int]
+    compressed: Any  # the same as PyTorch multiplies it
+
+    @classmethod
+    def of(cls, rows: Any, columns: Any, values: Any, shape: tuple[int, int]) -> TensorGraph:
+        """Make one of values in any order; those in the same place are added up."""
+        import torch
+
+        with warnings.catch_warnings():  # that sparse tensors are young, and that what we give them is not checked
+            warnings.simplefilter("ignore", UserWarning)
+            placed = torch.sparse_coo_tensor(torch.stack([rows, columns]), values, shape, check_invariants=False)
+            placed = placed.coalesce()
+            indices = placed.indices()
+            return cls(indices[0], indices[1], placed.values(), shape, placed.to_sparse_csr())
+
+    @property
+    def T(self) -> TensorGraph:
+        """Rows and columns exchanged."""
+        return TensorGraph.of(self.columns, self.rows, self.values, self.shape[::-1])
+
+    def __getitem__(self, part: tuple[slice, Any]) -> TensorGraph:
+        """Keep some of the columns, by a mask over them."""
+        kept = like(part[1], self.values)
+        inside = kept[self.columns]
+        columns = (kept.cumsum(dim=0) - 1)[self.columns[inside]]
+        shape = (self.shape[0], int(kept.sum()))
+        return TensorGraph.of(self.rows[inside], columns, self.values[inside], shape)
+
+    def __matmul__(self, values: Any) -> Any:
+        """Add up the rows of ``values``, weighted."""
+        return self.compressed @ values

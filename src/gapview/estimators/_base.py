@@ -65,8 +65,8 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
             for name in before:
                 if name.endswith("_"):  # what an earlier fit has found must not mix with what this one finds
                     delattr(self, name)
-            self._fit_views(training, random_generator(self.random_state))
-            self.views_ = training
+            self._fit_views(self._placed(training), random_generator(self.random_state))
+            self.views_ = training.on_host()
             self.sample_ids_ = training.sample_ids
             self.n_features_in_ = sum(training.n_features)
         except BaseException:  # interruptions, too: the earlier model stays, whole
@@ -75,10 +75,51 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
             raise
         return self
 
+    def save(self, path: Any) -> None:
+        """Write the fitted model to one file, from which :func:`gapview.load` makes it again, exactly.
+
+        Everything is kept: settings, fitted attributes, the training data with their ids and the kind of container they
+        came in, what ``set_output`` has set, the state of a ``RandomState``. The file holds numbers and text, no code;
+        the customary ending is ``.gapview``. It holds the training data: give it to those only who may see them.
+
+        Parameters
+        ----------
+        path : str or path
+            The file. One that is there is replaced, once the new one is complete.
+
+        Raises
+        ------
+        NotFittedError
+            If the model is not fitted.
+        DataFileError
+            If the file cannot be written; what was there is untouched.
+        InputTypeError
+            If a setting or an id is of a kind that no model file can hold, such as a graph given as a frame.
+
+        Examples
+        --------
+        >>> import tempfile, pathlib
+        >>> import gapview
+        >>> from gapview.datasets import make_views
+        >>> views = make_views(n_samples=60, n_clusters=2, missing_rate=0.3, random_state=0).views
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = pathlib.Path(folder) / "two.gapview"
+        ...     gapview.GRMF(n_clusters=2, random_state=0).fit(views).save(path)
+        ...     gapview.load(path).labels_.shape
+        (60,)
+        """
+        from ..model_files._files import save  # which knows all methods, and so cannot be imported before them
+
+        save(self, path)
+
     def _check_parameters(self) -> None:
         check_integer("n_clusters", self.n_clusters, low=1)
         check_choice("scale", self.scale, SCALES)
         check_choice("partial_rows", self.partial_rows, PARTIAL_ROWS)
+
+    def _placed(self, views: Views) -> Views:
+        """Bring the training data to where the fit is to run."""
+        return views.on_host()
 
     def _least_samples(self) -> int:
         """Say how many samples a fit needs, one for every group."""

@@ -1,0 +1,142 @@
+"""Arrays as bytes, and back: of the plain kinds only, in the layout they had in memory."""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from ..views import Array
+
+# No objects, no records, no type whose size depends on the machine
+_DTYPE = re.compile(r"[<>|](b1|[iu][1248]|f[248]|c8|c16|[US][1-9]\d{0,8}|[mM]8(\[\d{0,9}[a-zA-Z]{1,7}\])?)")
+_MOST_AXES = 32
+_MOST_CHARACTER = 0x10FFFF
+# The others can ask for far more memory than their entries take in the file
+_SPARSE = {
+    kind.__name__: kind
+    for kind in (
+        sparse.csr_array,
+        sparse.csr_matrix,
+        sparse.csc_array,
+        sparse.csc_matrix,
+        sparse.coo_array,
+        sparse.coo_matrix,
+    )
+}
+
+
+def is_storable(dtype: np.dtype[Any]) -> bool:
+    """Tell whether values of this type can be written."""
+    return _DTYPE.fullmatch(dtype.str) is not None
+
+
+def packed(array: Array) -> tuple[dict[str, Any], Array]:
+    """Return what to say of an array, and its bytes.
+
+    Products of matrices round differently for rows first and columns first, so the order and the direction of the axes
+    in memory are kept. Gaps between the values are not: they would cost more than they matter.
+    """
+    entry: dict[str, Any] = {"dtype": array.dtype.str, "shape": list(array.shape)}
+    if not array.flags.c_contiguous:
+        turned = [axis for axis, step in enumerate(array.strides) if step < 0]
+        axes = sorted(range(array.ndim), key=lambda axis: -abs(array.strides[axis]))
+        if turned or axes != sorted(axes):
+            entry |= {"axes": axes, "turned": turned}
+        array = np.flip(array, tuple(turned)).transpose(axes)
+    return entry, np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+
+
+def unpacked(entry: dict[str, Any], block: Array) -> Array:
+    """Make the array from its bytes, in place."""
+    dtype, shape = read_dtype(entry["dtype"]), read_shape(entry["shape"])
+    axes = entry.get("axes", list(range(len(shape))))
+    turned = entry.get("turned", [])
+    if sorted(axes) != list(range(len(shape))) or not set(turned) <= set(axes):
+        raise ValueError(f"an array of {len(shape)} axes has the axes {axes} and {turned}")
+    if math.prod(shape) * dtype.itemsize != len(block):
+        raise ValueError(f"an array of shape {shape} and type {dtype} has {len(block)} bytes")
+    array = block.view(dtype).reshape([shape[axis] for axis in axes]).transpose(np.argsort(axes))
+    demand_valid(array)
+    return np.flip(array, tuple(turned)) if turned else array
+
+
+def read_dtype(text: Any) -> np.dtype[Any]:
+    """Read the name of a plain type."""
+    if not isinstance(text, str) or not _DTYPE.fullmatch(text):
+        raise ValueError(f"it holds values of the type {text!r}, which no model has")
+    return np.dtype(text)
+
+
+def read_shape(shape: Any) -> tuple[int, ...]:
+    """Read the shape of an array."""
+    if not isinstance(shape, list) or len(shape) > _MOST_AXES or not all(type(n) is int and n >= 0 for n in shape):
+        raise ValueError(f"it holds an array of the shape {shape!r}")
+    return tuple(shape)
+
+
+def demand_valid(array: Array) -> None:
+    """Refuse bytes that stand for no value of their type."""
+    if not array.size:
+        return
+    flat = np.ascontiguousarray(array.T if array.flags.f_contiguous else array)
+    if array.dtype.kind == "b" and flat.view(np.uint8).max() > 1:
+        raise ValueError("it holds truth values other than true and false")
+    if array.dtype.kind == "U" and flat.view(f"{array.dtype.str[0]}u4").max() > _MOST_CHARACTER:
+        raise ValueError("it holds text of characters that do not exist")
+
+
+def is_storable_sparse(value: Any) -> bool:
+    """Tell whether something is a sparse matrix that can be written."""
+    return _SPARSE.get(type(value).__name__) is type(value) and len(value.shape) == 2 and is_storable(value.dtype)
+
+
+def sparse_parts(matrix: Any) -> tuple[str, list[int], list[Array]]:
+    """Return the kind of a sparse matrix, its shape, and the three arrays it is made of."""
+    if matrix.format == "coo":
+        parts = [matrix.data, matrix.row, matrix.col]
+    else:
+        n = matrix.nnz  # there may be room for more
+        data, indices = (part if len(part) == n else part[:n] for part in (matrix.data, matrix.indices))
+        parts = [data, indices, matrix.indptr]
+    return type(matrix).__name__, list(matrix.shape), parts
+
+
+def sparse_from_parts(kind: Any, shape: Any, parts: Any) -> Any:
+    """Make the sparse matrix from its arrays, once they are known to fit: the library itself trusts them."""
+    data, first, second = parts
+    size = read_shape(shape)
+    if kind not in _SPARSE or len(size) != 2:
+        raise ValueError(f"it holds a sparse matrix of the kind {kind!r} and shape {shape!r}")
+    if not all(type(part) is np.ndarray and part.ndim == 1 for part in parts) or data.dtype.kind not in "biufc":
+        raise ValueError("it holds a sparse matrix without numbers")
+    if first.dtype != second.dtype or first.dtype.str not in ("<i4", "<i8"):
+        raise ValueError("it holds a sparse matrix whose positions are no whole numbers")
+    if kind.startswith("coo"):
+        fits = len(data) == len(first) == len(second) and _within(first, size[0]) and _within(second, size[1])
+        matrix = _SPARSE[kind]((data, (first, second)), shape=size) if fits else None
+    else:
+        n_lines, n_places = size if kind.startswith("csr") else size[::-1]
+        fits = len(data) == len(first) and _within(first, n_places) and _are_ends(second, n_lines, len(data))
+        matrix = _SPARSE[kind]((data, first, second), shape=size) if fits else None
+    if matrix is None:
+        raise ValueError("it holds a sparse matrix whose positions are outside of it")
+    # Making it may have narrowed the positions
+    names = ("row", "col") if kind.startswith("coo") else ("indices", "indptr")
+    for name, part in zip(names, (first, second), strict=True):
+        setattr(matrix, name, part)
+    return matrix
+
+
+def _within(positions: Array, end: int) -> bool:
+    return not len(positions) or bool(positions.min() >= 0 and positions.max() < end)
+
+
+def _are_ends(ends: Array, n_lines: int, n_entries: int) -> bool:
+    """Tell whether these are the ends of the lines of a compressed matrix."""
+    if len(ends) != n_lines + 1 or not _within(ends, n_entries + 1):
+        return False
+    return bool(ends[0] == 0 and ends[-1] == n_entries and (ends[1:] >= ends[:-1]).all())

@@ -1,0 +1,167 @@
+"""The file itself: a prefix of fixed size, a header in JSON, and blocks of plain bytes.
+
+    64 bytes   magic (12), format (4), length of the header (8), length of the file (8), SHA-256 (32)
+    header     JSON, filled up with blanks; lists the lengths of the blocks and holds their SHA-256
+    blocks     one after the other, each filled up with zeros
+
+The first checksum is over the rest of the prefix and the header, the second over the blocks, so that the header can be
+read and trusted by itself, and no byte of the file is left out. Lengths are compared with that of the file before
+anything is read into memory; nothing is compressed, so that a file takes no more memory than it is long.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import struct
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from ..errors import DataFileError, GapviewError, InputTypeError, MissingExtraError
+from ..views import Array
+
+FORMAT = 1
+
+_MAGIC = b"\x89GAPVIEW\r\n\x1a\n"  # line ends among it, so that a transfer as text shows
+_PREFIX = struct.Struct("<12sIQQ32s")
+_UNSIGNED = 32  # bytes of the prefix before its checksum
+_STEP = 64
+_MOST_HEADER = 2**24  # a header is a few thousand bytes; a file that says otherwise is not ours
+_AGAIN = "Copy or download the file again, or save the model again."
+
+
+def model_path(path: Any) -> Path:
+    """Demand something that can be the name of a file."""
+    if not isinstance(path, str | os.PathLike) or isinstance(os.fspath(path), bytes):
+        raise InputTypeError(f"path must be the path of a model file, as text or a pathlib.Path; got {path!r}.")
+    if "\0" in os.fspath(path):
+        raise DataFileError(f"No file can be called {os.fspath(path)!r}.")
+    return Path(path)
+
+
+def pack(header: dict[str, Any], blocks: Sequence[Array]) -> bytes:
+    """Put a header and blocks of bytes together."""
+    digest = hashlib.sha256()
+    body: list[Any] = []
+    for block in blocks:
+        body += [block, bytes(-len(block) % _STEP)]
+    for piece in body:
+        digest.update(piece)
+    text = to_json({**header, "blocks": [len(block) for block in blocks], "sha256": digest.hexdigest()})
+    text += b" " * (-len(text) % _STEP)
+    if len(text) > _MOST_HEADER:
+        raise DataFileError(f"The settings of the model are too long to be saved: {len(text)} bytes as JSON.")
+    length = _PREFIX.size + len(text) + sum(len(piece) for piece in body)
+    start = _PREFIX.pack(_MAGIC, FORMAT, len(text), length, b"")[:_UNSIGNED]
+    return b"".join([start, hashlib.sha256(start + text).digest(), text, *body])
+
+
+@contextmanager
+def opened(path: Any) -> Iterator[BinaryIO]:
+    """Open a model file; whatever goes wrong while it is read is told as an error of that file."""
+    file = model_path(path)
+    if not os.path.isfile(file):
+        raise DataFileError(f"There is no file {str(file)!r}. Give the path of a file that model.save has written.")
+    try:
+        with file.open("rb") as stream:
+            yield stream
+    except (DataFileError, MissingExtraError):  # says all there is to say
+        raise
+    except OSError as error:
+        raise DataFileError(f"Cannot read {str(file)!r}: {error.strerror or error}") from None
+    # A forged file can go wrong in ways that no list foresees
+    except Exception as error:
+        told = isinstance(error, ValueError | GapviewError)
+        said = str(error) if told else f"its parts are not those of a model ({type(error).__name__}: {error})"
+        raise DataFileError(f"{file.name!r} cannot be read as a model file: {said.rstrip('.')}. {_AGAIN}") from None
+
+
+def read_header(stream: BinaryIO) -> dict[str, Any]:
+    """Read and check the prefix and the header."""
+    name, size = repr(os.path.basename(stream.name)), os.fstat(stream.fileno()).st_size
+    start = stream.read(_PREFIX.size)
+    if not start.startswith(_MAGIC):
+        if start and _MAGIC.startswith(start):
+            raise _cut_off(name, size)
+        raise DataFileError(f"{name} is not a model file of gapview. Give a file that model.save has written.")
+    if len(start) < _PREFIX.size:
+        raise _cut_off(name, size)
+    _, version, header_length, length, checksum = _PREFIX.unpack(start)
+    if version > FORMAT:
+        raise DataFileError(
+            f"{name} has format {version} of a newer gapview; this one reads formats up to {FORMAT}. Update gapview: "
+            "pip install --upgrade gapview"
+        )
+    if length > size:
+        raise _cut_off(name, size, length)
+    if length < size or header_length > min(_MOST_HEADER, length - _PREFIX.size):
+        raise ValueError("its length is not what it says")
+    text = _exactly(stream, header_length)
+    if hashlib.sha256(start[:_UNSIGNED] + text).digest() != checksum:
+        raise ValueError("it is damaged, for the checksum of its header is wrong")
+    if version < 1:
+        raise ValueError("there is no format 0")
+    header: dict[str, Any] = from_json(text)
+    lengths = header.get("blocks") if isinstance(header, dict) else None
+    if not isinstance(lengths, list) or not all(type(each) is int and each >= 0 for each in lengths):
+        raise ValueError("its header does not list its blocks")
+    if sum(each + -each % _STEP for each in lengths) != length - _PREFIX.size - header_length:
+        raise ValueError("its blocks are not as long as it says")
+    return header
+
+
+def read_blocks(stream: BinaryIO, header: dict[str, Any]) -> list[Array]:
+    """Read all blocks, each once, and check that they are what was written."""
+    digest = hashlib.sha256()
+    blocks = []
+    for length in header["blocks"]:
+        block = np.empty(length, dtype=np.uint8)
+        if stream.readinto(block) != length:  # type: ignore[attr-defined]
+            raise ValueError("it was cut off while it was being read")
+        digest.update(block.data)
+        digest.update(_exactly(stream, -length % _STEP))
+        blocks.append(block)
+    if digest.hexdigest() != header.get("sha256"):
+        raise ValueError("it is damaged, for the checksum of its contents is wrong")
+    return blocks
+
+
+def to_json(value: Any) -> bytes:
+    """Write JSON, always the same for the same value."""
+    return json.dumps(value, allow_nan=False, separators=(",", ":")).encode("ascii")
+
+
+def from_json(text: bytes | Array) -> Any:
+    """Read JSON as :func:`to_json` writes it, without what it never writes: double keys, NaN, endless nesting."""
+    try:
+        return json.loads(bytes(text).decode("ascii"), object_pairs_hook=_distinct, parse_constant=_no_constant)
+    except RecursionError:
+        raise ValueError("its JSON is nested too deeply") from None
+
+
+def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("its JSON has a key twice")
+    return found
+
+
+def _no_constant(text: str) -> Any:
+    raise ValueError(f"its JSON holds {text}")
+
+
+def _exactly(stream: BinaryIO, length: int) -> bytes:
+    found = stream.read(length)
+    if len(found) < length:
+        raise ValueError("it was cut off while it was being read")
+    return found
+
+
+def _cut_off(name: str, size: int, length: int | None = None) -> DataFileError:
+    of = "" if length is None else f" of {length}"
+    return DataFileError(f"{name} is cut off: it has {size}{of} bytes. {_AGAIN}")

@@ -79,12 +79,12 @@ def load_views(path: Any, *, views: Sequence[int | str] | None = None) -> Datase
             f"{file.name!r} is neither .npz nor .mat; load_views reads these two. Read other files with pandas."
         )
     contents = readers[file.suffix.lower()](file)
-    target = _find_target(contents, file)
-    found = _find_views(contents, target, file)
+    target = find_target(contents, file)
+    found = find_views(contents, target, file)
     names = list(found)
     if views is not None:
         names = chosen_views(views, lambda choice: _chosen(choice, list(found), file))
-    mask = _find_mask(contents, list(found), names, file)
+    mask = find_mask(contents, list(found), names, file)
     whole = Views({name: found[name] for name in names}, mask=mask, sample_ids=contents.get("sample_ids"))
     if target is not None and len(target) != whole.n_samples:
         raise DataFileError(f"{file.name!r} holds {len(target)} labels for {whole.n_samples} samples.")
@@ -93,7 +93,7 @@ def load_views(path: Any, *, views: Sequence[int | str] | None = None) -> Datase
     return Dataset(file.stem, whole, target, description, None if folds is None else np.asarray(folds))
 
 
-def _find_views(contents: Mapping[str, Any], target: Array | None, file: Path) -> dict[str, Any]:
+def find_views(contents: Mapping[str, Any], target: Array | None, file: Path) -> dict[str, Any]:
     numbered = sorted((int(match[1]), key) for key in contents if (match := re.fullmatch(r"view_(\d+)", key)))
     if numbered:
         pairs = {key: contents[key] for _, key in numbered}
@@ -138,7 +138,7 @@ def _text(name: Any) -> str:
     return str(name.item() if isinstance(name, np.ndarray) and name.size == 1 else name).strip()
 
 
-def _find_mask(contents: Mapping[str, Any], found: list[str], names: list[str], file: Path) -> Array | None:
+def find_mask(contents: Mapping[str, Any], found: list[str], names: list[str], file: Path) -> Array | None:
     """Find the columns of the mask that belong to the chosen views; its rows are for ``Views`` to check."""
     if "mask" not in contents:
         return None
@@ -189,7 +189,7 @@ def _is_cell_of_matrices(value: Any) -> bool:
     return all(sparse.issparse(item) or getattr(item, "ndim", 0) == 2 for item in value.ravel())
 
 
-def _find_target(contents: Mapping[str, Any], file: Path) -> Array | None:
+def find_target(contents: Mapping[str, Any], file: Path) -> Array | None:
     for key in contents:
         if key.lower() not in _LABEL_KEYS:  # by name first: a view can be too large to look into
             continue

@@ -21,7 +21,7 @@ import numpy as np
 from array_api_compat import array_namespace
 from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
 
-from .compute import engine_for
+from .compute import engine_for, host, like
 from .layout import Layout
 from .problem import Problem, demand_finite
 from .runs import Weights
@@ -34,6 +34,7 @@ _MOST_FEATURES = 1024  # in all views together, up to which matrices of features
 _N_STRIPES = 8
 _MOST_ITERATIONS = 100
 _TOLERANCE = 1e-7
+_NEARLY_SINGULAR = 1e-8
 
 # Where its space breaks down, the solver starts anew from random numbers, which recent versions of SciPy take from here
 _SEEDED: dict[str, Any] = {"rng": 0} if "rng" in inspect.signature(eigsh).parameters else {}
@@ -78,7 +79,8 @@ def _best_codes(problem: Problem, bases: list[Array], weights: Weights, n_compon
     dtype, device = problem.degrees.dtype, problem.degrees.device
     tie = weights.consensus * xp.astype(problem.n_codes >= 2, dtype)[problem.rows]
     mass = problem.degrees + tie
-    projected = [term.project(xp.astype(basis, dtype)) for term, basis in zip(problem.terms, bases, strict=True)]
+    own = [xp.astype(like(np.ascontiguousarray(basis), problem.degrees), dtype) for basis in bases]
+    projected = [term.project(basis) for term, basis in zip(problem.terms, own, strict=True)]
     total = xp.zeros((problem.n_samples, projected[0].shape[1]), dtype=dtype, device=device)
     share = xp.zeros(problem.n_samples, dtype=dtype, device=device)
     for term, seen in zip(problem.terms, projected, strict=True):
@@ -104,8 +106,8 @@ def _moments(problem: Problem, weights: Weights) -> tuple[Array, Array]:
     n_operations = 6.0 * problem.n_samples * sum(term.n_features for term in problem.terms) ** 2
     with engine_for(problem.degrees).working(n_operations) as each:
         of_stripes = each(partial(_moments_of_stripe, layout, weights.consensus), layout.stripes)
-    covariance, quadratic = (reduce(add, parts) for parts in zip(*of_stripes, strict=True))
-    shared = _shared_samples(problem)
+    covariance, quadratic = (host(reduce(add, parts)) for parts in zip(*of_stripes, strict=True))
+    shared = host(_shared_samples(problem))
     columns = _columns(problem)
     for k, rows in enumerate(columns):
         for j, others in enumerate(columns):
@@ -156,10 +158,8 @@ def _shared_samples(problem: Problem) -> Array:
 
 def _leading(matrix: Array, n_directions: int) -> Array:
     """Return the eigenvectors of the largest eigenvalues, the largest first."""
-    xp = array_namespace(matrix)
-    demand_finite(xp.all(xp.isfinite(matrix)), matrix.dtype)
-    vectors = xp.linalg.eigh((matrix + matrix.T) / 2)[1]
-    return xp.flip(vectors, axis=1)[:, :n_directions]  # type: ignore[no-any-return]
+    demand_finite(np.isfinite(matrix).all(), matrix.dtype)
+    return np.asarray(np.linalg.eigh((matrix + matrix.T) / 2)[1][:, ::-1][:, :n_directions])
 
 
 def _settled(bases: list[Array], quadratic: Array, columns: list[slice]) -> list[Array]:
@@ -168,17 +168,24 @@ def _settled(bases: list[Array], quadratic: Array, columns: list[slice]) -> list
     The form is convex, so that its tangent lies below it: the bases that are best for the tangent, Eq. (9), are at
     least as good for the form itself.
     """
-    xp = array_namespace(quadratic)
-    demand_finite(xp.all(xp.isfinite(quadratic)), quadratic.dtype)
+    demand_finite(np.isfinite(quadratic).all(), quadratic.dtype)
     value = -np.inf
     for _ in range(_MOST_ITERATIONS):
-        stacked = xp.concat(bases, axis=1)  # K × all features
+        stacked = np.concatenate(bases, axis=1)  # K × all features
         slopes = stacked @ quadratic
-        before, value = value, float(xp.sum(slopes * stacked))
+        before, value = value, float(np.vdot(slopes, stacked))
         if value - before <= _TOLERANCE * abs(value):
             break
-        bases = [basis_step(slopes[:, own].T) for own in columns]
+        bases = [_nearest_orthonormal(slopes[:, own]) for own in columns]
     return bases
+
+
+def _nearest_orthonormal(slopes: Array) -> Array:
+    """Eq. (9) by way of the small matrix SSᵀ, where it is far from singular; by the decomposition of S elsewhere."""
+    values, vectors = np.linalg.eigh(slopes @ slopes.T)
+    if values[0] <= _NEARLY_SINGULAR * values[-1]:
+        return basis_step(slopes.T)
+    return np.asarray((vectors / np.sqrt(values)) @ (vectors.T @ slopes))
 
 
 def _iterated(problem: Problem, n_directions: int) -> Array:

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from ._arrays import coordinates, csr, graph_like, host, host_graph, is_tensor, like, to_device
+from ._arrays import TensorGraph, coordinates, csr, graph_like, host, host_graph, is_tensor, like, to_device
 from ._engine import Each, Engine, NumpyEngine, TorchEngine
 from ._kmeans import kmeans_of_tensor
 
 __all__ = [
     "Each",
     "Engine",
+    "TensorGraph",
     "coordinates",
     "csr",
     "engine_for",

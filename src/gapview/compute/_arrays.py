@@ -83,8 +83,8 @@ def host_graph(graph: Any) -> sparse.csr_array:
     """Bring a sparse matrix to where SciPy can see it."""
     if not isinstance(graph, TensorGraph):
         return graph
-    rows, columns, values = (host(part) for part in coordinates(graph))
-    return csr(rows, columns, values, graph.shape)
+    parts = (graph.values, graph.compressed.col_indices(), graph.compressed.crow_indices())
+    return sparse.csr_array(tuple(host(part) for part in parts), shape=graph.shape)
 
 
 @dataclass(frozen=True)

@@ -12,15 +12,16 @@ from sklearn.base import clone
 from .._parameters import check_choice, check_integer, check_real
 from ..bridges import BRIDGES
 from ..clusters import balanced, cluster_rows
-from ..compute import host, host_graph
+from ..compute import host, host_graph, like
 from ..counting import MOST_CLUSTERS, ClusterCount
 from ..crossing import codes_from_neighbors, rows_from_neighbors
 from ..factorization import Solution
 from ..problem import Problem
+from ..progress import tell
 from ..scaling import SCALES, unit_rows
 from ..selection import Selection, Setting, choose, prepare, represent
 from ..sources import asking_views, known_views
-from ..trust import sample_confidence
+from ..trust._confidence import confidence
 from ..views import Array, Matrix, Views
 from ..views._cells import PARTIAL_ROWS
 from ._latent import N_LATENT_NEIGHBORS, LatentClusterer, warn_unless_converged
@@ -208,16 +209,20 @@ class BridgedGRMF(LatentClusterer):
         seed = int(random_state.randint(2**31 - 1))
         n_clusters = self.n_clusters
         if isinstance(n_clusters, str):
+            tell("Counting groups")
             self.cluster_count_ = suggest_count(self, views, seed)
             n_clusters = self.cluster_count_.suggested
         settings = list_candidates(self, views, n_clusters)
+        tell("Weighing views")
         weights = settle_weights(self, views, settings[0], n_clusters, seed)
         selection = select(self, views, settings, n_clusters, weights, seed) if len(settings) > 1 else None
         self.setting_ = selection.setting if selection else settings[0]
+        tell("Looking for neighbours")
         search = self._new_search()
         bridge = self.setting_.bridge
         ground = prepare(views, self.setting_.scales, self.setting_.n_neighbors, weights, [bridge], search)
         found = represent(ground, views, self.setting_, max_iter=self.max_iter, tol=self.tol)
+        tell("Finding groups")
         clustering = cluster_rows(found.points, n_clusters, np.random.RandomState(seed))
         self.selection_ = selection or choose([(self.setting_, ground, clustering.labels)])
         solution = found.solution.on_host()
@@ -228,8 +233,9 @@ class BridgedGRMF(LatentClusterer):
         self.codes_, self.embedding_ = _codes_of_all(found.problem, solution), solution.consensus
         self.balance_ = found.balance
         self.labels_, self.cluster_centers_ = clustering.labels, clustering.centers
-        points = self._points(self.embedding_)
-        self.confidence_ = sample_confidence(points, self.cluster_centers_, self.labels_, self.graph_)
+        points = unit_rows(found.points)
+        centers, labels = like(clustering.centers, points), like(clustering.labels.astype(np.int64), points)
+        self.confidence_ = confidence(points, centers, labels, ground.graphs[bridge])
 
     def recover(self, views: Any = None, *, method: str = "bridge", n_neighbors: int = N_LATENT_NEIGHBORS) -> Any:
         """Complete the missing views of samples, in the units of the data.

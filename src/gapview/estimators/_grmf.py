@@ -13,9 +13,10 @@ from ..data_start import data_start
 from ..factorization import Solution, Weights, solve_together
 from ..graph import demand_edges, knn_graph, own_graphs, resolve_n_neighbors
 from ..problem import Problem, build_problem
-from ..scaling import scale_alike
+from ..progress import tell
+from ..scaling import scale_alike, unit_rows
 from ..starts import own_start, random_start
-from ..trust import sample_confidence
+from ..trust._confidence import confidence
 from ..views import Array, Matrix, Views
 from ._latent import LatentClusterer, warn_unless_converged
 
@@ -174,6 +175,7 @@ class GRMF(LatentClusterer):
 
     def _fit_views(self, views: Views, random_state: np.random.RandomState) -> None:
         scaled, self.scalings_ = scale_alike(views, self.scale)
+        tell("Looking for neighbours")
         graphs = self._build_graphs(scaled, views)
         rows = [views.rows(k) for k in range(views.n_views)]
         problem = build_problem(scaled, graphs, rows, views.n_samples)
@@ -183,9 +185,12 @@ class GRMF(LatentClusterer):
         self.graphs_ = [host_graph(graph) for graph in graphs]
         self.bases_, self.objective_, self.n_iter_ = solution.bases, solution.objective, solution.n_iter
         self.codes_, self.embedding_ = _all_codes(solution, problem, scaled, rows)
-        clustering = cluster_rows(like(self.embedding_, problem.degrees), self.n_clusters, random_state)
+        embedding = like(self.embedding_, problem.degrees)
+        tell("Finding groups")
+        clustering = cluster_rows(embedding, self.n_clusters, random_state)
         self.labels_, self.cluster_centers_ = clustering.labels, clustering.centers
-        self.confidence_ = sample_confidence(self._points(self.embedding_), clustering.centers, clustering.labels)
+        centers, labels = like(clustering.centers, embedding), like(clustering.labels.astype(np.int64), embedding)
+        self.confidence_ = confidence(unit_rows(embedding), centers, labels)
 
     def _solve(self, problem: Problem, views: Views, random_state: np.random.RandomState) -> Solution:
         """Run Algorithm 1 from all starts in the same passes, and take the best."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy import sparse
-from sklearn.metrics.pairwise import euclidean_distances
+from array_api_compat import array_namespace
 
+from ..compute import host, like
 from ..errors import InputError
 from ..views import Array
 from ._groups import read_graph, read_labels, row_shares
@@ -68,31 +68,48 @@ def sample_confidence(points: Any, centers: Any, labels: Any, graph: Any = None)
         raise InputError(f"labels must name rows of centers, 0 to {len(centers) - 1}; got {groups.max()}.")
     if not (np.isfinite(points).all() and np.isfinite(centers).all()):
         raise InputError("points and centers must be finite; got infinite or NaN values.")
-    placed = points.any(axis=1)
-    distances = euclidean_distances(points, centers).astype(np.float64)
-    claims = _claims_of_distance(distances, groups, placed)
+    return confidence(points, centers, groups, None if graph is None else read_graph(graph, len(points), "graph"))
+
+
+def confidence(points: Array, centers: Array, groups: Array, graph: Any = None) -> Array:
+    """Do what :func:`sample_confidence` does, with arrays of any kind that need no check."""
+    xp = array_namespace(points)
+    everyone = xp.arange(len(groups), device=points.device)
+    placed = xp.any(points != 0, axis=1)
+    sizes = like(np.bincount(host(groups), minlength=len(centers)), points)
+    claims = _claims_of_distance(_distances(points, centers), groups, placed, sizes > 0)
     if graph is not None:
-        claims *= _ends_of_walks(read_graph(graph, len(points), "graph"), groups, len(centers))
-    own = claims[np.arange(len(groups)), groups]
-    total = claims.sum(axis=1)
-    return np.where(placed & (total > 0), own / np.where(total > 0, total, 1.0), 0.0)
+        claims *= _ends_of_walks(graph, groups, len(centers), claims)
+    total = xp.sum(claims, axis=1)
+    shares = claims[everyone, groups] / xp.where(total > 0, total, xp.ones_like(total))
+    return host(xp.where(placed, shares, xp.zeros_like(shares)))  # type: ignore[no-any-return]
 
 
-def _claims_of_distance(distances: Array, groups: Array, placed: Array) -> Array:
-    own = distances[np.arange(len(groups)), groups]
-    usual = own[placed].mean() if placed.any() else 0.0
-    usual = max(float(usual), np.finfo(np.float64).tiny)  # all samples may sit on their centres
-    distances[:, np.bincount(groups, minlength=distances.shape[1]) == 0] = np.inf  # nobody is in an empty group
+def _distances(points: Array, centers: Array) -> Array:
+    xp = array_namespace(points)
+    centers = xp.astype(centers, points.dtype)
+    squares = xp.sum(xp.square(points), axis=1)[:, None] + xp.sum(xp.square(centers), axis=1) - 2 * points @ centers.T
+    return xp.sqrt(xp.astype(xp.clip(squares, 0), xp.float64))  # type: ignore[no-any-return]
+
+
+def _claims_of_distance(distances: Array, groups: Array, placed: Array, filled: Array) -> Array:
+    xp = array_namespace(distances)
+    own = distances[xp.arange(len(groups), device=distances.device), groups]
+    usual = float(xp.mean(own[placed])) if xp.any(placed) else 0.0
+    usual = max(usual, float(np.finfo(np.float64).tiny))  # all samples may sit on their centres
+    distances = xp.where(filled, distances, xp.full_like(distances, xp.inf))  # nobody is in an empty group
     with np.errstate(over="ignore"):
         # Measured from the nearest centre, or samples far from all centres would lose every claim to rounding
-        return np.asarray(np.exp(-_DECAY * ((distances - distances.min(axis=1, keepdims=True)) / usual)))
+        return xp.exp(-_DECAY * ((distances - xp.min(distances, axis=1, keepdims=True)) / usual))  # type: ignore[no-any-return]
 
 
-def _ends_of_walks(graph: sparse.csr_array, groups: Array, n_groups: int) -> Array:
+def _ends_of_walks(graph: Any, groups: Array, n_groups: int, like_this: Array) -> Array:
     """Return for every sample the chances that a walk ends in each group; the same for all if it cannot start."""
+    xp = array_namespace(like_this)
     steps, linked = row_shares(graph)
-    ends = np.eye(n_groups)[groups]
+    ends = xp.zeros_like(like_this)
+    ends[xp.arange(len(groups), device=like_this.device), groups] = 1.0
     for _ in range(_N_STEPS):
-        ends = np.where(linked[:, None], steps @ ends, ends)  # a walk that can go no further stays
+        ends = xp.where(linked[:, None], steps @ ends, ends)  # a walk that can go no further stays
     ends[~linked] = 1.0
-    return ends
+    return ends  # type: ignore[no-any-return]

@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from array_api_compat import array_namespace
 from scipy import sparse
 
+from ..compute import coordinates, csr
 from ..errors import InputError
 from ..views import Array
 
@@ -32,13 +34,15 @@ def mean_within(values: Array, groups: Array, n_groups: int, least: int) -> Arra
     return np.where(counts >= least, totals / np.maximum(counts, 1), np.nan)
 
 
-def row_shares(graph: sparse.csr_array) -> tuple[sparse.csr_array, Array]:
+def row_shares(graph: Any) -> tuple[Any, Array]:
     """Scale the rows of a graph to sum to 1, without loops; also return which samples have neighbours at all."""
-    edges = graph.tocoo()
-    kept = (edges.row != edges.col) & (edges.data > 0)
-    origins, ends, weights = edges.row[kept], edges.col[kept], edges.data[kept].astype(np.float64)
-    totals = np.bincount(origins, weights=weights, minlength=graph.shape[0])
-    return sparse.csr_array((weights / totals[origins], (origins, ends)), shape=graph.shape), totals > 0
+    origins, ends, weights = coordinates(graph)
+    xp = array_namespace(weights)
+    kept = (origins != ends) & (weights > 0)
+    origins, ends, weights = origins[kept], ends[kept], xp.astype(weights[kept], xp.float64)
+    others = csr(origins, ends, weights, graph.shape)
+    totals = others @ xp.ones(graph.shape[0], dtype=xp.float64, device=weights.device)
+    return csr(origins, ends, weights / totals[origins], graph.shape), totals > 0
 
 
 def read_graph(graph: Any, n_rows: int, name: str) -> sparse.csr_array:

@@ -1,0 +1,140 @@
+"""The same fit on tensors: one set of formulas, whatever the arrays are."""
+
+import builtins
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.metrics import adjusted_rand_score
+
+from gapview import GRMF, BridgedGRMF, Views
+from gapview.bridges import both_graphs, joint_graph, union_graph
+from gapview.completion import complete_views
+from gapview.compute import TensorGraph, host, host_graph, kmeans_of_tensor
+from gapview.datasets import make_views
+from gapview.errors import InputError, MissingExtraError, ParameterError
+from gapview.graph import knn_graph
+from gapview.scaling import SCALES, scale_views
+
+torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+DEVICES = ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]
+each_device = pytest.mark.parametrize("device", DEVICES)
+
+
+@pytest.fixture(scope="module")
+def made():
+    return make_views(400, (12, 300, 7), n_clusters=4, missing_rate=0.4, random_state=0)
+
+
+@each_device
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(
+    "model",
+    [
+        GRMF(4, random_state=0),
+        GRMF(4, init="data", random_state=0),
+        GRMF(4, n_init=3, n_rounds=2, random_state=0),
+        BridgedGRMF(4, selection="fixed", random_state=0),
+    ],
+    ids=["random", "data", "starts", "bridged"],
+)
+def test_a_fit_is_the_same_on_tensors(made, model, dtype, device):
+    whole = [matrix.astype(dtype) for matrix in made.views.matrices]
+    views = made.views._like(tuple(whole), made.views.mask, made.views.sample_ids)
+    here = model.fit(views)
+    bases, codes, objective, labels, trust = here.bases_, here.codes_, here.objective_, here.labels_, here.confidence_
+    there = model.set_params(device=device).fit(views)
+    model.set_params(device=None)
+    tolerance = 1e-3 if dtype == np.float32 else 1e-9
+    np.testing.assert_allclose(there.objective_[-1], objective[-1], rtol=tolerance)
+    assert adjusted_rand_score(there.labels_, labels) == pytest.approx(1.0)
+    np.testing.assert_allclose(there.confidence_, trust, atol=10 * tolerance)
+    for ours, theirs, basis, other in zip(codes, there.codes_, bases, there.bases_, strict=True):
+        assert theirs.dtype == dtype
+        size = np.abs(ours @ basis).max()  # rows in the space of the features: the latent space may be turned
+        np.testing.assert_allclose(theirs @ other, ours @ basis, atol=10 * tolerance * size)
+
+
+@each_device
+def test_settings_are_chosen_on_tensors_too(made, device):
+    here = BridgedGRMF(4, random_state=0).fit(made.views)
+    there = BridgedGRMF(4, random_state=0, device=device).fit(made.views)
+    assert adjusted_rand_score(there.labels_, here.labels_) > 0.95
+    assert there.selection_.explained == pytest.approx(here.selection_.explained, abs=0.02)
+    new = made.views[:20]
+    np.testing.assert_array_equal(there.predict(new).shape, (20,))
+    assert all(isinstance(view, np.ndarray) for view in there.recover())
+
+
+@each_device
+@pytest.mark.parametrize("scale", SCALES)
+def test_scaling_and_graphs_are_the_same(made, scale, device):
+    views = made.views
+    moved = views.to_device(device)
+    ours, theirs = scale_views(views, scale)[0], scale_views(moved, scale)[0]
+    for a, b in zip(ours, theirs, strict=True):
+        np.testing.assert_allclose(host(b), a, rtol=1e-9, atol=1e-12)
+    counts, weights = [5, 4, 3], [1.0, 0.5, 2.0]
+    for a, b in zip(ours, theirs, strict=True):
+        assert abs(host_graph(knn_graph(b, 5)) - knn_graph(a, 5)).max() == 0
+    union = union_graph(ours, views, counts, weights), union_graph(theirs, moved, counts, weights)
+    completion = complete_views(ours[:1] + ours[2:], some(views)), complete_views(theirs[:1] + theirs[2:], some(moved))
+    np.testing.assert_allclose(completion[1].explained, completion[0].explained, rtol=1e-9)
+    joint = [joint_graph(each, 4, [1.0, 2.0]) for each in completion]
+    for a, b in (union, joint, (both_graphs(union[0], joint[0]), both_graphs(union[1], joint[1]))):
+        assert abs(host_graph(b) - a).max() < 1e-12
+
+
+def some(views):
+    """Leave out the wide view, whose leading directions depend on random numbers."""
+    kept = [0, 2]
+    mask = views.mask[:, kept]
+    return views._like(
+        tuple(views.matrices[k] for k in kept), mask, views.sample_ids, names=tuple(views.names[k] for k in kept)
+    )
+
+
+@each_device
+def test_a_graph_of_tensors_behaves_like_one_of_scipy(device):
+    rng = np.random.RandomState(0)
+    dense = rng.uniform(size=(6, 4)) * (rng.uniform(size=(6, 4)) < 0.5)
+    rows, columns = np.nonzero(dense)
+    parts = [torch.as_tensor(part, device=device) for part in (rows, columns, dense[rows, columns])]
+    graph = TensorGraph.of(*parts, (6, 4))
+    values = torch.as_tensor(rng.normal(size=(4, 3)), device=device)
+    np.testing.assert_allclose(host(graph @ values), dense @ host(values))
+    np.testing.assert_allclose(host_graph(graph.T).toarray(), dense.T)
+    kept = np.array([True, False, True, True])
+    np.testing.assert_allclose(host_graph(graph[:, kept]).toarray(), dense[:, kept])
+    twice = TensorGraph.of(*(torch.cat([part, part]) for part in parts), (6, 4))
+    np.testing.assert_allclose(host_graph(twice).toarray(), 2 * dense)
+
+
+@each_device
+def test_kmeans_finds_what_is_there(device):
+    data = make_views(600, [5], n_clusters=4, separation=12.0, random_state=0)
+    points = torch.as_tensor(data.views.matrices[0], device=device)
+    labels, centers = kmeans_of_tensor(points, 4, 5, 0)
+    assert adjusted_rand_score(data.target, host(labels)) == 1.0
+    for group in range(4):
+        np.testing.assert_allclose(host(centers[group]), host(points[labels == group].mean(dim=0)), atol=0.05)
+    again = kmeans_of_tensor(points, 4, 5, 0)[0]
+    assert (again == labels).all()
+
+
+def test_what_a_device_cannot_take_is_said(made, monkeypatch):
+    with pytest.raises(ParameterError, match=r"device must be None or the name of a device.*got 'nowhere'"):
+        GRMF(2, device="nowhere").fit(made.views)
+    words = sparse.csr_array(np.eye(10))
+    with pytest.raises(InputError, match="'view_0' is sparse, and a device takes dense views only"):
+        GRMF(2, device="cpu").fit(Views([words]))
+    real = builtins.__import__
+
+    def without_torch(name, *args, **kwargs):
+        if name == "torch":
+            raise ImportError(name)
+        return real(name, *args, **kwargs)
+
+    monkeypatch.setattr(builtins, "__import__", without_torch)
+    with pytest.raises(MissingExtraError, match=r"gapview\[gpu\]"):
+        GRMF(2, device="cpu").fit(made.views)

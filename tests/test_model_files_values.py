@@ -214,7 +214,8 @@ class Nowhere(datetime.tzinfo):
 
 def test_names_in_files_mean_one_thing_each():
     assert len(set(_KINDS) | set(LEAVES) | set(RECORDS)) == len(_KINDS) + len(LEAVES) + len(RECORDS)
-    assert set(vars(Views([np.eye(2)]))) == set(VIEWS_PARTS)
+    held = {"matrices" if name == "_held" else name for name in vars(Views([np.eye(2)]))}
+    assert held == set(VIEWS_PARTS)
 
 
 def test_hints():

@@ -24,6 +24,7 @@ from .views import Array, Matrix, Views
 __all__ = ["BRIDGES", "Reach", "both_graphs", "joint_graph", "normalized", "union_graph"]
 
 BRIDGES = ("union", "joint", "both")
+_COLUMNS_AT_A_TIME = 32  # so that a product needs little beside its result, and its rows stay in cache
 
 
 def normalized(graph: Any) -> Any:
@@ -195,6 +196,16 @@ class Reach:
 
     def __matmul__(self, values: Array) -> Array:
         """Add up the rows of ``values``, which belong to the columns, weighted."""
+        if values.ndim == 1 or values.shape[1] <= _COLUMNS_AT_A_TIME:
+            return self._times(values)
+        xp = array_namespace(values)
+        reached = xp.empty((len(self.rows), values.shape[1]), dtype=values.dtype, device=values.device)
+        for begin in range(0, values.shape[1], _COLUMNS_AT_A_TIME):
+            columns = slice(begin, begin + _COLUMNS_AT_A_TIME)
+            reached[:, columns] = self._times(values[:, columns])
+        return reached  # type: ignore[no-any-return]
+
+    def _times(self, values: Array) -> Array:
         xp = array_namespace(values)
         shape = (self.steps.shape[0], *values.shape[1:])
         start = xp.zeros(shape, dtype=values.dtype, device=values.device)

@@ -12,9 +12,9 @@ from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
 
 from ._warnings import warn_user
-from .compute import host, is_tensor, kmeans_of_tensor, like
+from .compute import host, is_tensor, kmeans_of_tensor, like, row_blocks
 from .errors import GapviewWarning, SolutionError
-from .scaling import row_blocks, unit_rows
+from .scaling import unit_rows
 from .views import Array
 
 __all__ = ["Clustering", "balanced", "balancing", "cluster_rows", "demand_representation"]

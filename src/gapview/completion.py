@@ -25,7 +25,10 @@ from .views import Array, Matrix, Views
 
 __all__ = ["Completion", "complete_views"]
 
-_N_DIRECTIONS = 256  # a wider view is replaced by its leading directions, which keep the distances and stay dense
+# A wider view is replaced by its leading directions, which keep the distances and stay dense: as many as fit into a
+# bound for all samples
+_MOST_DIRECTIONS, _FEWEST_DIRECTIONS = 256, 48
+_MOST_VALUES = 2**26
 
 
 @dataclass(frozen=True)
@@ -74,7 +77,8 @@ def complete_views(
     >>> [rows.shape for rows in completion.rows], (completion.explained > 0.2).all()
     ([(100, 20), (100, 30)], np.True_)
     """
-    tables = known_views(scaled, views, view_weights, n_most=_N_DIRECTIONS)
+    n_most = min(max(_MOST_VALUES // views.n_samples, _FEWEST_DIRECTIONS), _MOST_DIRECTIONS)
+    tables = known_views(scaled, views, view_weights, n_most=n_most)
     completed = [_complete(tables, k, search) for k in range(views.n_views)]
     rows, spread, explained = zip(*completed, strict=True)
     known = reduce(or_, [table.position >= 0 for table in tables])

@@ -13,6 +13,7 @@ import numpy as np
 from .compute import engine_for
 from .passes import Sweep
 from .problem import Problem, demand_finite
+from .progress import ITERATING, tell
 from .runs import Run, Solution, Stack, Weights
 from .steps import basis_step
 from .views import Array
@@ -66,6 +67,7 @@ def solve_together(
             for run, value in zip(stack.runs, values, strict=True):
                 demand_finite(np.isfinite(value), stack.consensus.dtype)
                 run.add(problem.constant + value, tol)
+            tell(ITERATING, n_iter, max_iter, min(run.objective[-1] for run in stack.runs))
             ended = [run for run in stack.runs if run.converged or n_iter == max_iter]
             solutions |= {id(run): stack.solution(run) for run in ended}
             if len(ended) == len(stack.runs):

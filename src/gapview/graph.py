@@ -10,7 +10,7 @@ from array_api_compat import array_namespace
 from scipy import sparse
 
 from ._own import one_per_view, real_matrix
-from .compute import coordinates, csr
+from .compute import coordinates, csr, is_tensor
 from .errors import InputError, ParameterError
 from .neighbors import Search, nearest
 from .scaling import row_lengths
@@ -48,7 +48,7 @@ def neighbor_rule(n_samples: int, n_clusters: int) -> int:
 
 def resolve_n_neighbors(n_neighbors: int | str, views: Views, n_clusters: int) -> list[int]:
     """Settle the number of neighbours in every view; the rule gives way to small views, a number does not."""
-    counts = [int(matrix.shape[0]) for matrix in views.matrices]
+    counts = list(views.n_present)
     if n_neighbors == "auto":
         rule = neighbor_rule(views.n_samples, n_clusters)
         return [min(rule, count - 1) for count in counts]
@@ -99,9 +99,12 @@ def linked(origins: Array, ends: Array, n_rows: int, dtype: Any) -> Any:
            [1., 0., 0.]])
     """
     xp = array_namespace(ends)
-    there = xp.astype(origins, xp.int64)[:, None] * n_rows + ends
-    back = ends * n_rows + origins[:, None]
-    keys = xp.unique_values(xp.concat([xp.reshape(there, (-1,)), xp.reshape(back, (-1,))]))
+    origins = xp.repeat(origins, ends.shape[1])
+    ends = xp.reshape(ends, (-1,))
+    if not is_tensor(ends):
+        directed = csr(origins, ends, np.ones(len(ends), dtype=dtype), (n_rows, n_rows))
+        return sparse.csr_array(directed.maximum(directed.T))
+    keys = xp.unique_values(xp.concat([origins * n_rows + ends, ends * n_rows + origins]))
     return csr(keys // n_rows, keys % n_rows, xp.ones_like(keys, dtype=dtype), (n_rows, n_rows))
 
 

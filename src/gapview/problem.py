@@ -10,8 +10,8 @@ come from: a graph that reaches across views gives the same problem with more ro
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Protocol, Self
 
 import numpy as np
@@ -92,6 +92,11 @@ class Problem:
         """Number of samples in all views together."""
         return len(self.n_codes)
 
+    def without_data(self) -> Problem:
+        """Return what there is to know of the codes, and let the data go."""
+        terms = [ViewTerm(term.part, term.n_features, None) for term in self.terms]
+        return replace(self, terms=tuple(terms))
+
 
 def demand_finite(finite: Any, dtype: Any) -> None:
     """Refuse to go on with numbers that the type cannot hold."""
@@ -105,14 +110,14 @@ def demand_finite(finite: Any, dtype: Any) -> None:
 
 @np.errstate(over="ignore", invalid="ignore")  # overflow is found where its results arrive, and then said in words
 def build_problem(
-    features: Sequence[Matrix], graphs: Sequence[SampleWeights], targets: Sequence[Array], n_samples: int
+    features: Iterable[Matrix], graphs: Sequence[SampleWeights], targets: Sequence[Array], n_samples: int
 ) -> Problem:
     """Set up the problem from scaled views and weights between samples.
 
     Parameters
     ----------
-    features : sequence of arrays or csr_arrays
-        Xₖ, the present rows of every view, scaled.
+    features : iterable of arrays or csr_arrays
+        Xₖ, the present rows of every view, scaled. Of an iterator no more than one view is held at a time.
     graphs : sequence of csr_array or other weights
         Aₖ; row i belongs to row i of Xₖ, column j to the sample ``targets[k][j]``.
     targets : sequence of int arrays
@@ -121,8 +126,8 @@ def build_problem(
         Number of samples in all views together.
     """
     terms, rows, degrees, constant, begin = [], [], [], 0.0, 0
-    xp = array_namespace(features[0].data if sparse.issparse(features[0]) else features[0])
     for matrix, graph, target in zip(features, graphs, targets, strict=True):
+        xp = array_namespace(matrix.data if sparse.issparse(matrix) else matrix)
         ones = xp.ones(max(graph.shape), dtype=matrix.dtype, device=None if sparse.issparse(matrix) else matrix.device)
         degree = graph.T @ ones[: graph.shape[0]]
         linked = degree > 0  # a sample that nothing reaches has no code from this view

@@ -10,7 +10,7 @@ import numpy as np
 from array_api_compat import array_namespace
 from scipy import sparse
 
-from .compute import host, is_tensor, like
+from .compute import host, is_tensor, like, row_blocks
 from .errors import InputError
 from .views import Array, Matrix, Views
 
@@ -20,7 +20,6 @@ _MOSTLY_ZERO = 0.9  # share of zeros from which a view tells what is there, as c
 _NARROW = 3
 _FEW_EFFECTIVE = 0.2  # share of the features that carry the variance, below which a few large ones drown the others
 
-_ROWS_AT_A_TIME = 2**16
 _ROUNDING = 8  # units in the last place that scaling rows may leave between values that are the same
 
 
@@ -70,14 +69,6 @@ def _unit(matrix: Matrix) -> Matrix:
     shrunk = _divide_rows(matrix, xp.where(largest > 0, largest, xp.ones_like(largest)))
     lengths = _lengths(shrunk)
     return _divide_rows(shrunk, xp.where(lengths > 0, lengths, xp.ones_like(lengths)))
-
-
-def row_blocks(matrix: Matrix) -> list[slice]:
-    """Cut a dense matrix into blocks of rows, so that what is made of them on the way stays small."""
-    n_rows = matrix.shape[0]
-    if sparse.issparse(matrix) or n_rows <= _ROWS_AT_A_TIME:
-        return [slice(0, n_rows)]
-    return [slice(begin, min(begin + _ROWS_AT_A_TIME, n_rows)) for begin in range(0, n_rows, _ROWS_AT_A_TIME)]
 
 
 def _namespace(matrix: Matrix) -> Any:

@@ -31,6 +31,7 @@ from .factorization import Solution, Weights, solve
 from .graph import knn_graph, modularity
 from .neighbors import Search
 from .problem import Problem, build_problem
+from .progress import tell
 from .scaling import Scaling, scale_alike
 from .views import Array, Matrix, Views
 
@@ -173,18 +174,29 @@ def prepare(
     return Ground(scaled, scalings, graphs, explained, tuple(view_weights))
 
 
-def represent(ground: Ground, views: Views, setting: Setting, *, max_iter: int, tol: float) -> Represented:
-    """Carry one setting through: the problem over all samples, Algorithm 1, balanced codes."""
+def represent(
+    ground: Ground, views: Views, setting: Setting, *, max_iter: int, tol: float, last: bool = False
+) -> Represented:
+    """Carry one setting through: the problem over all samples, Algorithm 1, balanced codes.
+
+    If it is the last on its ground, scaled views are let go one by one.
+    """
     everyone = np.arange(views.n_samples)
     steps = ground.graphs[setting.bridge]
     reaches = [
         Reach(steps, setting.reach, views.rows(k), everyone, weight) for k, weight in enumerate(ground.view_weights)
     ]
-    problem = build_problem(ground.scaled, reaches, [everyone] * views.n_views, views.n_samples)
+    features = _emptied(ground.scaled) if last else ground.scaled
+    problem = build_problem(features, reaches, [everyone] * views.n_views, views.n_samples)
     weights = Weights(setting.consensus_weight, setting.sparsity_weight)
     solution = solve(problem, weights, data_start(problem, setting.n_components, weights), max_iter, tol)
     demand_representation(solution.consensus)
-    return Represented(problem, solution, balancing(solution.consensus))
+    return Represented(problem.without_data(), solution, balancing(solution.consensus))
+
+
+def _emptied(items: list[Matrix]) -> Iterator[Matrix]:
+    while items:
+        yield items.pop(0)
 
 
 def _tried_labels(
@@ -213,7 +225,9 @@ def try_settings(
     """
     ground, shared, failure, n_tried = None, None, None, 0
     has_union = any(setting.bridge == "union" for setting in settings)
-    for setting in sorted(settings, key=lambda s: (s.n_neighbors, tuple(str(scale) for scale in s.scales))):
+    order = sorted(settings, key=lambda s: (s.n_neighbors, tuple(str(scale) for scale in s.scales)))
+    for done, setting in enumerate(order):
+        tell("Trying settings", done, len(order))
         if ground is None or shared != (setting.scales, setting.n_neighbors):
             shared = (setting.scales, setting.n_neighbors)
             ground = prepare(views, setting.scales, setting.n_neighbors, view_weights)

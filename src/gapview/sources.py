@@ -11,10 +11,10 @@ from array_api_compat import array_namespace
 from scipy import sparse
 from sklearn.utils.extmath import randomized_svd
 
-from .compute import csr, is_tensor, like
+from .compute import csr, is_tensor, like, row_blocks
 from .graph import comparable_rows, only_directions
 from .neighbors import Search, nearest
-from .scaling import row_blocks, row_lengths, times_power
+from .scaling import row_lengths, times_power
 from .views import Array, Matrix, Views
 
 __all__ = [

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ._arrays import TensorGraph, coordinates, csr, graph_like, host, host_graph, is_tensor, like, to_device
+from ._arrays import TensorGraph, coordinates, csr, graph_like, host, host_graph, is_tensor, like, row_blocks, to_device
 from ._engine import Each, Engine, NumpyEngine, TorchEngine
 from ._kmeans import kmeans_of_tensor
 
@@ -25,6 +25,7 @@ __all__ = [
     "is_tensor",
     "kmeans_of_tensor",
     "like",
+    "row_blocks",
     "to_device",
 ]
 

@@ -10,7 +10,20 @@ from scipy import sparse
 
 from ..errors import MissingExtraError, ParameterError
 
-__all__ = ["coordinates", "csr", "graph_like", "host", "host_graph", "is_tensor", "like", "to_device"]
+__all__ = [
+    "TensorGraph",
+    "coordinates",
+    "csr",
+    "graph_like",
+    "host",
+    "host_graph",
+    "is_tensor",
+    "like",
+    "row_blocks",
+    "to_device",
+]
+
+_ROWS_AT_A_TIME = 2**16
 
 
 def is_tensor(array: Any) -> bool:
@@ -62,6 +75,14 @@ def graph_like(graph: sparse.csr_array, other: Any) -> Any:
         return graph
     rows, columns, values = (like(part, other) for part in coordinates(graph))
     return csr(rows.long(), columns.long(), values.to(other.dtype), graph.shape)
+
+
+def row_blocks(matrix: Any) -> list[slice]:
+    """Cut a dense matrix into blocks of rows, so that what is made of them on the way stays small."""
+    n_rows = matrix.shape[0]
+    if sparse.issparse(matrix) or n_rows <= _ROWS_AT_A_TIME:
+        return [slice(0, n_rows)]
+    return [slice(begin, min(begin + _ROWS_AT_A_TIME, n_rows)) for begin in range(0, n_rows, _ROWS_AT_A_TIME)]
 
 
 def csr(rows: Any, columns: Any, values: Any, shape: Any) -> Any:

@@ -38,7 +38,7 @@ _MOST_DEPTH = 30
 _LARGEST = 2**63
 _N_STATE = 624  # numbers in the state of a RandomState
 
-VIEWS_PARTS = tuple(hints_of(Views))
+VIEWS_PARTS = tuple("matrices" if name == "_held" else name for name in hints_of(Views))
 
 
 class Encoder:

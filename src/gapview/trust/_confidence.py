@@ -89,14 +89,14 @@ def _distances(points: Array, centers: Array) -> Array:
     xp = array_namespace(points)
     centers = xp.astype(centers, points.dtype)
     squares = xp.sum(xp.square(points), axis=1)[:, None] + xp.sum(xp.square(centers), axis=1) - 2 * points @ centers.T
-    return xp.sqrt(xp.astype(xp.clip(squares, 0), xp.float64))  # type: ignore[no-any-return]
+    return xp.sqrt(xp.clip(squares, 0))  # type: ignore[no-any-return]
 
 
 def _claims_of_distance(distances: Array, groups: Array, placed: Array, filled: Array) -> Array:
     xp = array_namespace(distances)
     own = distances[xp.arange(len(groups), device=distances.device), groups]
     usual = float(xp.mean(own[placed])) if xp.any(placed) else 0.0
-    usual = max(usual, float(np.finfo(np.float64).tiny))  # all samples may sit on their centres
+    usual = max(usual, float(xp.finfo(distances.dtype).tiny))  # all samples may sit on their centres
     distances = xp.where(filled, distances, xp.full_like(distances, xp.inf))  # nobody is in an empty group
     with np.errstate(over="ignore"):
         # Measured from the nearest centre, or samples far from all centres would lose every claim to rounding

@@ -39,9 +39,9 @@ def row_shares(graph: Any) -> tuple[Any, Array]:
     origins, ends, weights = coordinates(graph)
     xp = array_namespace(weights)
     kept = (origins != ends) & (weights > 0)
-    origins, ends, weights = origins[kept], ends[kept], xp.astype(weights[kept], xp.float64)
+    origins, ends, weights = origins[kept], ends[kept], weights[kept]
     others = csr(origins, ends, weights, graph.shape)
-    totals = others @ xp.ones(graph.shape[0], dtype=xp.float64, device=weights.device)
+    totals = others @ xp.ones(graph.shape[0], dtype=weights.dtype, device=weights.device)
     return csr(origins, ends, weights / totals[origins], graph.shape), totals > 0
 
 

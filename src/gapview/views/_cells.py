@@ -7,7 +7,7 @@ from array_api_compat import array_namespace
 from scipy import sparse
 from sklearn.impute import KNNImputer
 
-from ..compute import host, like
+from ..compute import host, like, row_blocks
 from ..errors import InputError, some
 from ._containers import Array, Matrix
 
@@ -18,7 +18,8 @@ _FILL_NEIGHBORS = 5
 def count_missing_cells(values: Matrix) -> Array:
     """Count the NaN in every row."""
     if not sparse.issparse(values):
-        return host((values != values).sum(axis=1))  # type: ignore[no-any-return]
+        parts = [host((values[block] != values[block]).sum(axis=1)) for block in row_blocks(values)]
+        return np.concatenate(parts) if parts else np.zeros(0, dtype=np.intp)
     holes = sparse.csr_array((np.isnan(values.data), values.indices, values.indptr), shape=values.shape)
     return np.asarray(holes.sum(axis=1)).ravel().astype(np.intp)
 
@@ -27,7 +28,8 @@ def demand_finite(name: str, values: Matrix, ids: Array) -> None:
     """Refuse infinities, saying how many there are and where the first one is."""
     numbers = values.data if sparse.issparse(values) else values
     xp = array_namespace(numbers)
-    if 0 in numbers.shape or not xp.any(xp.isinf(numbers)):
+    blocks = [slice(None)] if sparse.issparse(values) else row_blocks(values)
+    if 0 in numbers.shape or not any(bool(xp.any(xp.isinf(numbers[block]))) for block in blocks):
         return
     values, numbers = host(values), host(numbers)
     where = values.tocoo().row[np.isinf(numbers)] if sparse.issparse(values) else np.nonzero(np.isinf(values))[0]

@@ -8,6 +8,7 @@ import numpy as np
 from scipy import sparse
 
 from .._parameters import check_choice
+from ..compute import row_blocks
 from ..errors import InputError, some
 from ._cells import PARTIAL_ROWS
 from ._containers import Container, Matrix
@@ -29,12 +30,13 @@ def training_views(data: Any, mask: Any, partial_rows: str, n_clusters: int) -> 
             f"n_clusters={n_clusters} is more than the number of samples: n_samples={views.n_samples}. "
             "Ask for fewer clusters."
         )
-    for name, matrix in zip(views.names, views.matrices, strict=True):
-        if matrix.shape[0] < 2:
+    for name, count in zip(views.names, views.n_present, strict=True):
+        if count < 2:
             raise InputError(
-                f"View '{name}' is present for {matrix.shape[0]} sample(s); at least 2 are needed to compare them. "
+                f"View '{name}' is present for {count} sample(s); at least 2 are needed to compare them. "
                 "Leave this view out."
             )
+    for name, matrix in zip(views.names, views.matrices, strict=True):
         if is_constant(matrix):
             raise InputError(
                 f"View '{name}' is constant: all its {matrix.shape[0]} rows are the same, so it tells nothing about "
@@ -47,7 +49,7 @@ def is_constant(matrix: Matrix) -> bool:
     """Tell whether all rows of a matrix are the same."""
     if sparse.issparse(matrix):
         return bool((abs(matrix.max(axis=0) - matrix.min(axis=0))).sum() == 0)
-    return bool((matrix == matrix[:1]).all())
+    return all(bool((matrix[block] == matrix[:1]).all()) for block in row_blocks(matrix))
 
 
 def new_views(data: Any, trained: Views, partial_rows: str = "raise") -> Views:

@@ -13,6 +13,7 @@ from ..compute import host, is_tensor, like, to_device
 from ..errors import InputError, InputTypeError, some
 from ._cells import PARTIAL_ROWS, complete_rows, count_missing_cells, demand_finite
 from ._containers import EXPECTED, Array, Container, Matrix, RawView, named_views, read_view
+from ._held import ChosenRows, chosen
 from ._joining import join, read_mask
 
 
@@ -72,7 +73,7 @@ class Views:
            [False,  True]])
     """
 
-    matrices: tuple[Matrix, ...]
+    _held: tuple[Any, ...]  # the matrices; of large ones the rows that are present, by reference
     mask: Array
     sample_ids: Array
     names: tuple[str, ...]
@@ -110,6 +111,20 @@ class Views:
         other.matrices, other.mask, other.sample_ids = matrices, mask, ids
         return other
 
+    @property
+    def matrices(self) -> tuple[Matrix, ...]:
+        """The rows of every view that are present, in the order of the samples.
+
+        Those of a large array with missing rows are copied anew each time: better ask once than in a loop.
+        """
+        if not any(isinstance(held, ChosenRows) for held in self._held):
+            return self._held
+        return tuple(held.copied() if isinstance(held, ChosenRows) else held for held in self._held)
+
+    @matrices.setter
+    def matrices(self, matrices: tuple[Any, ...]) -> None:
+        self._held = tuple(matrices)
+
     # -- what there is -------------------------------------------------------------------------------------
 
     @property
@@ -120,12 +135,17 @@ class Views:
     @property
     def n_views(self) -> int:
         """Number of views."""
-        return len(self.matrices)
+        return len(self._held)
 
     @property
     def n_features(self) -> tuple[int, ...]:
         """Number of features of every view."""
-        return tuple(int(matrix.shape[1]) for matrix in self.matrices)
+        return tuple(int(held.shape[1]) for held in self._held)
+
+    @property
+    def n_present(self) -> tuple[int, ...]:
+        """Number of samples that have every view."""
+        return tuple(int(held.shape[0]) for held in self._held)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -149,8 +169,7 @@ class Views:
 
     def __repr__(self) -> str:
         views = ", ".join(
-            f"'{name}' {matrix.shape[0]} × {matrix.shape[1]}"
-            for name, matrix in zip(self.names, self.matrices, strict=True)
+            f"'{name}' {held.shape[0]} × {held.shape[1]}" for name, held in zip(self.names, self._held, strict=True)
         )
         return f"Views of {self.n_samples} samples, {int(self.mask.all(axis=1).sum())} of them complete: {views}"
 
@@ -166,14 +185,18 @@ class Views:
                 raise InputError(f"A Views is indexed by samples alone; got {rows!r}. Take columns of .matrices[k].")
             rows = rows[0]
         try:
-            chosen = np.atleast_1d(np.arange(self.n_samples)[rows])
+            wanted = np.atleast_1d(np.arange(self.n_samples)[rows])
         except (IndexError, TypeError) as error:
             raise InputError(f"Samples are taken by position, slice or boolean mask; got {rows!r}: {error}.") from None
         matrices = []
-        for k, matrix in enumerate(self.matrices):
+        for k, held in enumerate(self._held):
             where = np.cumsum(self.mask[:, k]) - 1  # row of the matrix that a present sample stands in
-            matrices.append(matrix[like(where[chosen[self.mask[chosen, k]]], matrix)])
-        return self._like(tuple(matrices), self.mask[chosen], self.sample_ids[chosen])
+            rows = where[wanted[self.mask[wanted, k]]]
+            if isinstance(held, ChosenRows):
+                matrices.append(chosen(held.whole, held.rows[rows]))
+            else:
+                matrices.append(chosen(held, rows))
+        return self._like(tuple(matrices), self.mask[wanted], self.sample_ids[wanted])
 
     def __iter__(self) -> Iterator[Views]:
         return (self[row] for row in range(self.n_samples))
@@ -214,7 +237,7 @@ class Views:
 
     def on_host(self) -> Views:
         """Return the same samples with matrices that NumPy can see."""
-        if not any(is_tensor(matrix) for matrix in self.matrices):
+        if not any(is_tensor(held.whole if isinstance(held, ChosenRows) else held) for held in self._held):
             return self
         return self._like(tuple(host(matrix) for matrix in self.matrices), self.mask, self.sample_ids)
 
@@ -267,7 +290,7 @@ def completed(views: Views, partial_rows: str, reference: Views | None = None) -
         known = None if reference is None else reference.matrices[k]
         whole, keep = complete_rows(views.names[k], matrix, partial_rows, views.sample_ids[rows], known)
         mask[rows[~keep], k] = False
-        matrices.append(whole)
+        matrices.append(views._held[k] if whole is matrix else whole)
     demand_a_view_for_each(mask, views.sample_ids)
     return views._like(tuple(matrices), mask, views.sample_ids)
 
@@ -285,7 +308,7 @@ def _renamed(pairs: list[tuple[str, Any]], names: Any) -> list[tuple[str, Any]]:
     return [(text, view) for text, (_, view) in zip(texts, pairs, strict=True)]
 
 
-def _present_rows(view: RawView, place: Array, shown: Array, ids: Array) -> tuple[Matrix, Array]:
+def _present_rows(view: RawView, place: Array, shown: Array, ids: Array) -> tuple[Any, Array]:
     """Return the rows of one view that are present, in sample order, and the samples they belong to."""
     if view.values is None:
         return np.empty((0, 0)), np.empty(0, dtype=np.intp)
@@ -298,9 +321,9 @@ def _present_rows(view: RawView, place: Array, shown: Array, ids: Array) -> tupl
         values = values[like(order, values)]
     rows = place[order]
     absent = count_missing_cells(values) == values.shape[1]
-    if absent.any():
-        values, rows = values[like(~absent, values)], rows[~absent]
     demand_finite(view.name, values, ids[rows])
+    if absent.any():
+        values, rows = chosen(values, np.flatnonzero(~absent)), rows[~absent]
     return values, rows
 
 

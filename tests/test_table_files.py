@@ -256,3 +256,14 @@ def test_settings_that_are_none(put):
     for paths in ([], None, [3]):
         with pytest.raises(InputTypeError, match="path"):
             read_views(paths)
+
+
+@pytest.mark.parametrize(
+    ("text", "ids"), [("id,stage,age\np1,Stage 2,30\np2,Stage 3,40\n", ["p1", "p2"]), ("id,age\np1,\np2,5\n", ["p2"])]
+)
+def test_spaces_inside_fields_do_not_cut_a_table(tmp_path, text, ids):
+    path = tmp_path / "clinic.csv"
+    path.write_text(text)
+    frame = read_view(path).frame
+    assert list(frame.columns) == ["age"]
+    assert list(frame.index) == ids

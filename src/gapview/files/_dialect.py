@@ -102,7 +102,7 @@ def find_dialect(content: bytes, file: Path) -> Dialect:
     """Find out how a table in UTF-8 is written."""
     head, start, told = _head_of(content, file)
     readings = [(separator, False) for separator in (told or ",;\t|")]
-    if not told:
+    if not told and not _cut_by_a_mark(head):
         readings.append(("\t", True))
     best, best_score = None, (-1.0, 0)
     for separator, spaces in readings:
@@ -124,6 +124,16 @@ def find_dialect(content: bytes, file: Path) -> Dialect:
     newline = "\r\n" if b"\r\n" in head else "\n"
     cells = [cell for _, fields in split[header.n_records :] for cell in fields[:COLUMNS_LOOKED_AT]]
     return Dialect(separator, spaces, _decimal(cells, separator), newline, len(header.names), header, start + offset)
+
+
+def _cut_by_a_mark(head: bytes) -> bool:
+    """Tell whether a mark cuts every line, names included, into the same number of fields: then spaces are text."""
+    for mark in ",;\t|":
+        fields = [record for _, record in _split(head, mark) or []]
+        sizes = {len(record) for record in fields}
+        if len(sizes) == 1 and max(sizes) > 1 and not any(is_number(cell) for cell in fields[0]):
+            return True
+    return False
 
 
 def _head_of(content: bytes, file: Path) -> tuple[bytes, int, str]:

@@ -3,13 +3,25 @@
 PYTHON ?= python3
 PY := .venv/bin/python
 
-.PHONY: demo test lint bench picture clean
+.PHONY: demo test test-browser lint bench picture clean
 
 demo: .venv/.core
 	@$(PY) -m gapview demo
 
 test: .venv/.test lint
 	@OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(PY) -m pytest -q -n 2 --dist worksteal
+
+# In a real browser. Chromium comes from the packages of Debian: installed here if absent and allowed.
+test-browser: .venv/.browser
+	@command -v chromium > /dev/null && command -v chromedriver > /dev/null || { \
+	  if [ "$$(id -u)" = 0 ] && command -v apt-get > /dev/null; then \
+	    echo "Installing Chromium (once)"; \
+	    apt-get install -y -qq --no-install-recommends chromium chromium-driver > /dev/null || \
+	    { apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium chromium-driver > /dev/null; }; \
+	  else \
+	    echo "The tests in a browser need chromium and chromedriver. On Debian: sudo apt-get install chromium chromium-driver" >&2; exit 1; \
+	  fi; }
+	@GAPVIEW_BROWSER=1 OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(PY) -m pytest -q tests/browser
 
 lint: .venv/.test
 	@$(PY) -m ruff check .
@@ -28,12 +40,16 @@ picture: .venv/.test
 	@$(PYTHON) -m venv .venv
 
 .venv/.core: pyproject.toml | .venv/bin/python
-	@$(PY) -m pip install --quiet --editable .
+	@$(PY) -m pip install --quiet --editable ".[report,tables]"
 	@touch .venv/.core
 
 .venv/.test: pyproject.toml | .venv/bin/python
 	@$(PY) -m pip install --quiet --editable ".[all,test]"
 	@touch .venv/.core .venv/.test
+
+.venv/.browser: .venv/.test
+	@$(PY) -m pip install --quiet --editable ".[browser]"
+	@touch .venv/.browser
 
 clean:
 	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis dist build gapview-demo

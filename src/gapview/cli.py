@@ -12,27 +12,56 @@ import click
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
 from rich.progress import Progress as ProgressBar
-from rich.text import Text
 
 from . import __version__
+from .commands import cluster, info, predict, recover, report
+from .commands._console import command_words, new_console, printable, progress_shown
+from .commands._console import say as _say
+from .commands._options import arguments_typed, force_option
 from .demo import DemoResult, run_demo
 from .errors import GapviewError, ParameterError
-from .experiments import PAPER_DATA, LeagueOutcome, LeagueRequest, Outcome, Request, reproduce_paper, run_league
+from .experiments import (
+    PAPER_DATA,
+    LeagueOutcome,
+    LeagueRequest,
+    Outcome,
+    Request,
+    ScaleOutcome,
+    ScaleRequest,
+    SpeedOutcome,
+    SpeedRequest,
+    reproduce_paper,
+    run_league,
+    run_scale,
+    run_speed,
+)
 from .experiments import Progress as ProgressOf
 
 __all__ = ["main"]
+
+_GOING_ON = ("reproduce", "bench")  # these write what is finished as they go
 
 
 class _Commands(click.Group):
     """Turns the library's errors into one plain message and exit code 1."""
 
+    def parse_args(self, context: click.Context, arguments: list[str]) -> list[str]:
+        context.obj = tuple(arguments)  # as they were typed, for the record of a run
+        return super().parse_args(context, arguments)
+
     def invoke(self, context: click.Context) -> object:
         try:
             return super().invoke(context)
         except GapviewError as error:
-            raise click.ClickException(str(error)) from None
+            raise click.ClickException(printable(command_words(str(error)))) from None
+        except MemoryError:
+            raise click.ClickException(
+                "There is not enough memory for this. Leave out features or samples, or use a larger machine."
+            ) from None
         except KeyboardInterrupt:
-            click.echo("Stopped. What was finished is kept; run the same command again to go on.", err=True)
+            kept = "What was finished is kept; run the same command again to go on."
+            none = "Nothing was written, and nothing is left behind; run the same command again to start anew."
+            click.echo(f"Stopped. {kept if context.invoked_subcommand in _GOING_ON else none}", err=True)
             raise SystemExit(130) from None
 
 
@@ -40,6 +69,10 @@ class _Commands(click.Group):
 @click.version_option(__version__, prog_name="gapview")
 def main() -> None:
     """Group samples described by several feature sets when many samples lack some of them."""
+
+
+for _command in (cluster, predict, recover, report, info):
+    main.add_command(_command)
 
 
 @main.command(short_help="Cluster the embedded example.", epilog="Example: gapview demo --paired-rate 0.3 -o out")
@@ -61,13 +94,16 @@ def main() -> None:
 @click.option(
     "--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True, help="Seed of all that is random."
 )
-def demo(output: Path, paired_rate: float, seed: int) -> None:
+@force_option("results of other commands that are in the folder")
+def demo(output: Path, paired_rate: float, seed: int, force: bool) -> None:
     """Cluster the embedded handwritten digits with many of their views hidden."""
-    _print_demo(run_demo(output, paired_rate, seed))
+    console = new_console()
+    with progress_shown(console):
+        result = run_demo(output, paired_rate, seed, force=force, arguments=arguments_typed())
+    _print_demo(console, result)
 
 
-def _print_demo(result: DemoResult) -> None:
-    console = Console(soft_wrap=True, highlight=False)
+def _print_demo(console: Console, result: DemoResult) -> None:
     views, model = result.views, result.model
     sizes = " and ".join(f"{name} ({m} features)" for name, m in zip(views.names, views.n_features, strict=True))
     both = views.mask.all(axis=1)
@@ -97,11 +133,10 @@ def _print_demo(result: DemoResult) -> None:
         )
     for file in result.files:
         _say(console, "Wrote", str(file))
-
-
-def _say(console: Console, head: str, text: str) -> None:
-    # As a Text and not as markup: a path may hold [brackets] or :colons:, which must come out as they are
-    console.print(Text.assemble((head, "bold"), " " * (10 - len(head)), text))
+    if result.report is None:
+        _say(console, "Left out", f"the report. {result.without_report}")
+    else:
+        _say(console, "Report", str(result.report))
 
 
 def _results_option(default: str) -> Callable[[Any], Any]:
@@ -164,7 +199,7 @@ def reproduce(
         quick=quick,
         n_jobs=jobs,
     )
-    console = Console(soft_wrap=True, highlight=False)
+    console = new_console()
     with _progress(console) as progress:
         outcome = reproduce_paper(request, progress, lambda line: _say(console, "Left out", line))
     _print_outcome(console, outcome)
@@ -206,9 +241,9 @@ def _best(means: dict[str, float]) -> str:
     return f"best {winner} {means[winner]:.1f}{ours}"
 
 
-@main.group(short_help="Measure methods against each other.")
+@main.group(short_help="Measure quality, speed and size.")
 def bench() -> None:
-    """Measure methods against each other."""
+    """Measure quality, speed and size."""
 
 
 def _listed(context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:
@@ -267,7 +302,7 @@ def quality(
     take part if they are installed: pip install 'gapview[rivals]'
     """
     request = LeagueRequest(output, data_dir, data, methods, rates, seeds, tuned, quick, time_limit, jobs)
-    console = Console(soft_wrap=True, highlight=False)
+    console = new_console()
     with _progress(console) as progress:
         outcome = run_league(request, progress, lambda line: _say(console, "Left out", line))
     _print_league(console, outcome)
@@ -285,5 +320,110 @@ def _print_league(console: Console, outcome: LeagueOutcome) -> None:
                 order = sorted(table.places, key=lambda place: -place.mean[score])
                 means = ", ".join(f"{place.method} {place.mean[score]:.1f}" for place in order)
                 _say(console, name, f"{summary.way}, {where}, mean in %: {means or 'none'}.")
+    for file in outcome.files:
+        _say(console, "Wrote", str(file))
+
+
+@bench.command(
+    short_help="Measure how fast fits are.",
+    epilog="Example: gapview bench speed --data-dir data -o speed",
+)
+@_results_option("gapview-speed")
+@_data_option("handwritten_2v.npz, bbcsport_2v.npz and hdigit10000.npz")
+@click.option("--quick", is_flag=True, help="Small made data and matrices: to see whether it runs.")
+def speed(output: Path, data_dir: Path | None, quick: bool) -> None:
+    """Measure how fast fits are, each figure against a reference in the same run.
+
+    First what the computer itself can do: matrix products and copies. Then whole fits against the plain dense algorithm
+    and against KNNImputer + SpectralClustering, the iterations against the matrix-product speed, with a profile, the
+    passes that a start from the data saves, and what approximate neighbours and float32 cost in accuracy. Nothing else
+    should run on the computer meanwhile.
+    """
+    console = new_console()
+    with _progress(console) as progress:
+        outcome = run_speed(
+            SpeedRequest(output, data_dir, quick), progress, lambda line: _say(console, "Left out", line)
+        )
+    _print_speed(console, outcome)
+
+
+def _print_speed(console: Console, outcome: SpeedOutcome) -> None:
+    _say(console, "Runs", f"{outcome.n_new} done now, {outcome.run['n_runs']} in all.")
+    for goal in outcome.goals:
+        verdict = "met" if goal.met else "not met"
+        _say(console, "Goal", f"{goal.text}: {goal.measured}, asked for {goal.asked}, {verdict}.")
+    for file in outcome.files:
+        _say(console, "Wrote", str(file))
+
+
+def _listed_sizes(context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> tuple[int, ...]:
+    try:
+        return tuple(int(text.replace("_", "")) for text in _listed(context, parameter, values))
+    except ValueError:
+        raise click.BadParameter("give whole numbers of samples, such as 50000,100000") from None
+
+
+@bench.command(
+    short_help="Measure how cost grows with the samples.",
+    epilog="Example: gapview bench scale --sizes 50000,100000,200000 --methods GRMF -o sizes",
+)
+@_results_option("gapview-scale")
+@click.option(
+    "--sizes", multiple=True, callback=_listed_sizes, help="Numbers of samples; by default 50,000 to 1,000,000."
+)
+@click.option(
+    "--methods",
+    multiple=True,
+    callback=_listed,
+    default=("GRMF,BridgedGRMF",),
+    show_default=True,
+    help="Also GRMF-data (start from the data) and BridgedGRMF-fixed (one setting).",
+)
+@click.option(
+    "--missing-rate",
+    type=click.FloatRange(0, 0.5),
+    default=0.5,
+    show_default=True,
+    help="Share of every view that is missing; at 0.5 no sample has both, at 0.25 half of them.",
+)
+@click.option("--memory", is_flag=True, help="Also the largest memory in every phase; costs a little time.")
+@click.option("--device", help="Where to compute, such as cuda; by default the processor.")
+@click.option(
+    "--time-limit",
+    type=click.FloatRange(0, min_open=True),
+    default=3600.0,
+    show_default=True,
+    help="Seconds after which a run is ended; larger sizes are then left out.",
+)
+@click.option("--quick", is_flag=True, help="Few and small samples: to see whether it runs.")
+def scale(
+    output: Path,
+    sizes: tuple[int, ...],
+    methods: tuple[str, ...],
+    missing_rate: float,
+    memory: bool,
+    device: str | None,
+    time_limit: float,
+    quick: bool,
+) -> None:
+    """Measure time by phase, memory, recall and quality at growing numbers of samples.
+
+    The data are made: two views of 240 and 76 features in 10 groups, float32, rows missing at random. Every run has a
+    process of its own; sizes that do not fit into memory or time are said and left out.
+    """
+    request = ScaleRequest(output, sizes, methods, missing_rate, memory, device, time_limit, quick)
+    console = new_console()
+    with _progress(console) as progress:
+        outcome = run_scale(request, progress, lambda line: _say(console, "Left out", line))
+    _print_scale(console, outcome)
+
+
+def _print_scale(console: Console, outcome: ScaleOutcome) -> None:
+    _say(console, "Runs", f"{outcome.n_new} done now, {outcome.run['n_runs']} in all.")
+    for growth in outcome.growths:
+        power = growth.power()
+        grows = f"; time grows with n to the power of {power.exponent:.2f}" if power else ""
+        last = f"{growth.sizes[-1]:,} samples in {growth.totals[-1]:.1f} s"
+        _say(console, "Growth", f"{growth.method}: {last}{grows}.")
     for file in outcome.files:
         _say(console, "Wrote", str(file))

@@ -13,8 +13,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from functools import partial, reduce
-from operator import add
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -89,10 +88,14 @@ def _best_codes(problem: Problem, bases: list[Array], weights: Weights, n_compon
         share[rows] += problem.degrees[term.part] / mass[term.part]
     consensus = total / xp.where(share > 0, share, xp.ones_like(share))[:, None]
     codes = []
-    for term, seen in zip(problem.terms, projected, strict=True):
-        code = (seen + tie[term.part, None] * consensus[problem.rows[term.part]]) / mass[term.part, None]
-        missing = xp.zeros((code.shape[0], n_components - code.shape[1]), dtype=dtype, device=device)
-        codes.append(xp.concat([code, missing], axis=1))
+    for term, code in zip(problem.terms, projected, strict=True):
+        pull = consensus[problem.rows[term.part]]
+        pull *= tie[term.part, None]
+        code += pull
+        code /= mass[term.part, None]
+        n_missing = n_components - code.shape[1]
+        missing = xp.zeros((code.shape[0], n_missing), dtype=dtype, device=device)
+        codes.append(xp.concat([code, missing], axis=1) if n_missing else code)
     return codes
 
 
@@ -104,15 +107,42 @@ def _moments(problem: Problem, weights: Weights) -> tuple[Array, Array]:
     """
     layout = Layout(problem, _N_STRIPES)
     n_operations = 6.0 * problem.n_samples * sum(term.n_features for term in problem.terms) ** 2
+    total = _SumInOrder()
+
+    def work(place: int) -> None:
+        total.add(place, _moments_of_stripe(layout, weights.consensus, layout.stripes[place]))
+
     with engine_for(problem.degrees).working(n_operations) as each:
-        of_stripes = each(partial(_moments_of_stripe, layout, weights.consensus), layout.stripes)
-    covariance, quadratic = (host(reduce(add, parts)) for parts in zip(*of_stripes, strict=True))
+        each(work, range(len(layout.stripes)))
+    covariance, quadratic = (host(part) for part in total.parts)
     shared = host(_shared_samples(problem))
     columns = _columns(problem)
     for k, rows in enumerate(columns):
         for j, others in enumerate(columns):
             covariance[rows, others] /= max(float(shared[k, j]), 1.0)
     return covariance, quadratic
+
+
+class _SumInOrder:
+    """Sums of arrays that threads bring in any order, added up in their own order as they come.
+
+    So the rounding does not depend on the threads, and no more arrays wait than there are threads.
+    """
+
+    def __init__(self) -> None:
+        self.parts: list[Array] = []
+        self._waiting: dict[int, tuple[Array, ...]] = {}
+        self._next, self._lock = 0, Lock()
+
+    def add(self, place: int, arrays: tuple[Array, ...]) -> None:
+        with self._lock:
+            self._waiting[place] = arrays
+            while self._next in self._waiting:
+                arrays = self._waiting.pop(self._next)
+                self._next += 1
+                for total, array in zip(self.parts, arrays, strict=False):
+                    total += array
+                self.parts = self.parts or list(arrays)
 
 
 @np.errstate(over="ignore", invalid="ignore")  # found where its results arrive, and said in words

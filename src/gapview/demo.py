@@ -1,20 +1,27 @@
-"""The main job on the embedded example: hide views, cluster, recover, score, write."""
+"""The main job on the embedded example: hide views, cluster, recover, score, write, report."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
 
 import numpy as np
 
+from .commands._folder import RECORD, read_record, results_folder
+from .commands._pages import lacking_package, write_report
+from .commands._record import described_model, described_run, described_views, shown_run, write_record
+from .commands._tables import write_embedding, write_labels
 from .datasets import Dataset, load_digits_views, paired_split
 from .estimators import BridgedGRMF
 from .metrics import clustering_scores
-from .storage import make_folder, write_table
+from .progress import tell
 from .views import Views
 
 __all__ = ["DemoResult", "run_demo"]
+
+_DEMONSTRATED = "demonstration"  # in the record of a folder: there is nothing in it that could not be had again
 
 
 @dataclass(frozen=True)
@@ -28,35 +35,40 @@ class DemoResult:
     scores: dict[str, float]
     recovery: dict[str, float]  # per view: error of the recovered rows over the error of filling in the mean
     files: list[Path]
+    report: Path | None  # None if a package is lacking …
+    without_report: str  # … and what to do about it
 
 
-def run_demo(folder: Path, paired_rate: float, seed: int) -> DemoResult:
-    """Cluster the embedded digits with views hidden by the paper's protocol, and write the results to a folder."""
-    target_folder = make_folder(folder)
+def run_demo(
+    folder: Path, paired_rate: float, seed: int, *, force: bool = False, arguments: Sequence[str] = ()
+) -> DemoResult:
+    """Cluster the embedded digits with views hidden by the paper's protocol, and write the results to a folder.
+
+    The folder is there whole or not at all. What an earlier demonstration has left in it is replaced; with ``force``,
+    other results of gapview, too.
+    """
     data = load_digits_views()
-    views = paired_split(data.views, paired_rate, random_state=seed)
-    begin = perf_counter()
-    model = BridgedGRMF(n_clusters=10, random_state=seed).fit(views)
-    seconds = perf_counter() - begin
-    recovery = _recovery_errors(model, data.views)
-    files = [target_folder / "labels.csv", target_folder / "embedding.csv"]
-    shown = np.where(views.mask, "yes", "no")
-    write_table(
-        files[0],
-        ["id", "label", "confidence", *(f"has_{name}" for name in views.names)],
-        (
-            [i, label, f"{confidence:.3f}", *row]
-            for i, label, confidence, row in zip(views.sample_ids, model.labels_, model.confidence_, shown, strict=True)
-        ),
-    )
-    write_table(
-        files[1],
-        ["id", *model.get_feature_names_out()],
-        ([i, *(f"{x:.6g}" for x in row)] for i, row in zip(views.sample_ids, model.embedding_, strict=True)),
-    )
     assert data.target is not None
+    views = paired_split(data.views, paired_rate, random_state=seed)
+    without = lacking_package()  # the demonstration needs no more than the core; the report does
+    with results_folder(folder, force=force or _DEMONSTRATED in read_record(folder)) as prepared:
+        begin = perf_counter()
+        model = BridgedGRMF(n_clusters=10, random_state=seed).fit(views)
+        seconds = perf_counter() - begin
+        recovery = _recovery_errors(model, data.views)
+        write_labels(prepared / "labels.csv", model)
+        write_embedding(prepared / "embedding.csv", model)
+        model.save(prepared / "model.gapview")
+        record = described_run(arguments) | described_model(model)
+        if without is None:
+            tell("Writing the report")
+            title = "Handwritten digits, with many of their views hidden"
+            write_report(model, prepared / "report.html", title=title, run=shown_run(record))
+        write_record(prepared, record | {"counts": described_views(views), _DEMONSTRATED: {"paired_rate": paired_rate}})
+    files = [folder / name for name in ("labels.csv", "embedding.csv", "model.gapview", RECORD)]
+    report = None if without else folder / "report.html"
     scores = clustering_scores(data.target, model.labels_)
-    return DemoResult(data, views, model, seconds, scores, recovery, files)
+    return DemoResult(data, views, model, seconds, scores, recovery, files, report, str(without or ""))
 
 
 def _recovery_errors(model: BridgedGRMF, truth: Views) -> dict[str, float]:

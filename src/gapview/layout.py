@@ -24,6 +24,11 @@ class Piece:
     degrees: Array
     tied: Array  # 1 if the sample has codes in at least two views, else 0
 
+    @property
+    def any_tied(self) -> bool:
+        """Whether there is a tied code in the block."""
+        return bool(array_namespace(self.tied).any(self.tied != 0))
+
     def of(self, values: Array) -> Array:
         """Return for every code what belongs to its sample, of values with a column for each sample of the block."""
         if isinstance(self.places, slice):

@@ -81,22 +81,25 @@ class Sweep:
         """Bring codes and consensus of one run up to date in one block; return its share of the objective."""
         weights, samples = run.weights, self.layout.blocks[block]
         own = [each[run.rows] for each in projected]
-        ties = [weights.consensus * piece.tied for piece in pieces]
+        ties = [weights.consensus * piece.tied if piece.any_tied else None for piece in pieces]
+        masses = [p.degrees if tie is None else p.degrees + tie for p, tie in zip(pieces, ties, strict=True)]
         consensus = stack.consensus[run.rows, samples]
         for _ in range(self.n_rounds):
+            before = consensus
             codes = [
-                code_step(seen, piece.of(consensus), piece.degrees + tie, tie, weights.sparsity)
-                for seen, piece, tie in zip(own, pieces, ties, strict=True)
+                code_step(seen, None if tie is None else tie * piece.of(before), mass, weights.sparsity)
+                for seen, piece, tie, mass in zip(own, pieces, ties, masses, strict=True)
             ]
-            consensus = self.xp.zeros_like(consensus)
+            consensus = self.xp.zeros_like(before)
             for piece, code in zip(pieces, codes, strict=True):
                 consensus[:, piece.places] += code
             consensus *= self.shares[samples]  # Eq. (15)
-        stack.consensus[run.rows, samples] = consensus
         value = 0.0
-        for k, (seen, code, piece, tie) in enumerate(zip(own, codes, pieces, ties, strict=True)):
+        for k, (code, piece, tie, mass) in enumerate(zip(codes, pieces, ties, masses, strict=True)):
             stack.codes[k][run.rows, piece.part] = code
-            value = value + objective_value(seen, code, piece.of(consensus), piece.degrees, tie, weights.sparsity)
+            pulled = (before, consensus) if tie is None else (piece.of(before), piece.of(consensus))
+            value = value + objective_value(code, mass, tie, *pulled)
+        stack.consensus[run.rows, samples] = consensus  # only now: what was before is a part of it
         return value
 
     def _shares(self, stack: Stack, block: int) -> list[Array]:

@@ -24,26 +24,33 @@ def basis_step(correlation: Array) -> Array:
     return (left @ right).T  # type: ignore[no-any-return]
 
 
-def code_step(projected: Array, consensus: Array, mass: Array, tie: Array, sparsity_weight: float) -> Array:
-    """Eq. (13): codes from UHᵀ and the consensus of their samples, each shrunk towards zero by λ2 / 2m.
+def code_step(projected: Array, pull: Array | None, mass: Array, sparsity_weight: float) -> Array:
+    """Eq. (13): codes from UHᵀ and the pull of the consensus, each shrunk towards zero by λ2 / 2m.
 
-    Codes stand in columns. ``tie`` is λ1 for tied codes and 0 for others, ``mass`` is m = d + tie.
+    Codes stand in columns. ``pull`` is λ1 times the consensus for tied codes and 0 for others, None if none is tied;
+    ``mass`` is m = d + λ1 for tied codes and d for others.
     """
     xp = array_namespace(projected)
-    target = (projected + tie * consensus) / mass
+    target = (projected if pull is None else projected + pull) / mass
     threshold = sparsity_weight / (2 * mass)
     # x − clip(x, −t, t) is sign(x)·max(|x| − t, 0) in fewer passes
     return target - xp.maximum(xp.minimum(target, threshold), -threshold)  # type: ignore[no-any-return]
 
 
-def objective_value(
-    projected: Array, codes: Array, consensus: Array, degrees: Array, tie: Array, sparsity_weight: float
-) -> Any:
-    """Eq. (7) from UHᵀ, which the code step has needed anyway; codes stand in columns.
+def objective_value(codes: Array, mass: Array, tie: Array | None, before: Array, consensus: Array) -> Any:
+    """Eq. (7) for codes fresh from the code step, with the consensus ``before`` it and after; both stand in columns.
 
-    The terms have the precision of the codes, their sum is double: what remains is the rounding of single terms.
+    Every code p other than 0 then has mp = UHᵀ + λ1z' − (λ2 / 2) sign(p), with z' the consensus before. Put into
+    Eq. (7), what is left is Σ λ1 (2p(z' − z) + z²) − mp², the first part for tied codes: neither UHᵀ nor the L1
+    penalty is needed any more. Terms of a sample have the precision of the codes, their sum is double.
     """
     xp = array_namespace(codes)
-    gap = codes - consensus
-    terms = codes * (degrees * codes - 2 * projected) + tie * (gap * gap) + sparsity_weight * xp.abs(codes)
-    return xp.sum(terms, dtype=xp.float64)
+    value = -_weighted(xp.sum(codes * codes, axis=0), mass)
+    if tie is not None:
+        value = value + _weighted(xp.sum(2 * codes * (before - consensus) + consensus * consensus, axis=0), tie)
+    return value
+
+
+def _weighted(values: Array, weights: Array) -> Any:
+    xp = array_namespace(values)
+    return xp.sum(values * weights, dtype=xp.float64)

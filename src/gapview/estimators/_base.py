@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Self
 
 import numpy as np
@@ -9,6 +10,7 @@ from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.utils.validation import check_is_fitted
 
 from .._parameters import check_choice, check_integer, random_generator
+from ..disk import read_into_memory
 from ..errors import NotFittedError
 from ..scaling import SCALES
 from ..views import Array, Views, training_views
@@ -59,7 +61,15 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         (60,)
         """
         self._check_parameters()
-        training = training_views(views, mask, self.partial_rows, self._least_samples())
+        with self._training(views, mask) as training:
+            self._fit_or_stay(training)
+        return self
+
+    def _training(self, views: Any, mask: Any) -> AbstractContextManager[Views]:
+        """Read and check the training data; what they need besides is given back when the fit ends."""
+        return nullcontext(training_views(views, mask, self.partial_rows, self._least_samples()))
+
+    def _fit_or_stay(self, training: Views) -> None:
         before = dict(self.__dict__)
         try:
             for name in before:
@@ -73,7 +83,6 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
             self.__dict__.clear()
             self.__dict__.update(before)
             raise
-        return self
 
     def save(self, path: Any) -> None:
         """Write the fitted model to one file, from which :func:`gapview.load` makes it again, exactly.
@@ -110,7 +119,7 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         """
         from ..model_files._files import save  # which knows all methods, and so cannot be imported before them
 
-        save(self, path)
+        save(read_into_memory(self), path)
 
     def _check_parameters(self) -> None:
         check_integer("n_clusters", self.n_clusters, low=1)

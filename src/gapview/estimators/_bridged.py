@@ -15,11 +15,12 @@ from ..clusters import balanced, cluster_rows
 from ..compute import host, host_graph, like
 from ..counting import MOST_CLUSTERS, ClusterCount
 from ..crossing import codes_from_neighbors, rows_from_neighbors
+from ..disk import tools_for
 from ..factorization import Solution
 from ..problem import Problem
 from ..progress import tell
 from ..scaling import SCALES, unit_rows
-from ..selection import Selection, Setting, choose, prepare, represent
+from ..selection import Selection, Setting, choose
 from ..sources import asking_views, known_views
 from ..trust._confidence import confidence
 from ..views import Array, Matrix, Views
@@ -74,6 +75,12 @@ class BridgedGRMF(LatentClusterer):
     device : str or None, default=None
         Where to compute: ``"cuda"`` for a GPU, through PyTorch. None is the processor, by NumPy, or wherever tensors
         that are given as views lie. New samples are dealt with on the processor.
+    memory_budget : str, number or None, default=None
+        Most memory that a fit may take besides the interpreter, as text (``"2GB"``, ``"500 MiB"``) or in bytes. A fit
+        that needs more is refused before it starts, with what it needs. Views that are memory maps of ``.npy`` files
+        (``np.load(path, mmap_mode="r")``) stay on disk where memory does not hold them, with scratch files in the
+        folder for temporary files (``TMPDIR``);
+        there, the bridge is ``"union"``. Other methods than ``fit`` read what they need into memory.
     partial_rows : {"raise", "fill", "drop"}, default="raise"
         What to do with rows that have some but not all values, see :class:`gapview.Views`.
     random_state : int, RandomState or None, default=None
@@ -164,6 +171,7 @@ class BridgedGRMF(LatentClusterer):
         tol: float = 1e-5,
         search: Any = "auto",
         device: Any = None,
+        memory_budget: Any = None,
         partial_rows: str = "raise",
         random_state: Any = None,
     ) -> None:
@@ -182,6 +190,7 @@ class BridgedGRMF(LatentClusterer):
         self.tol = tol
         self.search = search
         self.device = device
+        self.memory_budget = memory_budget
         self.partial_rows = partial_rows
         self.random_state = random_state
 
@@ -208,20 +217,22 @@ class BridgedGRMF(LatentClusterer):
     def _fit_views(self, views: Views, random_state: np.random.RandomState) -> None:
         seed = int(random_state.randint(2**31 - 1))
         n_clusters = self.n_clusters
+        tools = tools_for(views)
+        shown = tools.to_try(views, self.n_neighbors, seed)
         if isinstance(n_clusters, str):
             tell("Counting groups")
-            self.cluster_count_ = suggest_count(self, views, seed)
+            self.cluster_count_ = suggest_count(self, shown, seed)
             n_clusters = self.cluster_count_.suggested
-        settings = list_candidates(self, views, n_clusters)
+        settings = tools.candidates(list_candidates(self, shown, n_clusters), views, self.n_neighbors, n_clusters)
         tell("Weighing views")
-        weights = settle_weights(self, views, settings[0], n_clusters, seed)
-        selection = select(self, views, settings, n_clusters, weights, seed) if len(settings) > 1 else None
-        self.setting_ = selection.setting if selection else settings[0]
+        weights = settle_weights(self, shown, settings[0], n_clusters, seed)
+        tried = select(self, shown, settings, n_clusters, weights, seed) if len(settings) > 1 else None
+        selection, self.setting_ = tools.affordable(tried, settings[0])
         tell("Looking for neighbours")
         search = self._new_search()
         bridge = self.setting_.bridge
-        ground = prepare(views, self.setting_.scales, self.setting_.n_neighbors, weights, [bridge], search)
-        found = represent(ground, views, self.setting_, max_iter=self.max_iter, tol=self.tol)
+        ground = tools.prepare(views, self.setting_.scales, self.setting_.n_neighbors, weights, [bridge], search)
+        found = tools.represent(ground, views, self.setting_, max_iter=self.max_iter, tol=self.tol, last=True)
         tell("Finding groups")
         clustering = cluster_rows(found.points, n_clusters, np.random.RandomState(seed))
         self.selection_ = selection or choose([(self.setting_, ground, clustering.labels)])

@@ -10,11 +10,12 @@ from .._parameters import check_integer, check_real
 from ..clusters import cluster_rows
 from ..compute import graph_like, host, host_graph, like
 from ..data_start import data_start
+from ..disk import tools_for
 from ..factorization import Solution, Weights, solve_together
-from ..graph import demand_edges, knn_graph, own_graphs, resolve_n_neighbors
-from ..problem import Problem, build_problem
+from ..graph import demand_edges, own_graphs, resolve_n_neighbors
+from ..problem import Problem
 from ..progress import tell
-from ..scaling import scale_alike, unit_rows
+from ..scaling import unit_rows
 from ..starts import own_start, random_start
 from ..trust._confidence import confidence
 from ..views import Array, Matrix, Views
@@ -66,6 +67,11 @@ class GRMF(LatentClusterer):
     device : str or None, default=None
         Where to compute: ``"cuda"`` for a GPU, through PyTorch. None is the processor, by NumPy, or wherever tensors
         that are given as views lie. New samples are dealt with on the processor.
+    memory_budget : str, number or None, default=None
+        Most memory that a fit may take besides the interpreter, as text (``"2GB"``, ``"500 MiB"``) or in bytes. A fit
+        that needs more is refused before it starts, with what it needs. Views that are memory maps of ``.npy`` files
+        (``np.load(path, mmap_mode="r")``) stay on disk where memory does not hold them, with scratch files in the
+        folder for temporary files (``TMPDIR``). Other methods than ``fit`` read what they need into memory.
     partial_rows : {"raise", "fill", "drop"}, default="raise"
         What to do with rows that have some but not all values, see :class:`gapview.Views`.
     random_state : int, RandomState or None, default=None
@@ -141,6 +147,7 @@ class GRMF(LatentClusterer):
         tol: float = 1e-5,
         search: Any = "auto",
         device: Any = None,
+        memory_budget: Any = None,
         partial_rows: str = "raise",
         random_state: Any = None,
     ) -> None:
@@ -158,6 +165,7 @@ class GRMF(LatentClusterer):
         self.tol = tol
         self.search = search
         self.device = device
+        self.memory_budget = memory_budget
         self.partial_rows = partial_rows
         self.random_state = random_state
 
@@ -174,12 +182,14 @@ class GRMF(LatentClusterer):
         self._check_place_and_search()
 
     def _fit_views(self, views: Views, random_state: np.random.RandomState) -> None:
-        scaled, self.scalings_ = scale_alike(views, self.scale)
+        tools = tools_for(views)
+        scaled, self.scalings_ = tools.scale_alike(views, self.scale)
         tell("Looking for neighbours")
         graphs = self._build_graphs(scaled, views)
         rows = [views.rows(k) for k in range(views.n_views)]
-        problem = build_problem(scaled, graphs, rows, views.n_samples)
+        problem = tools.build_problem(scaled, graphs, rows, views.n_samples)
         found = self._solve(problem, views, random_state)
+        problem = problem.without_data()
         warn_unless_converged(self, found)
         solution = found.on_host()
         self.graphs_ = [host_graph(graph) for graph in graphs]
@@ -209,7 +219,8 @@ class GRMF(LatentClusterer):
             graphs = [graph_like(graph, matrix) for graph, matrix in zip(given, scaled, strict=True)]
         else:
             counts = resolve_n_neighbors(self.n_neighbors, views, self.n_clusters)
-            graphs = [knn_graph(matrix, count, search) for matrix, count in zip(scaled, counts, strict=True)]
+            build = tools_for(views).knn_graph
+            graphs = [build(matrix, count, search) for matrix, count in zip(scaled, counts, strict=True)]
         self.neighbor_search_ = tuple(search.done)
         demand_edges(graphs, views)
         return graphs

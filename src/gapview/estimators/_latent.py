@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import Any
 
@@ -14,7 +15,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 from .._parameters import check_choice, check_integer
 from .._warnings import warn_user
-from ..errors import GapviewWarning, InputError
+from ..disk import read_budget, within_budget
+from ..errors import GapviewWarning, InputError, ParameterError
 from ..factorization import Solution
 from ..graph import mean_modularity, resolve_n_neighbors
 from ..metrics import clustering_accuracy
@@ -33,6 +35,7 @@ class LatentClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Trusted
 
     search: Any
     device: Any
+    memory_budget: Any
 
     bases_: list[Array]
     neighbor_search_: tuple[SearchReport, ...]
@@ -40,6 +43,15 @@ class LatentClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Trusted
     def _check_place_and_search(self) -> None:
         if not isinstance(self.search, Search):
             check_choice("search", self.search, ("auto", "exact", "approximate"))
+        if read_budget(self.memory_budget) is not None and self.device is not None:
+            raise ParameterError(
+                f"memory_budget is for fits on the processor, and device={self.device!r}: leave one of them out."
+            )
+
+    def _training(self, views: Any, mask: Any) -> AbstractContextManager[Views]:
+        if self.memory_budget is None:
+            return super()._training(views, mask)
+        return within_budget(self, views, mask, self._least_samples())
 
     def _placed(self, views: Views) -> Views:
         return views if self.device is None else views.to_device(self.device)

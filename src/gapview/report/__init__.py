@@ -10,13 +10,16 @@ from ._blocks import (
     Code,
     Details,
     Drawing,
+    Facet,
     Facts,
     Group,
     Items,
     Legend,
     Page,
     Row,
+    Scatter,
     Section,
+    Sign,
     Table,
     Text,
     Tone,
@@ -24,6 +27,7 @@ from ._blocks import (
 from ._markdown import render_markdown
 from ._page import render
 from ._style import GRID, INK, PAPER, SERIES, SOFT, figure_files, inline_svg, letters_on, new_figure
+from .clustering import write_clustering_report
 
 __all__ = [
     "GRID",
@@ -36,13 +40,16 @@ __all__ = [
     "Code",
     "Details",
     "Drawing",
+    "Facet",
     "Facts",
     "Group",
     "Items",
     "Legend",
     "Page",
     "Row",
+    "Scatter",
     "Section",
+    "Sign",
     "Table",
     "Text",
     "Tone",
@@ -52,4 +59,5 @@ __all__ = [
     "new_figure",
     "render",
     "render_markdown",
+    "write_clustering_report",
 ]

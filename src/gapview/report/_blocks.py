@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
@@ -87,6 +88,7 @@ class Table:
     over: str = ""  # stands above the columns that are not headers
     notes: tuple[str, ...] = ()
     numbers: bool = False  # cells hold numbers: aligned on the right, never broken
+    narrow: bool = False  # as wide as what it holds, where others fill the page
 
 
 @dataclass(frozen=True)
@@ -97,6 +99,51 @@ class Drawing:
     label: str
     caption: str
     title: str = ""
+    small: bool = False  # few things in it: shrinks with the page, where others scroll
+
+
+# What a point looks like, told apart by colour, and in grey by its shape.
+Shape: TypeAlias = Literal["circle", "square", "triangle", "diamond", "plus", "cross", "wedge"]
+
+
+@dataclass(frozen=True)
+class Sign:
+    """The look of one kind of point, on a light page and on a dark one."""
+
+    color: str
+    dark: str
+    shape: Shape
+
+
+@dataclass(frozen=True)
+class Facet:
+    """Something by which points can be filtered: the names it knows, and for every point which of them it has."""
+
+    title: str
+    names: tuple[str, ...]
+    codes: Sequence[int]
+    n_listed: int  # names from here on are filtered together
+    counts: tuple[int, ...]  # of all there is, of which the points may be a part
+
+
+@dataclass(frozen=True)
+class Scatter:
+    """Points on a plane that can be pointed at, filtered and zoomed into; with a script, and a sentence without.
+
+    ``signs`` and ``marks`` go with the names of the first facet: how its points look, and what stands in their midst.
+    Points can be walked through in the order in which they are given.
+    """
+
+    label: str
+    caption: str
+    noun: str  # what a point is, such as "sample"
+    x: Sequence[int]
+    y: Sequence[int]  # upwards
+    facets: tuple[Facet, ...]
+    signs: tuple[Sign, ...]
+    marks: tuple[str, ...]
+    values: tuple[tuple[str, Sequence[str]], ...] = ()  # more to be told of every point: a title, and a text for each
+    names: tuple[str, Sequence[str]] | None = None  # what points are called: a title, and a name for each
 
 
 @dataclass(frozen=True)
@@ -115,7 +162,7 @@ class Section:
     blocks: tuple[Block, ...]
 
 
-Block: TypeAlias = Text | Items | Facts | Code | Legend | Table | Drawing | Details | Section
+Block: TypeAlias = Text | Items | Facts | Code | Legend | Table | Drawing | Scatter | Details | Section
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from ._blocks import Block, Cell, Code, Details, Drawing, Facts, Items, Legend, Page, Section, Table, Text
+from ._blocks import Block, Cell, Code, Details, Drawing, Facts, Items, Legend, Page, Scatter, Section, Table, Text
 
 __all__ = ["render_markdown"]
 
@@ -57,7 +57,7 @@ def _blocks(blocks: tuple[Block, ...], level: int) -> Iterator[str]:
         elif isinstance(block, Items | Facts):
             yield _list(block)
         else:
-            assert isinstance(block, Drawing | Legend)
+            assert isinstance(block, Drawing | Legend | Scatter)
 
 
 def _list(block: Items | Facts) -> str:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
+import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from importlib.resources import files
 from itertools import groupby
 from typing import Any, TypeVar
 
 from ..errors import MissingExtraError
-from ._blocks import Block, Cell, Details, Group, Page, Section, Table
+from ._blocks import Block, Cell, Details, Group, Page, Scatter, Section, Table
 from ._style import figure_colors, inline_svg
 
 __all__ = ["render"]
@@ -19,7 +22,9 @@ _Nested = TypeVar("_Nested", bound=Block)
 
 
 def render(page: Page) -> str:
-    """Write a page as HTML: one file, no scripts, nothing fetched, the same text for the same page.
+    """Write a page as HTML: one file, nothing fetched, the same text for the same page.
+
+    There is a script only where there is something to move, and then no other can run on the page.
 
     Parameters
     ----------
@@ -51,10 +56,18 @@ def render(page: Page) -> str:
     def draw(figure: Any, label: str) -> str:
         return environment.filters["safe"](inline_svg(figure, label, anchors.next("figure")))  # type: ignore[no-any-return]
 
+    def scatter_data(block: Scatter) -> str:
+        return environment.filters["safe"](_scatter_data(block))  # type: ignore[no-any-return]
+
+    moves = any(isinstance(block, Scatter) for block in _all_blocks(page.sections))
+    script = _script() if moves else ""
     template = environment.from_string(_part("page.html.jinja"))
     text = template.render(
         page=page,
-        style=_part("page.css"),
+        style=_part("page.css") + (_part("scatter/scatter.css") if moves else ""),
+        script=script,
+        script_hash="sha256-" + base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
+        scatter_data=scatter_data,
         dark=figure_colors(),
         contents=[(anchors.of(section), section.title, _inner(section, anchors)) for section in page.sections],
         anchors=anchors,
@@ -104,6 +117,12 @@ def _part(name: str) -> str:
     return (files(__package__) / name).read_text(encoding="utf-8")
 
 
+def _script() -> str:
+    """Put the parts of the script into one block, so that their names are seen by nobody else."""
+    parts = [_part(f"scatter/{name}.js") for name in ("signs", "plane", "picture", "scatter")]
+    return "\n".join(['"use strict";', "{", *parts, "}", ""])
+
+
 def _inner(section: Section, anchors: _Anchors) -> list[tuple[str, str]]:
     return [(anchors.of(inner), inner.title) for inner in _sections(section.blocks)]
 
@@ -114,6 +133,32 @@ def _sections(blocks: tuple[Block, ...]) -> Iterator[Section]:
             yield block
         elif isinstance(block, Details):
             yield from _sections(block.blocks)
+
+
+def _all_blocks(blocks: Iterable[Block]) -> Iterator[Block]:
+    for block in blocks:
+        yield block
+        if isinstance(block, Section | Details):
+            yield from _all_blocks(block.blocks)
+
+
+def _scatter_data(block: Scatter) -> str:
+    """Write what the script needs to know; no text in it can end the element that it stands in."""
+    content = {
+        "noun": block.noun,
+        "x": list(block.x),
+        "y": list(block.y),
+        "facets": [
+            {"title": facet.title, "names": facet.names, "codes": list(facet.codes), "listed": facet.n_listed}
+            for facet in block.facets
+        ],
+        "signs": [(sign.color, sign.dark, sign.shape) for sign in block.signs],
+        "marks": block.marks,
+        "values": [(title, list(texts)) for title, texts in block.values],
+        "names": None if block.names is None else (block.names[0], list(block.names[1])),
+    }
+    text = json.dumps(content, separators=(",", ":"), ensure_ascii=True)
+    return re.sub("[<>&]", lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def _n_headers(table: Table) -> int:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 __all__ = [
     "GRID",
     "INK",
+    "MORE_COLORS",
     "PAPER",
     "SERIES",
     "SOFT",
@@ -61,9 +62,12 @@ SERIES = (
     Series("#0b5fa5", "#7ab4f5", "X", (0, (3, 1.2, 1, 1.2, 1, 1.2)), 7.0),
     Series("#c4400b", "#ff8f63", "o", "-", 5.5),
 )
+# Four more of the same contrast, for where there are more kinds than series: light and dark
+MORE_COLORS = (("#8a5a3c", "#d3a283"), ("#6a51c9", "#b3a2ff"), ("#757500", "#cfcf4a"), ("#b3224f", "#ff86a6"))
 _DARK = {INK: "#e4e8ec", SOFT: "#a7b1bb", GRID: "#3a424b", PAPER: "#15191e"} | {
     series.color: series.dark for series in SERIES
 }
+_DARK |= dict(MORE_COLORS)
 _NAMES = {color: f"--figure-{place}" for place, color in enumerate(_DARK)}
 
 _STYLE = {

@@ -10,9 +10,30 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..views import Array
+from ...views import Array
 
-__all__ = ["plain_algorithm"]
+__all__ = ["plain_algorithm", "plain_graph"]
+
+
+def plain_graph(features: Array, n_neighbors: int) -> Array:
+    """Build the graph W of Eq. (3) as it is written: all distances, an n × n matrix of 0 and 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gapview.experiments.speed import plain_graph
+    >>> plain_graph(np.array([[0.0], [1.0], [3.0]]), 1)
+    array([[0., 1., 0.],
+           [1., 0., 1.],
+           [0., 1., 0.]])
+    """
+    squares = (features**2).sum(axis=1)
+    distances = squares[:, None] + squares - 2 * features @ features.T
+    np.fill_diagonal(distances, np.inf)  # no sample is its own neighbour
+    near = np.argpartition(distances, n_neighbors - 1, axis=1)[:, :n_neighbors]
+    graph = np.zeros_like(distances)
+    np.put_along_axis(graph, near, 1.0, axis=1)
+    return np.asarray(np.maximum(graph, graph.T))
 
 
 def plain_algorithm(

@@ -1,0 +1,92 @@
+"""Options that several commands share, each declared once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ..files._ids import DUPLICATES
+from ..views._cells import PARTIAL_ROWS
+
+__all__ = [
+    "arguments_typed",
+    "duplicates_option",
+    "file_option",
+    "files_argument",
+    "folder_option",
+    "force_option",
+    "id_option",
+    "model_argument",
+    "partial_rows_option",
+]
+
+Decorator = Callable[[Any], Any]
+
+id_option = click.option(
+    "--id",
+    "id_columns",
+    multiple=True,
+    metavar="NAME",
+    help="Column that holds the sample ids; repeat it where files call it differently. By default it is found.",
+)
+duplicates_option = click.option(
+    "--duplicates",
+    type=click.Choice(DUPLICATES),
+    default="raise",
+    show_default=True,
+    help="Rows that share an id: refuse them, keep the first, or take their mean.",
+)
+model_argument = click.argument("model", type=click.Path(path_type=Path), metavar="MODEL")
+
+
+def files_argument(*, required: bool) -> Decorator:
+    """Files of views."""
+    return click.argument("files", nargs=-1, required=required, metavar="FILES..." if required else "[FILES]...")
+
+
+def folder_option(default: str) -> Decorator:
+    """Folder for several results."""
+    return click.option(
+        "-o",
+        "--output",
+        type=click.Path(file_okay=False, path_type=Path),
+        default=Path(default),
+        show_default=True,
+        help="Folder for the results.",
+    )
+
+
+def file_option(default: str) -> Decorator:
+    """File for one result."""
+    return click.option(
+        "-o",
+        "--output",
+        type=click.Path(dir_okay=False, path_type=Path),
+        default=Path(default),
+        show_default=True,
+        help="File for the result.",
+    )
+
+
+def force_option(what: str) -> Decorator:
+    """Leave to replace what is there."""
+    return click.option("--force", is_flag=True, help=f"Replace {what}.")
+
+
+def partial_rows_option(default: str | None) -> Decorator:
+    """Rows with gaps; None stands for what the model was trained with."""
+    return click.option(
+        "--partial-rows",
+        type=click.Choice(PARTIAL_ROWS),
+        default=default,
+        show_default=True if default else "as in training",
+        help="Rows that have some but not all values: refuse them, fill their gaps, or drop them.",
+    )
+
+
+def arguments_typed() -> tuple[str, ...]:
+    """Return what was typed after ``gapview``, for the record."""
+    return tuple(click.get_current_context().find_root().obj or ())

@@ -1,0 +1,200 @@
+"""``gapview recover``: completed views, in the format and units of the files they came from."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+
+from ..files import SourceFormat, ViewFile, WrittenView, write_like
+from ..files._names import free_name, numbered
+from ..files._sources import extra
+from ..files._view_file import counted
+from ..progress import tell
+from ..views import Views
+from ..views._containers import Container
+from ._console import Say, new_console, progress_shown, saying, warnings_said
+from ._folder import RECORD, results_folder
+from ._inputs import Inputs, fingerprint
+from ._options import (
+    arguments_typed,
+    duplicates_option,
+    files_argument,
+    folder_option,
+    force_option,
+    id_option,
+    model_argument,
+    partial_rows_option,
+)
+from ._record import described_run, described_view, described_views, write_record
+from ._samples import load_latent, read_samples
+
+__all__ = ["RecoverRequest", "recover", "recover_files"]
+
+
+@dataclass(frozen=True)
+class RecoverRequest:
+    """A model, files of samples to complete (none: the training samples), and where completed views go."""
+
+    model: Path
+    inputs: Inputs
+    output: Path
+    partial_rows: str | None = None
+    force: bool = False
+    arguments: tuple[str, ...] = ()
+
+
+def recover_files(request: RecoverRequest, say: Say) -> list[Path]:
+    """Complete every view of the samples, and write each to a file; return the files."""
+    with results_folder(request.output, force=request.force) as folder, warnings_said(say) as warned:
+        tell("Loading the model")
+        model = load_latent(request.model, request.partial_rows)
+        sources: list[ViewFile] = []
+        given = model.views_ = _in_arrays(model.views_)
+        if request.inputs.arguments:
+            tell("Reading files")
+            given, sources = read_samples(request.inputs, model, say)
+        tell("Recovering views")
+        recovered = model.recover(_in_arrays(given) if sources else None)
+        tell("Writing results")
+        written = _write_all(folder, given, sources, recovered, say)
+        record = described_run(request.arguments) | {
+            "model": fingerprint(request.model),
+            "files": [fingerprint(path) for path in dict.fromkeys(request.inputs.paths)],
+            "views": [described_view(view) for view in sources],
+            "counts": described_views(given),
+            "written": {name: described.path.name for name, described in written.items()},
+            "warnings": warned,
+        }
+        write_record(folder, record)
+    return [request.output / described.path.name for described in written.values()] + [request.output / RECORD]
+
+
+def _in_arrays(views: Views) -> Views:
+    """Return the same samples such that completed views come back as a list of arrays, whatever they were read from."""
+    plain = (Container(),) * views.n_views
+    return views._like(views.matrices, views.mask, views.sample_ids, _outer="list", _containers=plain)
+
+
+def _write_all(
+    folder: Path, given: Views, sources: Sequence[ViewFile], recovered: Sequence[Any], say: Say
+) -> dict[str, WrittenView]:
+    """Write every view as its file was, or as CSV where there was none."""
+    of_name = {view.name: view for view in sources}
+    taken = {RECORD}
+    written = {}
+    for place, (name, matrix) in enumerate(zip(given.names, recovered, strict=True)):
+        frame = _frame(matrix, given, place)
+        view = of_name.get(name) or _plain_csv(name, frame)
+        target = folder / _file_name(view, sources, taken)
+        taken.add(target.name)
+        lacking = ~given.mask[:, place]
+        filled = _filled_cells(view, given, lacking) if name in of_name else np.zeros(given.n_samples, dtype=np.int64)
+        extras = {"recovered": lacking} | ({"filled_cells": filled} if filled.any() else {})
+        written[name] = write_like(view, _like(view, frame), target, extras)
+        _say_view(written[name], name, lacking, filled, say)
+    return written
+
+
+def _frame(matrix: Any, given: Views, place: int) -> Any:
+    """Make a frame of a completed view."""
+    pandas = extra("pandas", "tables", "Writing tables")
+    names = given.feature_names[place]
+    columns = numbered(matrix.shape[1]) if names is None else [str(name) for name in names]
+    index = pandas.Index([str(key) for key in given.sample_ids], dtype=object)
+    return pandas.DataFrame(matrix, index=index, columns=columns)
+
+
+def _plain_csv(name: str, frame: Any) -> ViewFile:
+    """Stand in for the file of a view that came from none."""
+    source = SourceFormat("text", ".csv", ("id", *frame.columns), id_name="id", id_place="column")
+    return ViewFile(name, Path(f"{_as_file_name(name)}.csv"), frame, True, source)
+
+
+def _as_file_name(name: str) -> str:
+    """Turn the name of a view into one that a file can have anywhere."""
+    return re.sub(r"[^\w.+-]+", "_", name).strip("._")[:100] or "view"
+
+
+def _file_name(view: ViewFile, sources: Sequence[ViewFile], taken: set[str]) -> str:
+    """Name a result as the file it came from; where that held several views, after the view."""
+    shared = sum(other.path == view.path for other in sources) > 1
+    stem = view.path.name[: -len(view.format.suffix)]
+    if shared or view.path.name in taken:
+        stem = _as_file_name(view.name)
+    suffix = view.path.name[-len(view.format.suffix) :]
+    return free_name(stem, {name[: -len(suffix)] for name in taken if name.endswith(suffix)}) + suffix
+
+
+def _filled_cells(view: ViewFile, given: Views, lacking: Any) -> Any:
+    """Count for every sample the cells that were empty in its row, and are not empty now."""
+    filled = np.zeros(given.n_samples, dtype=np.int64)
+    if view.is_sparse:
+        return filled
+    gaps = np.isnan(view.frame.to_numpy()).sum(axis=1)
+    where = {str(key): row for row, key in enumerate(given.sample_ids)}
+    for key, count in zip(view.frame.index, gaps, strict=True):
+        if (row := where.get(str(key))) is not None and not lacking[row]:
+            filled[row] = count
+    return filled
+
+
+def _like(view: ViewFile, frame: Any) -> Any:
+    """Store a frame as that of the view is stored."""
+    if not view.keyed:
+        frame = frame.reset_index(drop=True)
+    if not view.is_sparse:
+        return frame
+    pandas = extra("pandas", "tables", "Writing tables")
+    return frame.astype(pandas.SparseDtype(frame.to_numpy().dtype, 0))
+
+
+def _say_view(written: WrittenView, name: str, lacking: Any, filled: Any, say: Say) -> None:
+    marks = written.extra_columns["recovered"]
+    text = f"'{name}': {counted(int(lacking.sum()), 'row')} of {len(lacking):,} recovered, marked in column '{marks}'"
+    if filled.any():
+        text += f"; {counted(int(filled.sum()), 'empty cell')} filled in other rows"
+    say("View", text + ".")
+    for note in written.notes:
+        say("", note)
+
+
+@click.command(
+    short_help="Complete the views that samples lack.",
+    epilog="Example: gapview recover out/model.gapview blood.csv scans.csv -o completed",
+)
+@model_argument
+@files_argument(required=False)
+@folder_option("gapview-recovered")
+@id_option
+@duplicates_option
+@partial_rows_option(None)
+@force_option("results that are in the folder")
+def recover(
+    model: Path,
+    files: tuple[str, ...],
+    output: Path,
+    id_columns: tuple[str, ...],
+    duplicates: str,
+    partial_rows: str | None,
+    force: bool,
+) -> None:
+    """Complete the views that samples lack, in the format and units of the files.
+
+    Which file is which view is told by NAME=FILE, by the name of the file, or by its features. Every view of the model
+    is written for all samples of the files; the column 'recovered' is 1 where a row is no measurement. Without FILES,
+    the samples that the model was trained on are completed, and written as CSV.
+    """
+    console = new_console()
+    say = saying(console)
+    inputs = Inputs(files, id_columns, duplicates)
+    request = RecoverRequest(model, inputs, output, partial_rows, force, arguments_typed())
+    with progress_shown(console):
+        written = recover_files(request, say)
+    for file in written:
+        say("Wrote", str(file))

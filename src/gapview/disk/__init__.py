@@ -1,0 +1,21 @@
+"""Fits larger than memory: views stay in their files, H in scratch files, and a budget is kept.
+
+``memory_budget`` of :class:`gapview.GRMF` and :class:`gapview.BridgedGRMF` leads here. Views given as memory maps of
+``.npy`` files are read in blocks; what has to be in memory is reckoned before the fit starts, see :func:`plan_memory`.
+"""
+
+from ._budget import read_budget
+from ._plan import FitSize, MemoryPlan, plan_memory
+from ._tools import tools_for
+from ._within import fit_size, read_into_memory, within_budget
+
+__all__ = [
+    "FitSize",
+    "MemoryPlan",
+    "fit_size",
+    "plan_memory",
+    "read_budget",
+    "read_into_memory",
+    "tools_for",
+    "within_budget",
+]

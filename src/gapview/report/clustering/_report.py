@@ -1,0 +1,145 @@
+"""Writing the report on a clustering."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from ..._parameters import check_flag
+from ...errors import ParameterTypeError
+from ...storage import write_whole
+from .._blocks import Page
+from .._page import render
+from ._group_section import group_section
+from ._map_block import map_section
+from ._model_sections import convergence_section, doubt_section, recovery_section, repeat_section
+from ._settings_section import settings_section
+from ._summary import Summary, summarise
+from ._view_sections import agreement_section, gap_section
+from ._words import answer, counted
+
+__all__ = ["clustering_page", "write_clustering_report"]
+
+_MOST_BYTES = 3_000_000  # what can still be sent by e-mail
+_MOST_SHOWN = (20_000, 8000, 2000)  # samples on the map, fewer where long names would make the file too large
+
+
+def clustering_page(summary: Summary, title: str | None = None) -> Page:
+    """Put the page together.
+
+    Examples
+    --------
+    >>> from gapview import GRMF
+    >>> from gapview.datasets import make_views
+    >>> from gapview.report.clustering import clustering_page, summarise
+    >>> views = make_views(n_samples=60, n_clusters=2, missing_rate=0.3, random_state=0).views
+    >>> page = clustering_page(summarise(GRMF(n_clusters=2, random_state=0).fit(views)))
+    >>> page.title, page.lead[0]
+    ('2 groups among 60 samples', 'The 60 samples fall into 2 groups of 30 each.')
+    """
+    n_groups = sum(group.n_samples > 0 for group in summary.groups)
+    sections = (
+        group_section(summary),
+        map_section(summary),
+        gap_section(summary),
+        agreement_section(summary),
+        settings_section(summary),
+        convergence_section(summary),
+        recovery_section(summary),
+        doubt_section(summary),
+        repeat_section(summary),
+    )
+    footer = f"Made by gapview {dict(summary.repeat.versions)['gapview']} with {summary.method}."
+    if summary.sample_ids is None:
+        footer += " Sample ids are left out."
+    heading = title or f"{counted(n_groups, 'group')} among {counted(summary.n_samples, 'sample')}"
+    return Page(heading, answer(summary), sections, footer)
+
+
+def write_clustering_report(
+    model: Any,
+    path: Any,
+    *,
+    covariates: Any = None,
+    no_ids: bool = False,
+    title: str | None = None,
+    run: Mapping[str, Any] | None = None,
+    survival: Any = None,
+) -> Path:
+    """Write all there is to say of a clustering to one HTML file.
+
+    The file needs nothing else: no network, no folder beside it. It stays below 3 MB; of more than 20,000 samples the
+    map shows a part, and says so. The same model gives the same file. What it says: what was found, in a sentence; the
+    groups, and what sets them apart; a map of the samples; which samples lack which views, and whether that goes with
+    the groups; how well the views agree; how the settings were chosen; convergence; how well hidden views are
+    recovered; the samples in doubt; how to repeat it.
+
+    Parameters
+    ----------
+    model : fitted GRMF or BridgedGRMF
+        What to report on.
+    path : str or path
+        The file. One that is there is replaced, once the new one is complete.
+    covariates : pandas or polars frame, optional
+        What else is known of the samples, one row for each: sample ids in the index, or in a column. Numbers are
+        compared between groups by Kruskal-Wallis, categories by chi-square, times with events by log-rank; p-values
+        are corrected for the number of columns (Holm).
+    no_ids : bool, default=False
+        Leave out every sample id, for reports that leave the house. Names of views, features and covariates stay, and
+        so do the values of categories, but for columns that hold ids.
+    title : str, optional
+        Heading of the page.
+    run : dict, optional
+        What is known of the run, for the section on how to repeat it: ``"command"`` is shown as a command line, all
+        else as names and values.
+    survival : pair of str, or list of pairs, optional
+        Columns of ``covariates`` that hold times and whether the event was seen (1) or not (0). By default pairs are
+        found by their names, such as ``OS.time`` and ``OS``, or ``days`` and ``event``; an empty list turns that off.
+
+    Returns
+    -------
+    Path
+        The file.
+
+    Raises
+    ------
+    InputTypeError
+        If the model is of another kind, or the covariates are no frame.
+    NotFittedError
+        If the model is not fitted.
+    InputError
+        If the covariates have a row for none of the samples, or several for one.
+    DataFileError
+        If the file cannot be written.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from gapview import BridgedGRMF
+    >>> from gapview.datasets import make_views
+    >>> from gapview.report import write_clustering_report
+    >>> views = make_views(n_samples=60, n_clusters=2, missing_rate=0.3, random_state=0).views
+    >>> model = BridgedGRMF(n_clusters=2, random_state=0).fit(views)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = write_clustering_report(model, pathlib.Path(folder) / "report.html", title="Two groups")
+    ...     "<h1>Two groups</h1>" in file.read_text(encoding="utf-8")
+    True
+    """
+    check_flag("no_ids", no_ids)
+    if title is not None and not isinstance(title, str):
+        raise ParameterTypeError(f"title must be text or None; got {title!r}.")
+    try:
+        file = Path(path)
+    except TypeError:
+        raise ParameterTypeError(f"path must be the path of a file; got {type(path).__name__}.") from None
+    for most_shown in _MOST_SHOWN:
+        summary = summarise(
+            model, covariates=covariates, survival=survival, no_ids=no_ids, run=run, most_shown=most_shown
+        )
+        # Ids from files of an unknown encoding may hold halves of characters
+        content = render(clustering_page(summary, title)).encode("utf-8", "replace")
+        if len(content) < _MOST_BYTES:
+            break
+    write_whole(file, content)
+    return file

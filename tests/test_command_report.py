@@ -1,0 +1,295 @@
+"""``gapview report`` and ``info``, model files that are none, reports from real data, and what is shown on the way."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import re
+import subprocess
+import sys
+import warnings
+
+import numpy as np
+import pytest
+from rich.console import Console
+from rich.progress import Progress, TextColumn
+
+import gapview
+from gapview.commands import _pages
+from gapview.commands._console import _Display, command_words, printable, warnings_said
+from gapview.commands._settings import value_of
+from gapview.errors import GapviewWarning
+from gapview.progress import Event, listening
+
+pd = pytest.importorskip("pandas")
+pytest.importorskip("pyarrow")
+pytest.importorskip("jinja2")
+pytest.importorskip("matplotlib")
+
+from awkward_files import clustered, made, rows_of, run, write_plain  # noqa: E402
+
+TRUTH = made()
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("trained")
+    return clustered(folder / "out", *write_plain(folder, TRUTH))
+
+
+def words_of(path):
+    """Read a page as a person does, without its marks."""
+    return re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", path.read_text()))
+
+
+def test_from_files_to_a_report(tmp_path):
+    files = write_plain(tmp_path, TRUTH)
+    result = run("cluster", *files, "-k", "3", "-o", tmp_path / "out", "--set", "selection=fixed")
+    report = tmp_path / "out" / "report.html"
+    assert result.output.endswith(f"Report    {report}\n")
+    assert report.stat().st_size < 3e6
+    assert "report.html" in json.loads((tmp_path / "out" / "run.json").read_text())["results"]
+    text = words_of(report)
+    assert "gapview cluster" in text
+    assert "90 samples" in text
+
+
+def test_a_report_with_covariates(model, tmp_path):
+    ages = pd.DataFrame(
+        {"age": np.arange(90) % 61, "stage": ["I", "II", None] * 30, "target": list(TRUTH.target.values())},
+        index=pd.Index([int(key) for key in TRUTH.target], name="patient"),
+    )
+    ages.loc[5000] = [1, "I", 0]
+    ages.to_csv(tmp_path / "patients.csv", sep=";", decimal=",")
+    result = run(
+        "report", model, "-o", tmp_path / "r.html", "--covariates", tmp_path / "patients.csv", "--title", "Ours"
+    )
+    assert "3 columns for 90 of the 90 samples of the model; 1 row of other samples left out" in result.output
+    text = words_of(tmp_path / "r.html")
+    for name in ("age", "stage", "target", "Ours"):
+        assert name in text
+
+
+def test_survival_columns_may_be_named(model, tmp_path):
+    rng = np.random.RandomState(0)
+    table = pd.DataFrame({"weeks": rng.randint(1, 99, 90), "gone": rng.randint(2, size=90)}, index=list(TRUTH.target))
+    table.rename_axis("id").to_csv(tmp_path / "t.csv")
+    arguments = ("report", model, "-o", tmp_path / "r.html", "--survival", "weeks", "gone")
+    assert "give the table with --covariates" in run(*arguments, code=2).stderr
+    run(*arguments, "--covariates", tmp_path / "t.csv")
+    assert "weeks" in words_of(tmp_path / "r.html")
+
+
+def test_ids_stay_in_the_house(tmp_path):
+    secret = {key: f"Mustermann{key}" for key in TRUTH.target}
+    for name, frame in (("blood", TRUTH.blood), ("scans", TRUTH.scans)):
+        frame.rename(index=secret).to_csv(tmp_path / f"{name}.csv")
+    model = clustered(tmp_path / "out", tmp_path / "blood.csv", tmp_path / "scans.csv")
+    pd.DataFrame({"age": range(90)}, index=pd.Index(secret.values(), name="id")).to_csv(tmp_path / "ages.csv")
+    more = ("--covariates", tmp_path / "ages.csv")
+    run("report", model, "-o", tmp_path / "with.html", *more)
+    run("report", model, "-o", tmp_path / "without.html", "--no-ids", *more)
+    assert "Mustermann" in (tmp_path / "with.html").read_text()
+    assert "Mustermann" not in (tmp_path / "without.html").read_text()
+
+
+@pytest.mark.parametrize(
+    ("content", "more", "words"),
+    [
+        ("id,age\nz1,4\nz2,5\n", (), "has no sample of the model"),
+        ("age,height\n1,2\n3,4\n", (), "no column of sample ids"),
+        ("id,age\n1,4\n1,5\n", (), "1 sample id more than once"),
+        ("id,age,sex\n1,NA,NA\n2,NA,NA\n", (), "no column with values besides the ids"),
+        ("id,age\n1,4\n2,5\n", ("--id", "who"), "has no column 'who'"),
+    ],
+)
+def test_tables_that_say_nothing(model, tmp_path, content, more, words):
+    (tmp_path / "t.csv").write_text(content)
+    result = run("report", model, "-o", tmp_path / "r.html", "--covariates", tmp_path / "t.csv", *more, code=1)
+    assert words in result.stderr
+    assert not (tmp_path / "r.html").exists()
+
+
+def test_info(model):
+    text = run("info", model).output
+    assert text.startswith("BridgedGRMF of 90 samples, ")
+    assert "view 'blood': 68 × 6" in text
+    found = json.loads(run("info", model, "--json").output)
+    assert (found["method"], found["n_samples"], found["group_sizes"]) == ("BridgedGRMF", 90, [30, 30, 30])
+    assert [view["name"] for view in found["views"]] == ["blood", "scans"]
+
+
+@pytest.mark.parametrize("command", ["predict", "recover", "report", "info"])
+def test_model_files_that_are_none(model, tmp_path, command):
+    content = model.read_bytes()
+    cases = {
+        "nothing.gapview": (None, "There is no"),
+        "table.gapview": (b"id,x\n1,2\n", "Give a model that gapview cluster has written"),
+        "empty.gapview": (b"", "is empty|not a model file|cut off"),
+        "cut.gapview": (content[: len(content) // 2], "cut off|damaged|truncated"),
+        "flipped.gapview": (content[:-20] + bytes([content[-20] ^ 255]) + content[-19:], "damaged|checksum"),
+    }
+    TRUTH.blood.to_csv(tmp_path / "blood.csv")
+    for name, (damaged, words) in cases.items():
+        if damaged is not None:
+            (tmp_path / name).write_bytes(damaged)
+        if command == "info" and name == "flipped.gapview":
+            continue  # the header alone is read, and it is whole
+        files = {"predict": [tmp_path / "blood.csv", "-o", tmp_path / "p.csv"], "info": []}
+        result = run(command, tmp_path / name, *files.get(command, ["-o", tmp_path / "result"]), code=1)
+        assert re.search(words, result.stderr), (name, result.stderr)
+        assert not (tmp_path / "p.csv").exists()
+        assert not (tmp_path / "result").exists()
+
+
+def test_models_without_a_latent_space(tmp_path):
+    files = write_plain(tmp_path, TRUTH)
+    path = clustered_by_concat(tmp_path / "out", files)
+    for command, more in (("predict", files[:1]), ("recover", []), ("report", [])):
+        result = run(command, path, *more, "-o", tmp_path / "result", code=1)
+        assert "Concat" in result.stderr
+        assert "BridgedGRMF" in result.stderr
+
+
+def clustered_by_concat(folder, files):
+    run("cluster", *files, "-k", "3", "-o", folder, "--method", "Concat")
+    return folder / "model.gapview"
+
+
+def test_packages_for_the_report_are_asked_for_before_the_work(tmp_path, monkeypatch):
+    files = write_plain(tmp_path, TRUTH)
+    monkeypatch.setattr(_pages, "find_spec", lambda package: None)
+    result = run("cluster", *files, "-k", "3", "-o", tmp_path / "out", code=1)
+    assert "pip install 'gapview[report]'" in result.stderr
+    assert "View" not in result.output
+    assert not (tmp_path / "out").exists()
+    assert "--no-report" in result.stderr
+
+
+@pytest.mark.parametrize("command", ["cluster", "predict", "recover", "report", "info"])
+def test_help_has_an_example_that_can_be_typed(command):
+    text = run(command, "--help").output
+    example = " ".join(text[text.index("Example: ") :].split()).removeprefix("Example: ")
+    assert example.startswith(f"gapview {command} ")
+    assert run("-h").output.count(f"  {command} ") == 1
+
+
+@pytest.mark.data
+def test_tcga_from_csv_to_a_report(dataset, tmp_path):
+    data = dataset("tcga_brca_mixomics")
+    ids = np.array([f"TCGA-{number:04d}" for number in range(data.views.n_samples)], dtype=object)
+    files = []
+    for k, (name, matrix) in enumerate(zip(data.views.names, data.views.matrices, strict=True)):
+        index = pd.Index(ids[data.views.rows(k)], name="sample")
+        pd.DataFrame(matrix, index=index).add_prefix(f"{name}_").to_csv(tmp_path / f"{name}.csv")
+        files.append(tmp_path / f"{name}.csv")
+    subtypes = pd.DataFrame({"subtype": [f"type{label}" for label in data.target]}, index=pd.Index(ids, name="sample"))
+    subtypes.to_csv(tmp_path / "subtypes.csv")
+    n_groups = len(set(data.target))
+    run("cluster", *files, "-k", n_groups, "-o", tmp_path / "out")
+    rows = rows_of(tmp_path / "out" / "labels.csv")
+    found = gapview.metrics.clustering_scores(data.target, [int(rows[key]["label"]) for key in ids])
+    assert found["accuracy"] > 0.8
+    model = tmp_path / "out" / "model.gapview"
+    run("report", model, "--covariates", tmp_path / "subtypes.csv", "-o", tmp_path / "r.html")
+    for report in (tmp_path / "out" / "report.html", tmp_path / "r.html"):
+        assert report.stat().st_size < 3e6
+    assert "subtype" in words_of(tmp_path / "r.html")
+
+
+def warn_of_both():
+    warnings.warn("not ours", UserWarning, stacklevel=1)
+    for _ in range(2):
+        warnings.warn("ours", GapviewWarning, stacklevel=1)
+
+
+class TestWhatIsShown:
+    def test_phases_objective_and_time_left(self):
+        console = Console(file=io.StringIO(), force_terminal=True, width=200)
+        bar = Progress(TextColumn("{task.description} {task.fields[detail]}", markup=False), console=console)
+        display = _Display(bar)
+        seen = []
+        for event in (
+            Event("Reading files"),
+            Event("Trying settings", 3, 18),
+            Event("Iterating", 7, 200, 123.4567),
+            Event("Looking for neighbours"),
+            Event("Iterating", 2, 200, 99.5),
+        ):
+            display(event)
+            seen.append(f"{bar.tasks[0].description}: {bar.tasks[0].fields['detail']}")
+        assert seen[0] == "Reading files: "
+        assert seen[1].startswith("Trying settings: 3 of 18, about ")
+        assert re.fullmatch(r"Trying settings: 3 of 18, objective 123\.457, about \d+ s left", seen[2])
+        assert re.fullmatch(r"Iterating: 2 of at most 200, objective 99\.5, at most \d+ s left", seen[4])
+
+    def test_a_fit_tells_what_it_does(self):
+        views = gapview.Views({"blood": TRUTH.blood, "scans": TRUTH.scans})
+        events = []
+        with listening(events.append):
+            model = gapview.BridgedGRMF("auto", max_clusters=4, random_state=0).fit(views)
+        phases = list(dict.fromkeys(event.phase for event in events))
+        assert phases == [
+            "Counting groups",
+            "Iterating",
+            "Weighing views",
+            "Trying settings",
+            "Looking for neighbours",
+            "Finding groups",
+        ]
+        tried = [event.done for event in events if event.phase == "Trying settings"]
+        assert tried == list(range(len(tried)))
+        last = [event for event in events if event.phase == "Iterating"][-model.n_iter_ :]
+        assert [event.objective for event in last] == model.objective_.tolist()
+        events.clear()
+        model.fit(views)
+        assert events == []
+
+    @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no pseudo-terminals")
+    def test_on_a_terminal_only(self, tmp_path):
+        write_plain(tmp_path, TRUTH)
+        ours, theirs = os.openpty()
+        command = [sys.executable, "-m", "gapview", "cluster", "blood.csv", "scans.csv", "-k", "3", "--no-report"]
+        process = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=theirs)
+        plain, _ = process.communicate(timeout=60)
+        os.close(theirs)
+        shown = os.read(ours, 100_000).decode(errors="replace")
+        os.close(ours)
+        assert process.returncode == 0
+        assert "Trying settings" in shown
+        assert "Trying settings" not in plain.decode()
+        assert "\x1b" not in plain.decode()
+
+    def test_not_in_a_file_whatever_the_environment_says(self, tmp_path, monkeypatch):
+        monkeypatch.setenv("FORCE_COLOR", "1")
+        result = run("cluster", *write_plain(tmp_path, TRUTH), "-k", "3", "--no-report", "-o", tmp_path / "out")
+        assert "Trying settings" not in result.output
+        assert "Writing results" not in result.output
+
+    def test_words_of_the_command_line(self):
+        assert command_words("choose partial_rows='fill' (id_column)") == "choose --partial-rows fill (--id)"
+        assert printable("a\x07\x1b]0;x\n") == "a\\x07\\x1b]0;x\n"
+
+    def test_other_warnings_go_their_own_way(self):
+        said: list[tuple[str, str]] = []
+        with pytest.warns(UserWarning, match="not ours"), warnings_said(lambda *line: said.append(line)) as kept:
+            warn_of_both()
+        assert kept == ["ours"]
+        assert said == [("Warning", "ours")]
+
+    @pytest.mark.parametrize(
+        ("text", "value"),
+        [
+            ("3", 3),
+            ("1e-4", 1e-4),
+            ("True", True),
+            ("none", None),
+            ('{"a": 1}', {"a": 1}),
+            ("a b", "a b"),
+            ("9" * 5000, "9" * 5000),
+            ("[" * 99999, "[" * 99999),
+        ],
+    )
+    def test_values(self, text, value):
+        assert value_of(text) == value

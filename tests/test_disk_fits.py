@@ -1,0 +1,219 @@
+"""Fits of views that stay on disk: inside the budget, with the labels of the fit in memory, and nothing left behind."""
+
+from __future__ import annotations
+
+import os
+import resource
+import tempfile
+
+import numpy as np
+import pytest
+from sklearn.metrics import adjusted_rand_score
+
+import gapview.disk._tools as tools
+from disk_problems import fitted_elsewhere, saved, with_gaps
+from gapview import GRMF, BridgedGRMF, load
+from gapview.datasets import make_views
+from gapview.disk import fit_size, plan_memory
+from gapview.disk._rows import FileRows
+from gapview.errors import DataFileError, GapviewWarning, ParameterError, ParameterTypeError
+
+UNION = {"selection": "fixed", "bridge": "union", "scale": "center+unit", "view_weights": None}
+
+
+def budget_for(model, views):
+    """Return the least budget, at which views do not stay in memory."""
+    plan = plan_memory(fit_size(model, views))
+    assert plan.least < plan.in_memory
+    return plan.least
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory):
+    data = make_views(1500, (300, 200), n_clusters=4, missing_rate=0.3, random_state=3)
+    return data, saved(tmp_path_factory.mktemp("small"), with_gaps(data.views))
+
+
+@pytest.fixture(scope="module")
+def large(tmp_path_factory):
+    data = make_views(15_000, (1000, 600), n_clusters=5, missing_rate=0.4, dtype="float32", random_state=1)
+    folder = tmp_path_factory.mktemp("large")
+    return data.views, folder, saved(folder, with_gaps(data.views))
+
+
+@pytest.mark.parametrize(("method", "settings"), [("GRMF", {"init": "data"}), ("BridgedGRMF", UNION)])
+def test_three_times_the_budget_stays_inside_and_gives_the_same_labels(large, method, settings):
+    views, folder, maps = large
+    common = {"n_clusters": 5, "n_components": 5, "n_neighbors": 5, "search": "approximate", "random_state": 0}
+    common["max_iter"] = 100
+    settings = {**common, **settings}
+    budget = sum(view.nbytes for view in maps) // 3
+    labels, seen = fitted_elsewhere(folder, method, 2, memory_budget=budget, **settings)
+    assert seen["peak"] < budget
+    assert len(seen["recalls"]) == 2
+    assert min(seen["recalls"]) >= 0.95
+    in_memory = {"GRMF": GRMF, "BridgedGRMF": BridgedGRMF}[method](**settings).fit(views).labels_
+    assert adjusted_rand_score(labels, in_memory) >= 0.99
+
+
+def test_many_narrow_rows_stay_inside_the_budget(tmp_path):
+    data = make_views(20_000, (60, 40), n_clusters=5, missing_rate=0.5, dtype="float32", random_state=2)
+    saved(tmp_path, with_gaps(data.views))
+    settings = {"n_clusters": 5, "init": "data", "max_iter": 30, "tol": 1e-4, "random_state": 0}
+    budget = budget_for(GRMF(**settings), data.views)
+    labels, seen = fitted_elsewhere(tmp_path, "GRMF", 2, memory_budget=budget, **settings)
+    assert seen["peak"] < budget < 24e6
+    assert adjusted_rand_score(labels, GRMF(**settings).fit(data.views).labels_) >= 0.99
+
+
+def test_everything_is_as_in_memory(small):
+    data, maps = small
+    budget = budget_for(GRMF(4), data.views)
+    model = GRMF(4, max_iter=30, tol=0, random_state=0, memory_budget=budget).fit(maps)
+    same = GRMF(4, max_iter=30, tol=0, random_state=0).fit(data.views)
+    assert all(isinstance(matrix, FileRows) for matrix in model.views_.matrices)
+    assert np.array_equal(model.labels_, same.labels_)
+    np.testing.assert_allclose(model.embedding_, same.embedding_, atol=1e-8)
+    np.testing.assert_allclose(model.objective_, same.objective_)
+    np.testing.assert_allclose(model.confidence_, same.confidence_, atol=1e-6)
+    assert all((ours != theirs).nnz == 0 for ours, theirs in zip(model.graphs_, same.graphs_, strict=True))
+    np.testing.assert_allclose(model.recover()[1], same.recover()[1], atol=1e-6)
+    assert np.array_equal(model.predict(maps), same.predict(data.views))
+
+
+def test_bridges_are_as_in_memory(small):
+    data, maps = small
+    budget = budget_for(BridgedGRMF(4, **UNION), data.views)
+    model = BridgedGRMF(4, random_state=0, memory_budget=budget, **UNION).fit(maps)
+    same = BridgedGRMF(4, random_state=0, **UNION).fit(data.views)
+    assert np.array_equal(model.labels_, same.labels_)
+    assert model.setting_ == same.setting_
+    np.testing.assert_allclose(model.objective_, same.objective_)
+    np.testing.assert_allclose(model.graph_.toarray(), same.graph_.toarray(), atol=1e-12)
+    assert np.array_equal(model.predict(maps), same.predict(data.views))
+
+
+def test_settings_are_chosen_on_a_part_and_the_bridge_is_said_to_be_another(small):
+    data, maps = small
+    model = BridgedGRMF(4, random_state=0)
+    with pytest.warns(GapviewWarning, match="memory_budget gives .* the bridge 'union' is used instead"):
+        model.set_params(memory_budget=budget_for(model, data.views)).fit(maps)
+    assert model.setting_.bridge == "union"
+    assert model.selection_.setting == model.setting_
+    assert "'union' is used instead" in str(model.selection_)
+    assert len(model.selection_.trials) > 3
+    assert 500 <= model.selection_.n_samples < 1500
+    assert adjusted_rand_score(model.labels_, data.target) > 0.95
+
+
+def test_the_number_of_groups_can_be_counted_on_disk(small):
+    data, maps = small
+    model = BridgedGRMF("auto", max_clusters=6, random_state=0, **UNION)
+    model.set_params(memory_budget=budget_for(model, data.views)).fit(maps)
+    assert model.cluster_count_.suggested == len(model.cluster_centers_) == 4
+
+
+def test_a_budget_that_is_large_enough_keeps_views_in_memory(small):
+    data, maps = small
+    model = GRMF(4, max_iter=30, tol=0, random_state=0, memory_budget="1GB").fit(maps)
+    assert not any(isinstance(matrix, FileRows) for matrix in model.views_.matrices)
+    assert np.array_equal(model.labels_, GRMF(4, max_iter=30, tol=0, random_state=0).fit(data.views).labels_)
+
+
+def test_saved_models_hold_their_data(small, tmp_path):
+    data, maps = small
+    model = GRMF(4, max_iter=30, tol=0, random_state=0, memory_budget=budget_for(GRMF(4), data.views)).fit(maps)
+    model.save(tmp_path / "m.gapview")
+    again = load(tmp_path / "m.gapview")
+    assert all(type(matrix) is np.ndarray for matrix in again.views_.matrices)
+    assert np.array_equal(again.predict(maps), model.predict(maps))
+
+
+@pytest.mark.parametrize("method", [GRMF, BridgedGRMF])
+def test_budgets_that_cannot_be_met_are_refused_before_the_work(small, method, monkeypatch):
+    data, maps = small
+    monkeypatch.setattr(tools, "scale_alike", None)  # nothing may start
+    budget = budget_for(method(4), data.views)
+    with pytest.raises(ParameterError, match=r"this needs \d+ MB, you gave \d+ MB: use a larger budget, fewer n_"):
+        method(4, memory_budget=budget - 1).fit(maps)
+    with pytest.raises(ParameterError, match=r"views in memory this needs .* you gave 9 MB: use .* np.load\(path"):
+        method(4, memory_budget="9 MB").fit(data.views)
+
+
+@pytest.mark.parametrize("bridge", ["joint", "both"])
+def test_bridges_that_need_memory_are_refused(small, bridge):
+    data, maps = small
+    model = BridgedGRMF(4, bridge=bridge)
+    with pytest.raises(ParameterError, match=f"bridge='{bridge}' completes missing views in memory: this needs"):
+        model.set_params(memory_budget=budget_for(model, data.views)).fit(maps)
+
+
+@pytest.mark.parametrize("budget", ["lots", "", "-2GB", "2 GBs", "nan", 0, -1, float("nan"), float("inf"), "0GB"])
+def test_wrong_budgets(budget):
+    with pytest.raises(ParameterError, match="memory_budget must be None, a finite number of bytes"):
+        GRMF(2, memory_budget=budget).fit([np.eye(4)])
+
+
+@pytest.mark.parametrize("budget", [True, [1], {}, b"2GB"])
+def test_budgets_of_a_wrong_type(budget):
+    with pytest.raises(ParameterTypeError, match="memory_budget must be None"):
+        BridgedGRMF(2, memory_budget=budget).fit([np.eye(4)])
+
+
+def test_budgets_are_not_for_devices():
+    with pytest.raises(ParameterError, match="fits on the processor"):
+        GRMF(2, memory_budget="1GB", device="cpu").fit([np.eye(4)])
+
+
+def open_files():
+    return len(os.listdir("/proc/self/fd"))
+
+
+def test_scratch_files_are_gone_afterwards(small, tmp_path, monkeypatch):
+    data, maps = small
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    before, model = (
+        open_files(),
+        GRMF(4, max_iter=30, tol=0, random_state=0, memory_budget=budget_for(GRMF(4), data.views)),
+    )
+    model.fit(maps)
+    assert (os.listdir(tmp_path), open_files()) == ([], before)
+    labels = model.labels_
+
+    def interrupted(*args):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(tools, "build_problem", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(maps)
+    assert (os.listdir(tmp_path), open_files()) == ([], before)
+    assert model.labels_ is labels  # a fit that fails leaves the model as it was
+
+
+def test_a_full_disk_is_said(small, monkeypatch):
+    data, maps = small
+    model = GRMF(4, max_iter=30, tol=0, random_state=0, memory_budget=budget_for(GRMF(4), data.views))
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (2**20, limits[1]))
+    try:
+        with pytest.raises(DataFileError, match="Cannot write scratch files to the folder .*TMPDIR"):
+            model.fit(maps)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    monkeypatch.setattr("shutil.disk_usage", lambda folder: type("usage", (), {"free": 1000}))
+    with pytest.raises(DataFileError, match=r"needs \d+ MB for scratch files in .* where 1 kB are free"):
+        model.fit(maps)
+
+
+def test_vanished_and_changed_files_are_said(tmp_path):
+    data = make_views(1500, (300, 200), n_clusters=4, random_state=3)
+    maps = saved(tmp_path, list(data.views.matrices))
+    model = GRMF(4, max_iter=30, tol=0, random_state=0, memory_budget=budget_for(GRMF(4), data.views)).fit(maps)
+    with open(tmp_path / "1.npy", "ab") as file:
+        file.write(b"more")
+    with pytest.raises(DataFileError, match=r"1\.npy', which holds view 'view_1', has changed since it was opened"):
+        model.recover()
+    (tmp_path / "0.npy").unlink()
+    with pytest.raises(DataFileError, match=r"0\.npy', which holds view 'view_0', cannot be read: No such file"):
+        model.fit(maps)
+    assert model.labels_.shape == (1500,)

@@ -36,7 +36,7 @@ def small(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def large(tmp_path_factory):
-    data = make_views(15_000, (1000, 600), n_clusters=5, missing_rate=0.4, dtype="float32", random_state=1)
+    data = make_views(12_000, (1000, 600), n_clusters=5, missing_rate=0.4, dtype="float32", random_state=1)
     folder = tmp_path_factory.mktemp("large")
     return data.views, folder, saved(folder, with_gaps(data.views))
 

@@ -67,7 +67,7 @@ class TestWarnings:
     @pytest.mark.parametrize("call", ["fit", "fit_predict", "fit_transform"])
     def test_they_point_at_the_caller(self, made, call, method):
         with pytest.warns(ConvergenceWarning) as caught:
-            getattr(method(3, max_iter=2, random_state=0), call)(made.views)
+            getattr(method(3, max_iter=1, random_state=0), call)(made.views)
         assert [warning.filename for warning in caught] == [__file__]
 
     def test_groups_not_found_point_at_the_caller(self):

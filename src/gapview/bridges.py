@@ -24,7 +24,7 @@ from .views import Array, Matrix, Views
 __all__ = ["BRIDGES", "Reach", "both_graphs", "joint_graph", "normalized", "union_graph"]
 
 BRIDGES = ("union", "joint", "both")
-_COLUMNS_AT_A_TIME = 32  # so that a product needs little beside its result, and its rows stay in cache
+_COLUMNS_AT_A_TIME = 16  # so that a product needs little beside its result, and its rows stay in cache
 
 
 def normalized(graph: Any) -> Any:

@@ -95,10 +95,10 @@ class Sweep:
                 consensus[:, piece.places] += code
             consensus *= self.shares[samples]  # Eq. (15)
         value = 0.0
-        for k, (code, piece, tie, mass) in enumerate(zip(codes, pieces, ties, masses, strict=True)):
+        for k, (code, piece, tie) in enumerate(zip(codes, pieces, ties, strict=True)):
             stack.codes[k][run.rows, piece.part] = code
             pulled = (before, consensus) if tie is None else (piece.of(before), piece.of(consensus))
-            value = value + objective_value(code, mass, tie, *pulled)
+            value = value + objective_value(code, piece.degrees, tie, *pulled)
         stack.consensus[run.rows, samples] = consensus  # only now: what was before is a part of it
         return value
 

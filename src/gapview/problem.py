@@ -10,7 +10,7 @@ come from: a graph that reaches across views gives the same problem with more ro
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, Self
 
@@ -23,7 +23,7 @@ from .errors import SolutionError
 from .scaling import row_lengths
 from .views import Array, Matrix
 
-__all__ = ["Problem", "SampleWeights", "ViewTerm", "build_problem", "demand_finite"]
+__all__ = ["Problem", "SampleWeights", "ViewTerm", "build_problem", "demand_finite", "let_go"]
 
 
 class SampleWeights(Protocol):
@@ -96,6 +96,20 @@ class Problem:
         """Return what there is to know of the codes, and let the data go."""
         terms = [ViewTerm(term.part, term.n_features, None) for term in self.terms]
         return replace(self, terms=tuple(terms))
+
+
+def let_go(items: list[Any]) -> Iterator[Any]:
+    """Give the items of a list one by one, and forget them.
+
+    Examples
+    --------
+    >>> from gapview.problem import let_go
+    >>> items = [1, 2]
+    >>> next(let_go(items)), items
+    (1, [2])
+    """
+    while items:
+        yield items.pop(0)
 
 
 def demand_finite(finite: Any, dtype: Any) -> None:

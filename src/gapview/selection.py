@@ -30,7 +30,7 @@ from .errors import GapviewWarning, SolutionError
 from .factorization import Solution, Weights, solve
 from .graph import knn_graph, modularity
 from .neighbors import Search
-from .problem import Problem, build_problem
+from .problem import Problem, build_problem, let_go
 from .progress import tell
 from .scaling import Scaling, scale_alike
 from .views import Array, Matrix, Views
@@ -186,17 +186,12 @@ def represent(
     reaches = [
         Reach(steps, setting.reach, views.rows(k), everyone, weight) for k, weight in enumerate(ground.view_weights)
     ]
-    features = _emptied(ground.scaled) if last else ground.scaled
+    features = let_go(ground.scaled) if last else ground.scaled
     problem = build_problem(features, reaches, [everyone] * views.n_views, views.n_samples)
     weights = Weights(setting.consensus_weight, setting.sparsity_weight)
     solution = solve(problem, weights, data_start(problem, setting.n_components, weights), max_iter, tol)
     demand_representation(solution.consensus)
     return Represented(problem.without_data(), solution, balancing(solution.consensus))
-
-
-def _emptied(items: list[Matrix]) -> Iterator[Matrix]:
-    while items:
-        yield items.pop(0)
 
 
 def _tried_labels(

@@ -37,17 +37,19 @@ def code_step(projected: Array, pull: Array | None, mass: Array, sparsity_weight
     return target - xp.maximum(xp.minimum(target, threshold), -threshold)  # type: ignore[no-any-return]
 
 
-def objective_value(codes: Array, mass: Array, tie: Array | None, before: Array, consensus: Array) -> Any:
-    """Eq. (7) for codes fresh from the code step, with the consensus ``before`` it and after; both stand in columns.
+def objective_value(codes: Array, degrees: Array, tie: Array | None, before: Array, consensus: Array) -> Any:
+    """Eq. (7) for codes fresh from the code step, with the consensus ``before`` it and after; all stand in columns.
 
-    Every code p other than 0 then has mp = UHᵀ + λ1z' − (λ2 / 2) sign(p), with z' the consensus before. Put into
-    Eq. (7), what is left is Σ λ1 (2p(z' − z) + z²) − mp², the first part for tied codes: neither UHᵀ nor the L1
-    penalty is needed any more. Terms of a sample have the precision of the codes, their sum is double.
+    Every code p other than 0 then has (d + λ1)p = UHᵀ + λ1z' − (λ2 / 2) sign(p), with z' the consensus before. Put into
+    Eq. (7), what is left is Σ λ1 ((p − z)² − 2p(p − z')) − dp², the first part for tied codes: neither UHᵀ nor the L1
+    penalty is needed any more, and differences of tied codes stay small however large λ1 is. Terms of a sample have the
+    precision of the codes, their sum is double.
     """
     xp = array_namespace(codes)
-    value = -_weighted(xp.sum(codes * codes, axis=0), mass)
+    value = -_weighted(xp.sum(codes * codes, axis=0), degrees)
     if tie is not None:
-        value = value + _weighted(xp.sum(2 * codes * (before - consensus) + consensus * consensus, axis=0), tie)
+        gap = codes - consensus
+        value = value + _weighted(xp.sum(gap * gap - 2 * codes * (codes - before), axis=0), tie)
     return value
 
 

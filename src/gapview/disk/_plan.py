@@ -171,14 +171,19 @@ def _start_bytes(size: FitSize) -> int:
     if not size.starts_from_data or n_features > _MOST_FEATURES:
         return 0
     with one_thread_each() as n_threads:
-        return 16 * n_features**2 * (n_threads + 2)
+        matrices = 16 * n_features**2 * (n_threads + 2)
+    return matrices + 5 * _n_in_blocks(size) * n_features * size.itemsize
 
 
 def _loop_bytes(size: FitSize) -> int:
-    """Say what the blocks of an iteration take: of every thread the latest one, and the next."""
-    row_bytes = sum(size.n_features) * size.itemsize
+    """Say what the blocks of an iteration take: of every thread the latest of each view, and the next of one."""
+    return _n_in_blocks(size) * (sum(size.n_features) + max(size.n_features)) * size.itemsize
+
+
+def _n_in_blocks(size: FitSize) -> int:
+    """Say how many samples all threads work on at a time."""
     with one_thread_each() as n_threads:
-        return 2 * n_threads * NumpyEngine().rows_at_a_time(row_bytes) * row_bytes
+        return n_threads * NumpyEngine().rows_at_a_time(sum(size.n_features) * size.itemsize)
 
 
 def _column_bytes(size: FitSize, n_rows: int) -> int:

@@ -13,9 +13,9 @@ from ..data_start import data_start
 from ..disk import tools_for
 from ..factorization import Solution, Weights, solve_together
 from ..graph import demand_edges, own_graphs, resolve_n_neighbors
-from ..problem import Problem
+from ..problem import Problem, let_go
 from ..progress import tell
-from ..scaling import unit_rows
+from ..scaling import Scaling, unit_rows
 from ..starts import own_start, random_start
 from ..trust._confidence import confidence
 from ..views import Array, Matrix, Views
@@ -187,14 +187,14 @@ class GRMF(LatentClusterer):
         tell("Looking for neighbours")
         graphs = self._build_graphs(scaled, views)
         rows = [views.rows(k) for k in range(views.n_views)]
-        problem = tools.build_problem(scaled, graphs, rows, views.n_samples)
+        problem = tools.build_problem(let_go(scaled), graphs, rows, views.n_samples)
         found = self._solve(problem, views, random_state)
         problem = problem.without_data()
         warn_unless_converged(self, found)
         solution = found.on_host()
         self.graphs_ = [host_graph(graph) for graph in graphs]
         self.bases_, self.objective_, self.n_iter_ = solution.bases, solution.objective, solution.n_iter
-        self.codes_, self.embedding_ = _all_codes(solution, problem, scaled, rows)
+        self.codes_, self.embedding_ = _all_codes(solution, problem, views, self.scalings_)
         embedding = like(self.embedding_, problem.degrees)
         tell("Finding groups")
         clustering = cluster_rows(embedding, self.n_clusters, random_state)
@@ -237,21 +237,21 @@ class GRMF(LatentClusterer):
 
 
 def _all_codes(
-    solution: Solution, problem: Problem, scaled: list[Matrix], rows: list[Array]
+    solution: Solution, problem: Problem, views: Views, scalings: list[Scaling]
 ) -> tuple[list[Array], Array]:
     """Give every present sample a code in every view it has; one that no neighbour reaches is projected (Remark 1)."""
-    codes = []
-    fallback = np.zeros_like(solution.consensus)
-    for term, basis, code, matrix, row in zip(problem.terms, solution.bases, solution.codes, scaled, rows, strict=True):
-        reached = host(problem.rows[term.part])
-        if len(reached) < len(row):
-            whole = np.asarray(host(matrix) @ basis.T)
-            fallback[row] += whole
-            whole[np.isin(row, reached)] = code
+    codes, embedding = [], solution.consensus.copy()
+    unreached = host(problem.n_codes) == 0
+    for k, (term, basis, code) in enumerate(zip(problem.terms, solution.bases, solution.codes, strict=True)):
+        rows, reached = views.rows(k), host(problem.rows[term.part])
+        if len(reached) < len(rows):
+            alone = ~np.isin(rows, reached)
+            projected = np.asarray(host(scalings[k].apply(views[rows[alone]].matrices[k])) @ basis.T)
+            whole = np.empty((len(rows), code.shape[1]), dtype=code.dtype)
+            whole[alone], whole[~alone] = projected, code
+            lost = unreached[rows[alone]]
+            embedding[rows[alone][lost]] += projected[lost]
             code = whole
         codes.append(code)
-    unreached = host(problem.n_codes) == 0
-    n_present = np.bincount(np.concatenate(rows), minlength=problem.n_samples)
-    embedding = solution.consensus.copy()
-    embedding[unreached] = fallback[unreached] / n_present[unreached, None]
+    embedding[unreached] /= views.mask[unreached].sum(axis=1, keepdims=True).astype(embedding.dtype)
     return codes, embedding

@@ -11,6 +11,7 @@ from typing import Any
 from ._arrays import TensorGraph, coordinates, csr, graph_like, host, host_graph, is_tensor, like, row_blocks, to_device
 from ._engine import Each, Engine, NumpyEngine, TorchEngine
 from ._kmeans import kmeans_of_tensor
+from ._threads import without_helpers
 
 __all__ = [
     "Each",
@@ -27,6 +28,7 @@ __all__ = [
     "like",
     "row_blocks",
     "to_device",
+    "without_helpers",
 ]
 
 

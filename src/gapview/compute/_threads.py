@@ -8,9 +8,9 @@ from functools import cache
 from threading import Lock
 from typing import Any
 
-from threadpoolctl import ThreadpoolController
+from threadpoolctl import ThreadpoolController, threadpool_limits
 
-__all__ = ["one_thread_each"]
+__all__ = ["one_thread_each", "without_helpers"]
 
 
 @cache
@@ -58,3 +58,10 @@ def one_thread_each() -> Iterator[int]:
         yield n_threads
     finally:
         _loan.give_back()
+
+
+@contextmanager
+def without_helpers() -> Iterator[None]:
+    """Keep the libraries beneath on the calling thread: for small work, in which threads would wait for each other."""
+    with one_thread_each(), threadpool_limits(1, user_api="openmp"):
+        yield

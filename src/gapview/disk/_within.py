@@ -115,9 +115,9 @@ def _n_neighbors(model: Any, views: Views, n_clusters: int) -> int:
 
 
 def read_into_memory(model: Any) -> Any:
-    """Return a fitted model with its training data in memory: itself, or a copy if they are in files."""
-    views = model.views_
-    if not any(isinstance(matrix, FileRows) for matrix in views.matrices):
+    """Return a model with its training data in memory: itself, or a copy if they are in files."""
+    views = getattr(model, "views_", None)
+    if views is None or not any(isinstance(held, FileRows) for held in views._held):
         return model
     whole = copy.copy(model)
     whole.views_ = views._like(tuple(np.asarray(matrix) for matrix in views.matrices), views.mask, views.sample_ids)

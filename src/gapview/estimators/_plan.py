@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._parameters import check_choice, check_real
-from ..compute import like
+from ..compute import like, without_helpers
 from ..counting import ClusterCount, default_counts
 from ..errors import InputError, ParameterError, ParameterTypeError, some
 from ..graph import resolve_n_neighbors
@@ -102,7 +102,8 @@ def settle_weights(model: BridgedGRMF, views: Views, setting: Setting, n_cluster
     if model.selection == "fixed" or views.n_views == 1:
         return (1.0,) * views.n_views
     part = _part_to_try(views, n_clusters, seed)
-    return weigh_views(part, setting, n_clusters, seed, max_iter=model.max_iter, tol=model.tol)
+    with without_helpers():
+        return weigh_views(part, setting, n_clusters, seed, max_iter=model.max_iter, tol=model.tol)
 
 
 def _read_weights(given: Any, views: Views) -> tuple[float, ...]:
@@ -124,7 +125,8 @@ def suggest_count(model: BridgedGRMF, views: Views, seed: int) -> ClusterCount:
     setting = replace(first, n_components=counts[-1]) if model.n_components == "auto" else first
     automatic = isinstance(model.view_weights, str) and model.view_weights == "auto"
     weights = _read_weights(None if automatic else model.view_weights, part)
-    return count_groups(part, setting, counts, weights, seed, max_iter=model.max_iter, tol=model.tol)
+    with without_helpers():
+        return count_groups(part, setting, counts, weights, seed, max_iter=model.max_iter, tol=model.tol)
 
 
 def select(
@@ -137,7 +139,9 @@ def select(
 ) -> Selection:
     """Try the candidates, on a part of the samples if there are many, and choose."""
     part = _part_to_try(views, n_clusters, seed)
-    return choose(list(try_settings(part, settings, n_clusters, weights, seed, max_iter=model.max_iter, tol=model.tol)))
+    with without_helpers():
+        tried = try_settings(part, settings, n_clusters, weights, seed, max_iter=model.max_iter, tol=model.tol)
+        return choose(list(tried))
 
 
 def _part_to_try(views: Views, n_clusters: int, seed: int) -> Views:

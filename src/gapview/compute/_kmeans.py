@@ -9,6 +9,7 @@ __all__ = ["kmeans_of_tensor"]
 _MOST_ITERATIONS = 300
 _N_SEEDED = 2**15  # rows among which the first centres are looked for
 _N_DISTANCES = 2**28  # held at a time
+_ROUNDING = 1e-6
 _TOLERANCE = 1e-4  # of the variance of the points, as scikit-learn has it
 
 
@@ -36,7 +37,8 @@ def kmeans_of_tensor(points: Any, n_clusters: int, n_init: int, seed: int) -> tu
         if change <= enough:
             break
     inertia = _assigned(points, centers)[0]
-    best = centers[int(inertia.argmin())]
+    # The first of those that differ by no more than rounding, which may differ from run to run
+    best = centers[int((inertia <= inertia.min() * (1 + _ROUNDING)).int().argmax())]
     return _nearest_center(points, best[None])[1][:, 0], best
 
 
@@ -71,11 +73,14 @@ def _assigned(points: Any, centers: Any) -> tuple[Any, Any, Any]:
     inertia = torch.zeros(n_starts, dtype=torch.float64, device=points.device)
     sums = torch.zeros((n_starts * n_clusters, width), dtype=points.dtype, device=points.device)
     counts = torch.zeros(n_starts * n_clusters, dtype=points.dtype, device=points.device)
-    first = torch.arange(n_starts, device=points.device) * n_clusters
+    groups = torch.arange(n_clusters, device=points.device)
     for block in points.split(max(1, _N_DISTANCES // (n_starts * n_clusters))):
         distances, labels = _nearest_center(block, centers)
         inertia += distances.clamp(min=0).sum(dim=0, dtype=torch.float64)
-        for start, base in enumerate(first.tolist()):
-            sums.index_add_(0, labels[:, start] + base, block)
-        counts += torch.bincount((labels + first).flatten(), minlength=n_starts * n_clusters)
+        for start in range(n_starts):
+            # A product adds up in the same order every time, which adding row by row on a device does not
+            members = (labels[:, start, None] == groups).to(points.dtype)
+            part = slice(start * n_clusters, (start + 1) * n_clusters)
+            sums[part] += members.T @ block
+            counts[part] += members.sum(dim=0)
     return inertia, sums.reshape(centers.shape), counts.reshape(n_starts, n_clusters)

@@ -16,7 +16,7 @@ from ._budget import in_words
 __all__ = ["FitSize", "MemoryPlan", "plan_memory"]
 
 # Measured: what Python, scikit-learn and BLAS take besides arrays, and what the allocator keeps of what was let go
-_FIXED = 6 * 10**6
+_FIXED, _FIXED_PER_THREAD = 6 * 10**6, 8 * 10**6  # the second for every thread but the first
 _SLACK = 1.15
 
 _LEAST_TRIED, _MOST_TRIED = 500, 5000  # samples on which settings are tried
@@ -66,7 +66,7 @@ class MemoryPlan:
 
     def spare(self, stage: str, budget: int) -> int:
         """Say what is left in a stage for blocks of the views."""
-        return round(budget / _SLACK) - _FIXED - self.kept[stage]
+        return round(budget / _SLACK) - _fixed_bytes() - self.kept[stage]
 
     def tile_widths(self, budget: int) -> list[int]:
         """Say how many columns of every view to take at a time where all rows are needed."""
@@ -135,10 +135,10 @@ def plan_memory(size: FitSize) -> MemoryPlan:
     if size.is_bridged:
         n_tried = max(_LEAST_TRIED, _TRIED_PER_GROUP * size.n_clusters) if size.tries_settings else _LOOKED_AT
         least["settings"] += min(size.n_samples, n_tried) * _sample_bytes(size)
-    needed = math.ceil((max(least.values()) + _FIXED) * _SLACK)
+    needed = math.ceil((max(least.values()) + _fixed_bytes()) * _SLACK)
     rows = sum(n * width for n, width in zip(size.n_present, size.n_features, strict=True)) * size.itemsize
     smoothed = size.n_samples * sum(size.n_features) * size.itemsize if size.is_bridged else rows
-    in_memory = math.ceil((_in_memory(size, rows, smoothed) + _FIXED) * _SLACK)
+    in_memory = math.ceil((_in_memory(size, rows, smoothed) + _fixed_bytes()) * _SLACK)
     return MemoryPlan(size, in_memory, needed, rows + 2 * smoothed, kept)
 
 
@@ -165,13 +165,21 @@ def _kept(size: FitSize) -> dict[str, int]:
     }
 
 
+def _n_threads() -> int:
+    with one_thread_each() as n_threads:
+        return n_threads
+
+
+def _fixed_bytes() -> int:
+    return _FIXED + _FIXED_PER_THREAD * (_n_threads() - 1)
+
+
 def _start_bytes(size: FitSize) -> int:
     """Say what the start from the data collects: matrices of features by features, where they are written out."""
     n_features = sum(size.n_features)
     if not size.starts_from_data or n_features > _MOST_FEATURES:
         return 0
-    with one_thread_each() as n_threads:
-        matrices = 16 * n_features**2 * (n_threads + 2)
+    matrices = 16 * n_features**2 * (_n_threads() + 2)
     return matrices + 5 * _n_in_blocks(size) * n_features * size.itemsize
 
 
@@ -182,8 +190,7 @@ def _loop_bytes(size: FitSize) -> int:
 
 def _n_in_blocks(size: FitSize) -> int:
     """Say how many samples all threads work on at a time."""
-    with one_thread_each() as n_threads:
-        return n_threads * NumpyEngine().rows_at_a_time(sum(size.n_features) * size.itemsize)
+    return _n_threads() * NumpyEngine().rows_at_a_time(sum(size.n_features) * size.itemsize)
 
 
 def _column_bytes(size: FitSize, n_rows: int) -> int:

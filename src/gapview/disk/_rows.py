@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import mmap
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from types import ModuleType
@@ -13,9 +15,21 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from ..views import Array
 
-__all__ = ["FileRows", "gathered"]
+__all__ = ["FileRows", "gathered", "new_block"]
 
 _SPAN_BYTES = 2**20  # read at a time where single rows are picked
+_LARGE_BLOCK = 2**18  # bytes
+
+
+def new_block(shape: tuple[int, ...], dtype: Any) -> Array:
+    """Make an array to read into, whose memory goes back to the system as soon as nobody needs it.
+
+    The allocator would keep some of it, and more with every thread.
+    """
+    n_bytes = math.prod(shape) * np.dtype(dtype).itemsize
+    if n_bytes < _LARGE_BLOCK:
+        return np.empty(shape, dtype=dtype)
+    return np.frombuffer(mmap.mmap(-1, n_bytes), dtype=dtype).reshape(shape)
 
 
 class FileRows(NDArrayOperatorsMixin, ABC):
@@ -111,7 +125,7 @@ class Columns:
 
 def gathered(read: Callable[[int, int], Array], rows: Array, width: int, dtype: Any, row_bytes: int) -> Array:
     """Pick rows in ascending order from a file that is read in short spans: what lies between is soon let go."""
-    found = np.empty((len(rows), width), dtype=dtype)
+    found = new_block((len(rows), width), dtype)
     step, begin = max(1, _SPAN_BYTES // max(1, row_bytes)), 0
     while begin < len(rows):
         first = int(rows[begin])

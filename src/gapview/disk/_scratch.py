@@ -13,7 +13,7 @@ import numpy as np
 
 from ..errors import DataFileError
 from ..views import Array
-from ._rows import FileRows
+from ._rows import FileRows, new_block
 
 __all__ = ["LatestRows", "Scratch", "ScratchMatrix"]
 
@@ -95,7 +95,7 @@ class ScratchMatrix(FileRows):
     def _read(self, begin: int, stop: int) -> Array:
         if len(self.tiles) == 1:
             return self._read_tile(self.tiles[0], begin, stop)
-        rows = np.empty((stop - begin, self.shape[1]), dtype=self.dtype)
+        rows = new_block((stop - begin, self.shape[1]), self.dtype)
         for tile in self.tiles:
             rows[:, tile] = self._read_tile(tile, begin, stop)
         return rows
@@ -104,7 +104,7 @@ class ScratchMatrix(FileRows):
         return int(len(self) * tile.start + row * (tile.stop - tile.start)) * self.dtype.itemsize
 
     def _read_tile(self, tile: slice, begin: int, stop: int) -> Array:
-        values = np.empty((stop - begin, tile.stop - tile.start), dtype=self.dtype)
+        values = new_block((stop - begin, tile.stop - tile.start), self.dtype)
         rest = _content(values)
         with self._lock:  # the place in the file is shared by all threads
             self._file.seek(self._place(tile, begin))

@@ -11,7 +11,7 @@ import numpy as np
 from ..errors import DataFileError, InputError
 from ..views import Array
 from ..views._containers import _demand_two_dimensions, _numbers
-from ._rows import FileRows, gathered
+from ._rows import FileRows, gathered, new_block
 
 __all__ = ["MappedFile", "SourceMatrix", "is_mapped", "mapped_file"]
 
@@ -58,7 +58,7 @@ class MappedFile:
                 if not n_rows:
                     values = np.empty((0, width), dtype=self.kind)
                 elif self.strides[1] == size:
-                    content = np.empty((n_rows - 1) * self.strides[0] + width * size, dtype=np.uint8)
+                    content = new_block(((n_rows - 1) * self.strides[0] + width * size,), np.uint8)
                     self._fill(file, content, begin * self.strides[0])
                     values = np.ndarray((n_rows, width), self.kind, content, strides=self.strides)
                 else:  # column by column, as Fortran has it

@@ -8,7 +8,7 @@ import numpy as np
 from array_api_compat import array_namespace
 from scipy import sparse
 
-from ..compute import coordinates, csr
+from ..compute import TensorGraph, coordinates, csr
 from ..errors import InputError
 from ..views import Array
 
@@ -36,13 +36,23 @@ def mean_within(values: Array, groups: Array, n_groups: int, least: int) -> Arra
 
 def row_shares(graph: Any) -> tuple[Any, Array]:
     """Scale the rows of a graph to sum to 1, without loops; also return which samples have neighbours at all."""
-    origins, ends, weights = coordinates(graph)
+    others = _without_loops(graph)
+    origins, ends, weights = coordinates(others) if isinstance(graph, TensorGraph) else (None, None, others.data)
     xp = array_namespace(weights)
-    kept = (origins != ends) & (weights > 0)
-    origins, ends, weights = origins[kept], ends[kept], weights[kept]
-    others = csr(origins, ends, weights, graph.shape)
     totals = others @ xp.ones(graph.shape[0], dtype=weights.dtype, device=weights.device)
-    return csr(origins, ends, weights / totals[origins], graph.shape), totals > 0
+    if origins is not None:
+        return csr(origins, ends, weights / totals[origins], graph.shape), totals > 0
+    # The places of the weights stay where they are, since there may be many
+    divisors = np.repeat(totals, np.diff(others.indptr))
+    return sparse.csr_array((weights / divisors, others.indices, others.indptr), shape=graph.shape), totals > 0
+
+
+def _without_loops(graph: Any) -> Any:
+    if not isinstance(graph, TensorGraph) and not graph.diagonal().any() and (graph.data > 0).all():
+        return graph
+    origins, ends, weights = coordinates(graph)
+    kept = (origins != ends) & (weights > 0)
+    return csr(origins[kept], ends[kept], weights[kept], graph.shape)
 
 
 def read_graph(graph: Any, n_rows: int, name: str) -> sparse.csr_array:

@@ -245,7 +245,7 @@ def scale_views(views: Views, scale: str | Sequence[str | None] | None) -> tuple
         scaled to unit length, up to rounding; or if its values are too large to be scaled.
     """
     scales = [scale] * views.n_views if scale is None or isinstance(scale, str) else list(scale)
-    named = zip(views.names, views.matrices, scales, strict=True)
+    named = zip(views.names, views.one_by_one(), scales, strict=True)
     scaled, scalings = zip(*(scale_view(name, matrix, way) for name, matrix, way in named), strict=True)
     return list(scaled), list(scalings)
 

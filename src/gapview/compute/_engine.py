@@ -16,7 +16,7 @@ Each = Callable[[Callable[[Any], Any], Sequence[Any]], list[Any]]  # work and it
 _CACHED_BYTES = 2**20  # of the data in a block: about the second-level cache of one core
 _LEAST_ROWS, _MOST_ROWS = 1024, 8192
 _DEVICE_BYTES = 2**29
-_WORTH_A_THREAD = 2e7  # operations in a round, below which handing out costs more than it saves
+_WORTH_A_THREAD = 1e8  # operations in a round, below which handing out costs more than it saves
 
 
 class Engine(Protocol):

@@ -51,9 +51,9 @@ def list_candidates(model: BridgedGRMF, views: Views, n_clusters: int) -> list[S
 def _read_scales(scale: Any, views: Views) -> list[tuple[str | None, ...]]:
     """Settle how every view is scaled; where it does not show whether centring helps, both ways are candidates."""
     if isinstance(scale, str) and scale == "auto":
-        pairs = list(zip(views.names, views.matrices, strict=True))
-        forms = [tuple(_workable(name, m, centered=centered) for name, m in pairs) for centered in (True, False)]
-        return list(dict.fromkeys(forms))
+        named = zip(views.names, views.one_by_one(), strict=True)
+        suited = [[_workable(name, m, centered=centered) for centered in (True, False)] for name, m in named]
+        return list(dict.fromkeys(zip(*suited, strict=True)))
     if scale is None or isinstance(scale, str):
         return [(scale,) * views.n_views]
     allowed = f"'auto', one of {', '.join(map(repr, SCALES))}, or one of these"

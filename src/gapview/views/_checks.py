@@ -36,7 +36,7 @@ def training_views(data: Any, mask: Any, partial_rows: str, n_clusters: int) -> 
                 f"View '{name}' is present for {count} sample(s); at least 2 are needed to compare them. "
                 "Leave this view out."
             )
-    for name, matrix in zip(views.names, views.matrices, strict=True):
+    for name, matrix in zip(views.names, views.one_by_one(), strict=True):
         if is_constant(matrix):
             raise InputError(
                 f"View '{name}' is constant: all its {matrix.shape[0]} rows are the same, so it tells nothing about "

@@ -119,11 +119,23 @@ class Views:
         """
         if not any(isinstance(held, ChosenRows) for held in self._held):
             return self._held
-        return tuple(held.copied() if isinstance(held, ChosenRows) else held for held in self._held)
+        return tuple(self.one_by_one())
 
     @matrices.setter
     def matrices(self, matrices: tuple[Any, ...]) -> None:
         self._held = tuple(matrices)
+
+    def one_by_one(self) -> Iterator[Matrix]:
+        """Give the matrices of the views one after the other, so that only one of them need be copied at a time.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from gapview import Views
+        >>> [matrix.shape for matrix in Views([np.eye(3), np.ones((3, 2))]).one_by_one()]
+        [(3, 3), (3, 2)]
+        """
+        return (held.copied() if isinstance(held, ChosenRows) else held for held in self._held)
 
     # -- what there is -------------------------------------------------------------------------------------
 
@@ -285,7 +297,7 @@ def read(data: Any, mask: Any, names: Any, sample_ids: Any, id_column: str | Non
 def completed(views: Views, partial_rows: str, reference: Views | None = None) -> Views:
     """Deal with rows that have some but not all values; gaps are filled from the rows of ``reference`` if given."""
     matrices, mask = [], views.mask.copy()
-    for k, matrix in enumerate(views.matrices):
+    for k, matrix in enumerate(views.one_by_one()):
         rows = views.rows(k)
         known = None if reference is None else reference.matrices[k]
         whole, keep = complete_rows(views.names[k], matrix, partial_rows, views.sample_ids[rows], known)

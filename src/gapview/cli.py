@@ -382,7 +382,7 @@ def _listed_sizes(context: click.Context, parameter: click.Parameter, values: tu
 @click.option(
     "--missing-rate",
     type=click.FloatRange(0, 0.5),
-    default=0.5,
+    default=0.25,
     show_default=True,
     help="Share of every view that is missing; at 0.5 no sample has both, at 0.25 half of them.",
 )

@@ -40,7 +40,7 @@ class ScaleRequest:
     output: Path
     sizes: tuple[int, ...] = ()  # none: 50,000 to 1,000,000
     methods: tuple[str, ...] = ("GRMF", "BridgedGRMF")
-    missing_rate: float = 0.5  # of every view
+    missing_rate: float = 0.25  # of every view
     memory: bool = False  # noted by phase, too
     device: str | None = None
     time_limit: float = 3600.0  # seconds for each run

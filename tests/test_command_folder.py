@@ -240,7 +240,11 @@ def test_control_c_leaves_a_clean_state(tmp_path):
         matrix[views.rows(k)] = views.matrices[k]
         np.save(tmp_path / f"{name}.npy", matrix)
     command = [sys.executable, "-m", "gapview", "cluster", "a.npy", "b.npy", "-k", "auto", "-o", "results/out"]
-    process = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    # Where the tests run in the background, the signal may be switched off for all they start
+    process = subprocess.Popen(
+        command, cwd=tmp_path, preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL), **pipes
+    )
     assert process.stdout is not None
     while not process.stdout.readline().startswith("Samples"):  # from here on it fits
         assert process.poll() is None

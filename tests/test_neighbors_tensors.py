@@ -7,11 +7,13 @@ import pytest
 
 from gapview.datasets import make_views
 from gapview.errors import InputError, ParameterError
-from gapview.neighbors import Search, SearchReport, _search, _tensor_cells, _tensor_pairs, nearest
+from gapview.neighbors import Search, SearchReport, _search, nearest
 from gapview.scaling import unit_rows
 from test_neighbors import check_consistent, true_recall
 
-torch = pytest.importorskip("torch")
+torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+_tensor_cells = pytest.importorskip("gapview.neighbors._tensor_cells")
+_tensor_pairs = pytest.importorskip("gapview.neighbors._tensor_pairs")
 
 DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU"))]
 

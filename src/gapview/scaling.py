@@ -254,12 +254,17 @@ def scale_view(name: str, matrix: Matrix, scale: str | None) -> tuple[Matrix, Sc
     """Scale one view on its present rows."""
     scaling = fit_scaling(name, matrix, scale)
     scaled = scaling.apply(matrix)
+    demand_variation(name, scaled, scale)
+    return scaled, scaling
+
+
+def demand_variation(name: str, scaled: Matrix, scale: str | None) -> None:
+    """Refuse a view that is the same for all samples once it is scaled; two rows with the extremes will do."""
     if _constant_but_for_rounding(scaled):
         raise InputError(
             f"View '{name}' is constant once scaled with scale={scale!r}: all its rows point the same way. "
             "Use scale='standard', or leave this view out."
         )
-    return scaled, scaling
 
 
 def scale_alike(views: Views, scale: str | Sequence[str | None] | None) -> tuple[list[Matrix], list[Scaling]]:

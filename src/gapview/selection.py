@@ -12,7 +12,7 @@ Every candidate setting gives groups of the samples. Three things that need no l
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -175,11 +175,19 @@ def prepare(
 
 
 def represent(
-    ground: Ground, views: Views, setting: Setting, *, max_iter: int, tol: float, last: bool = False
+    ground: Ground,
+    views: Views,
+    setting: Setting,
+    *,
+    max_iter: int,
+    tol: float,
+    last: bool = False,
+    build: Callable[..., Problem] = build_problem,
 ) -> Represented:
     """Carry one setting through: the problem over all samples, Algorithm 1, balanced codes.
 
-    If it is the last on its ground, scaled views are let go one by one.
+    If it is the last on its ground, scaled views are let go one by one. ``build`` sets up the problem, wherever the
+    views are kept.
     """
     everyone = np.arange(views.n_samples)
     steps = ground.graphs[setting.bridge]
@@ -187,7 +195,7 @@ def represent(
         Reach(steps, setting.reach, views.rows(k), everyone, weight) for k, weight in enumerate(ground.view_weights)
     ]
     features = let_go(ground.scaled) if last else ground.scaled
-    problem = build_problem(features, reaches, [everyone] * views.n_views, views.n_samples)
+    problem = build(features, reaches, [everyone] * views.n_views, views.n_samples)
     weights = Weights(setting.consensus_weight, setting.sparsity_weight)
     solution = solve(problem, weights, data_start(problem, setting.n_components, weights), max_iter, tol)
     demand_representation(solution.consensus)

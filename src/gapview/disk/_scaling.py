@@ -11,8 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import InputError
-from ..scaling import Scaling, _constant_but_for_rounding, fit_scaling, row_lengths
+from ..scaling import Scaling, demand_variation, fit_scaling, row_lengths
 from ..views import Array, Views
 from ._rows import FileRows
 from ._scratch import Scratch, ScratchMatrix
@@ -71,11 +70,7 @@ def _apply(scaling: Scaling, tiles: ScratchMatrix, dtype: np.dtype[Any], scale: 
             np.min([*extremes[:1], rows.min(axis=0)], axis=0),
             np.max([*extremes[1:], rows.max(axis=0)], axis=0),
         ]
-    if _constant_but_for_rounding(np.stack(extremes)):
-        raise InputError(
-            f"View '{scaling.name}' is constant once scaled with scale={scale!r}: all its rows point the same way. "
-            "Use scale='standard', or leave this view out."
-        )
+    demand_variation(scaling.name, np.stack(extremes), scale)
 
 
 def lengths_of(matrix: FileRows, n_bytes: int) -> Array:

@@ -11,11 +11,7 @@ from scipy import sparse
 
 from .. import graph, problem, scaling, selection
 from .._warnings import warn_user
-from ..bridges import Reach
-from ..clusters import balancing, demand_representation
-from ..data_start import data_start
 from ..errors import GapviewWarning
-from ..factorization import Weights, solve
 from ..graph import comparable_rows, resolve_n_neighbors
 from ..neighbors import Search
 from ..problem import Problem
@@ -151,15 +147,9 @@ class DiskTools:
         self, ground: Ground, views: Views, setting: Setting, *, max_iter: int, tol: float, last: bool
     ) -> Represented:
         """Carry one setting through; see :func:`gapview.selection.represent`."""
-        everyone = np.arange(views.n_samples)
-        steps = ground.graphs[setting.bridge]
-        weighted = enumerate(ground.view_weights)
-        reaches = [Reach(steps, setting.reach, views.rows(k), everyone, weight) for k, weight in weighted]
-        problem = self.build_problem(ground.scaled, reaches, [everyone] * views.n_views, views.n_samples)
-        weights = Weights(setting.consensus_weight, setting.sparsity_weight)
-        solution = solve(problem, weights, data_start(problem, setting.n_components, weights), max_iter, tol)
-        demand_representation(solution.consensus)
-        return Represented(problem.without_data(), solution, balancing(solution.consensus))
+        return selection.represent(
+            ground, views, setting, max_iter=max_iter, tol=tol, last=last, build=self.build_problem
+        )
 
 
 def tools_for(views: Views) -> Any:

@@ -193,7 +193,7 @@ def test_an_interrupt_keeps_what_is_finished(tmp_path, monkeypatch):
     def stop(*arguments):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("gapview.cli.run_league", stop)
+    monkeypatch.setattr("gapview.commands._bench.run_league", stop)
     result = run("--quick", "-o", tmp_path / "out")
     assert result.exit_code == 130
     assert "run the same command again to go on" in result.output

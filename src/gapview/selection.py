@@ -182,12 +182,12 @@ def represent(
     max_iter: int,
     tol: float,
     last: bool = False,
-    build: Callable[..., Problem] = build_problem,
+    build: Callable[..., Problem] | None = None,
 ) -> Represented:
     """Carry one setting through: the problem over all samples, Algorithm 1, balanced codes.
 
-    If it is the last on its ground, scaled views are let go one by one. ``build`` sets up the problem, wherever the
-    views are kept.
+    If it is the last on its ground, scaled views are let go one by one. ``build`` sets up the problem for views that
+    are kept elsewhere; by default :func:`gapview.problem.build_problem`.
     """
     everyone = np.arange(views.n_samples)
     steps = ground.graphs[setting.bridge]
@@ -195,7 +195,7 @@ def represent(
         Reach(steps, setting.reach, views.rows(k), everyone, weight) for k, weight in enumerate(ground.view_weights)
     ]
     features = let_go(ground.scaled) if last else ground.scaled
-    problem = build(features, reaches, [everyone] * views.n_views, views.n_samples)
+    problem = (build or build_problem)(features, reaches, [everyone] * views.n_views, views.n_samples)
     weights = Weights(setting.consensus_weight, setting.sparsity_weight)
     solution = solve(problem, weights, data_start(problem, setting.n_components, weights), max_iter, tol)
     demand_representation(solution.consensus)

@@ -11,7 +11,7 @@ from time import perf_counter
 from typing import Any
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn
 from rich.text import Text
 from sklearn.exceptions import ConvergenceWarning
 
@@ -19,7 +19,17 @@ from ..errors import GapviewWarning
 from ..experiments._words import duration
 from ..progress import ITERATING, Event, listening
 
-__all__ = ["Say", "command_words", "new_console", "printable", "progress_shown", "say", "saying", "warnings_said"]
+__all__ = [
+    "Say",
+    "command_words",
+    "new_console",
+    "printable",
+    "progress_shown",
+    "runs_shown",
+    "say",
+    "saying",
+    "warnings_said",
+]
 
 Say = Callable[[str, str], None]  # a head and a text
 
@@ -149,3 +159,17 @@ def _detail(phase: Event, event: Event, seconds: float) -> str:
         left = duration(seconds / phase.done * (phase.total - phase.done))
         parts.append(f"{'at most' if phase.phase == ITERATING else 'about'} {left} left")
     return ", ".join(parts)
+
+
+@contextmanager
+def runs_shown(console: Console) -> Iterator[Callable[[int, int, float], None]]:
+    """Show runs done and the time left, on a terminal only."""
+    columns = (TextColumn("[bold]Running[/]"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.description}"))
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+        shown = bar.add_task("", total=None)
+
+        def update(done: int, total: int, left: float) -> None:
+            minutes, seconds = divmod(round(left), 60)
+            bar.update(shown, completed=done, total=total, description=f"about {minutes} min {seconds:02d} s left")
+
+        yield update

@@ -13,6 +13,7 @@ from ..views._cells import PARTIAL_ROWS
 
 __all__ = [
     "arguments_typed",
+    "data_option",
     "duplicates_option",
     "file_option",
     "files_argument",
@@ -21,6 +22,7 @@ __all__ = [
     "id_option",
     "model_argument",
     "partial_rows_option",
+    "results_option",
 ]
 
 Decorator = Callable[[Any], Any]
@@ -68,6 +70,28 @@ def file_option(default: str) -> Decorator:
         default=Path(default),
         show_default=True,
         help="File for the result.",
+    )
+
+
+def results_option(default: str) -> Decorator:
+    """Folder for results that are kept as they come."""
+    return click.option(
+        "-o",
+        "--output",
+        type=click.Path(file_okay=False, path_type=Path),
+        default=Path(default),
+        show_default=True,
+        help="Folder for the results; finished runs found there are not done again.",
+    )
+
+
+def data_option(contents: str) -> Decorator:
+    """Folder with data sets."""
+    return click.option(
+        "--data-dir",
+        type=click.Path(exists=True, file_okay=False, path_type=Path),
+        envvar="GAPVIEW_DATA",
+        help=f"Folder with {contents}; by default the environment variable GAPVIEW_DATA.",
     )
 
 

@@ -13,7 +13,7 @@ import csv
 import os
 import platform
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
@@ -44,6 +44,11 @@ CANDIDATE_FIELDS = (
     "data", "rate", "seed", "centered", "bridge", "reach", "union", "joint", "agreement", "explained", "accuracy",
 )  # fmt: skip
 CHANGE_FIELDS = ("data", "rate", "seed", "change", "accuracy")
+ESTIMATORS = {
+    "settings and weights of the views from the data (**the default**)": {},
+    "settings from the data, views weighed alike": {"view_weights": None},
+    "one setting, views weighed alike": {"selection": "fixed"},
+}
 
 
 def main() -> None:
@@ -55,7 +60,8 @@ def main() -> None:
     sources = [s for s in find_sources(Path(folder), lambda text: print(text, file=sys.stderr)) if s.size <= LARGEST]
     candidates = gather(store / "candidates.csv", CANDIDATE_FIELDS, sources, judge_candidates)
     changes = gather(store / "changes.csv", CHANGE_FIELDS, sources, try_changes)
-    write(sources, candidates, changes)
+    estimators = gather(store / "estimators.csv", CHANGE_FIELDS, sources, try_estimators)
+    write(sources, candidates, changes, estimators)
 
 
 def gather(
@@ -157,6 +163,12 @@ def try_changes(views: Views, target: np.ndarray, seed: int) -> Iterator[dict]:
     for name, change in CHANGES.items():
         labels = cluster(views, len(np.unique(target)), seed, change)
         yield {"change": name, "accuracy": clustering_accuracy(target, labels)}
+
+
+def try_estimators(views: Views, target: np.ndarray, seed: int) -> Iterator[dict]:
+    for name, parameters in ESTIMATORS.items():
+        model = BridgedGRMF(len(np.unique(target)), random_state=seed, **parameters).fit(views)
+        yield {"change": name, "accuracy": clustering_accuracy(target, model.labels_)}
 
 
 def cluster(views: Views, n_clusters: int, seed: int, change: Change) -> np.ndarray:
@@ -286,7 +298,7 @@ def left_out(scores: dict[str, dict[str, float]]) -> float:
     return float(np.mean([scores[max(scores, key=lambda way: mean(scores[way], name))][name] for name in names]))
 
 
-def write(sources: list[Source], candidates: list[dict], changes: list[dict]) -> None:
+def write(sources: list[Source], candidates: list[dict], changes: list[dict], estimators: list[dict]) -> None:
     runs = runs_of(candidates)
     print("# How BridgedGRMF chooses, and what did not work\n")
     print(
@@ -323,19 +335,24 @@ def write(sources: list[Source], candidates: list[dict], changes: list[dict]) ->
     for name in best:
         print(f"| {name} | {ways[OURS][name]:.1f} | {fixed['both, reach 4'][name]:.1f} | {best[name]:.1f} |")
     print("\n## One thing changed at a time\n")
-    tried = {
-        name: by_data({(r["data"], r["rate"], r["seed"]): float(r["accuracy"]) for r in changes if r["change"] == name})
-        for name in CHANGES
-    }
-    base = tried[next(iter(CHANGES))]
-    names = list(base)
-    print("| change | mean | " + " | ".join(names) + " |\n|---|---|" + "---|" * len(names))
-    for name, values in tried.items():
-        cells = [f"{values[d]:.1f}" if values is base else f"{values[d] - base[d]:+.1f}" for d in names]
-        shown = f"{mean(values):.1f}" if values is base else f"{mean(values) - mean(base):+.1f}"
-        print(f"| {name} | {shown} | " + " | ".join(cells) + " |")
-
+    _table_of_changes(changes, CHANGES)
+    print("\n## The whole estimator\n")
+    _table_of_changes(estimators, ESTIMATORS)
     print(LESSONS)
+
+
+def _table_of_changes(rows: list[dict], ways: Iterable[str]) -> None:
+    """Accuracy of the first way, and how far the others are from it."""
+    tried = {
+        way: by_data({(r["data"], r["rate"], r["seed"]): float(r["accuracy"]) for r in rows if r["change"] == way})
+        for way in ways
+    }
+    base = next(iter(tried.values()))
+    print("| | mean | " + " | ".join(base) + " |\n|---|---|" + "---|" * len(base))
+    for way, values in tried.items():
+        cells = [f"{values[d]:.1f}" if values is base else f"{values[d] - base[d]:+.1f}" for d in base]
+        shown = f"{mean(values):.1f}" if values is base else f"{mean(values) - mean(base):+.1f}"
+        print(f"| {way} | {shown} | " + " | ".join(cells) + " |")
 
 
 LESSONS = """

@@ -10,11 +10,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from .checkpoints import ongoing
 from .compute import engine_for
 from .passes import Sweep
 from .problem import Problem, demand_finite
 from .progress import ITERATING, tell
 from .runs import Run, Solution, Stack, Weights
+from .standing import Standing
 from .steps import basis_step
 from .views import Array
 
@@ -55,23 +57,23 @@ def solve_together(
     """
     runs = [Run(weight, start[0].shape[1]) for weight, start in zip(weights, starts, strict=True)]
     stack = Stack.of(problem, runs, starts)
-    solutions: dict[int, Solution] = {}
-    n_operations = 4 * len(stack.consensus) * sum(len(problem.rows[t.part]) * t.n_features for t in problem.terms)
+    iterations = ongoing("iterations")
+    n_operations = 4 * stack.n_components * sum(len(problem.rows[t.part]) * t.n_features for t in problem.terms)
     with engine_for(problem.degrees).working(n_operations) as each:
         sweep = Sweep(problem, n_rounds, each)
-        correlations = sweep.correlate(stack)
-        for n_iter in range(1, max_iter + 1):
-            for run in stack.runs:
-                run.bases = [basis_step(correlation[run.rows].T) for correlation in correlations]
-            correlations, values = sweep.iterate(stack)
-            for run, value in zip(stack.runs, values, strict=True):
-                demand_finite(np.isfinite(value), stack.consensus.dtype)
+        if iterations.last is None:
+            now = Standing(runs, stack, sweep.correlate(stack))
+        else:
+            now = Standing.of(iterations.last, stack)
+        while not now.has_ended:
+            for run in now.stack.runs:
+                run.bases = [basis_step(correlation[run.rows].T) for correlation in now.correlations]
+            now.correlations, values = sweep.iterate(now.stack)
+            now.n_iter += 1
+            for run, value in zip(now.stack.runs, values, strict=True):
+                demand_finite(np.isfinite(value), problem.degrees.dtype)
                 run.add(problem.constant + value, tol)
-            tell(ITERATING, n_iter, max_iter, min(run.objective[-1] for run in stack.runs))
-            ended = [run for run in stack.runs if run.converged or n_iter == max_iter]
-            solutions |= {id(run): stack.solution(run) for run in ended}
-            if len(ended) == len(stack.runs):
-                break
-            if ended:
-                stack, correlations = stack.without(ended, correlations)
-    return [solutions[id(run)] for run in runs]
+            tell(ITERATING, now.n_iter, max_iter, min(run.objective[-1] for run in now.stack.runs))
+            now.end([run for run in now.stack.runs if run.converged or now.n_iter == max_iter])
+            iterations.note(now.state)
+    return now.solutions()

@@ -23,11 +23,8 @@ class Piece:
     places: Any  # where their samples stand in the block: a slice if they stand together, else their numbers
     degrees: Array
     tied: Array  # 1 if the sample has codes in at least two views, else 0
-
-    @property
-    def any_tied(self) -> bool:
-        """Whether there is a tied code in the block."""
-        return bool(array_namespace(self.tied).any(self.tied != 0))
+    any_tied: bool
+    shares: Array  # one by the number of codes of the sample
 
     def of(self, values: Array) -> Array:
         """Return for every code what belongs to its sample, of values with a column for each sample of the block."""
@@ -60,7 +57,10 @@ class Layout:
         self.edges = [xp.searchsorted(problem.rows[term.part], where).tolist() for term in problem.terms]
         count = -(-len(self.blocks) // n_stripes)
         self.stripes = [range(i, min(i + count, len(self.blocks))) for i in range(0, len(self.blocks), count)]
-        self.tied = xp.astype(problem.n_codes >= 2, problem.degrees.dtype)
+        counts = xp.astype(problem.n_codes, problem.degrees.dtype)
+        self.tied = xp.astype(counts >= 2, counts.dtype)
+        self.n_tied = counts * self.tied
+        self.shares = 1 / xp.clip(counts, 1, None)
 
     def part(self, view: int, block: int) -> slice:
         """Return which codes of a view belong to the samples of a block."""
@@ -74,7 +74,8 @@ class Layout:
             part = self.part(k, block)
             stacked = slice(term.part.start + part.start, term.part.start + part.stop)
             places = _together(self.problem.rows[stacked] - samples.start)
-            pieces.append(Piece(part, places, self.problem.degrees[stacked], self.tied[samples][places]))
+            tied, shares = self.tied[samples][places], self.shares[samples][places]
+            pieces.append(Piece(part, places, self.problem.degrees[stacked], tied, bool((tied != 0).any()), shares))
         return pieces
 
 

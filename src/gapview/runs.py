@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from itertools import groupby
 
 import numpy as np
 from array_api_compat import array_namespace
@@ -12,7 +13,7 @@ from .compute import engine_for, host
 from .problem import Problem
 from .views import Array
 
-__all__ = ["Run", "Solution", "Stack", "Weights"]
+__all__ = ["Run", "Solution", "Stack", "Weights", "lay_out"]
 
 
 @dataclass(frozen=True)
@@ -65,43 +66,66 @@ class Run:
 
 @dataclass(frozen=True)
 class Stack:
-    """Codes and consensus of all runs that go on, their components one below the other, a column for each sample."""
+    """Codes of all runs that go on, their components one below the other, a column for each sample of the view.
 
+    The consensus is the mean of the codes of a sample, Eq. (15), and is not kept.
+    """
+
+    problem: Problem
     runs: list[Run]
     codes: list[Array]
-    consensus: Array
 
     @classmethod
     def of(cls, problem: Problem, runs: list[Run], starts: Sequence[Sequence[Array]]) -> Stack:
-        """Put the starting codes together; the consensus is their mean, Eq. (15)."""
+        """Put the starting codes together."""
         xp = array_namespace(problem.degrees)
         codes = [xp.concat([start[k].T for start in starts], axis=0) for k in range(len(problem.terms))]
-        consensus = xp.zeros((codes[0].shape[0], problem.n_samples), dtype=codes[0].dtype, device=codes[0].device)
-        for term, code in zip(problem.terms, codes, strict=True):
-            consensus[:, problem.rows[term.part]] += code
-        consensus /= xp.clip(problem.n_codes, 1)
-        _lay_out(runs)
-        return cls(runs, codes, consensus)
+        lay_out(runs)
+        return cls(problem, runs, codes)
+
+    @property
+    def n_components(self) -> int:
+        """Number of components of all runs together."""
+        return len(self.codes[0])
+
+    def alike(self) -> list[tuple[Weights, slice]]:
+        """Return runs that stand one below the other and have the same penalties, as these and where they stand."""
+        together = [list(group) for _, group in groupby(self.runs, key=lambda run: run.weights)]
+        return [(runs[0].weights, slice(runs[0].rows.start, runs[-1].rows.stop)) for runs in together]
 
     def without(self, ended: list[Run], correlations: list[Array]) -> tuple[Stack, list[Array]]:
         """Keep the runs that go on."""
-        xp = array_namespace(self.consensus)
+        xp = array_namespace(self.codes[0])
         runs = [run for run in self.runs if run not in ended]
-        codes, consensus, correlations = (
+        codes, correlations = (
             [xp.concat([stacked[run.rows] for run in runs], axis=0) for stacked in arrays]
-            for arrays in (self.codes, [self.consensus], correlations)
+            for arrays in (self.codes, correlations)
         )
-        _lay_out(runs)
-        return Stack(runs, codes, consensus[0]), correlations
+        lay_out(runs)
+        return Stack(self.problem, runs, codes), correlations
 
     def solution(self, run: Run) -> Solution:
         """Take one run out, with a row for each sample again."""
-        contiguous = engine_for(self.consensus).contiguous
-        codes, consensus = [contiguous(code[run.rows].T) for code in self.codes], contiguous(self.consensus[run.rows].T)
-        return Solution(run.bases, codes, consensus, np.asarray(run.objective), len(run.objective), run.converged)
+        contiguous = engine_for(self.codes[0]).contiguous
+        codes = [contiguous(code[run.rows].T) for code in self.codes]
+        return Solution(
+            run.bases, codes, _mean(self.problem, codes), np.asarray(run.objective), len(run.objective), run.converged
+        )
 
 
-def _lay_out(runs: list[Run]) -> None:
+def _mean(problem: Problem, codes: list[Array]) -> Array:
+    """Return the consensus of all samples, zero where one has no code."""
+    xp = array_namespace(problem.degrees)
+    shape = (problem.n_samples, codes[0].shape[1])
+    consensus = xp.zeros(shape, dtype=codes[0].dtype, device=codes[0].device)
+    for term, code in zip(problem.terms, codes, strict=True):
+        consensus[problem.rows[term.part], :] += code
+    consensus /= xp.astype(xp.clip(problem.n_codes, 1, None), consensus.dtype)[:, None]
+    return consensus
+
+
+def lay_out(runs: list[Run]) -> None:
+    """Put the components of runs one below the other."""
     ends = np.cumsum([run.n_components for run in runs]).tolist()
     for run, end in zip(runs, ends, strict=True):
         run.rows = slice(end - run.n_components, end)

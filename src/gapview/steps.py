@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from array_api_compat import array_namespace
 
 from .problem import demand_finite
 from .views import Array
 
-__all__ = ["basis_step", "code_step", "objective_value"]
+__all__ = ["basis_step", "code_step", "codes_value", "consensus_value"]
 
 
 def basis_step(correlation: Array) -> Array:
@@ -31,28 +29,36 @@ def code_step(projected: Array, pull: Array | None, mass: Array, sparsity_weight
     ``mass`` is m = d + λ1 for tied codes and d for others.
     """
     xp = array_namespace(projected)
-    target = (projected if pull is None else projected + pull) / mass
+    target = projected / mass if pull is None else projected + pull
+    if pull is not None:
+        target /= mass
     threshold = sparsity_weight / (2 * mass)
     # x − clip(x, −t, t) is sign(x)·max(|x| − t, 0) in fewer passes
-    return target - xp.maximum(xp.minimum(target, threshold), -threshold)  # type: ignore[no-any-return]
+    target -= xp.maximum(xp.minimum(target, threshold), -threshold)
+    return target  # type: ignore[no-any-return]
 
 
-def objective_value(codes: Array, degrees: Array, tie: Array | None, before: Array, consensus: Array) -> Any:
-    """Eq. (7) for codes fresh from the code step, with the consensus ``before`` it and after; all stand in columns.
+def codes_value(codes: Array, degrees: Array, tie: Array | None, consensus: Array | None) -> Array:
+    """Return what the codes of a view add to Eq. (7) once they are fresh from the code step, for every component.
 
     Every code p other than 0 then has (d + λ1)p = UHᵀ + λ1z' − (λ2 / 2) sign(p), with z' the consensus before. Put into
     Eq. (7), what is left is Σ λ1 ((p − z)² − 2p(p − z')) − dp², the first part for tied codes: neither UHᵀ nor the L1
-    penalty is needed any more, and differences of tied codes stay small however large λ1 is. Terms of a sample have the
-    precision of the codes, their sum is double.
+    penalty is needed any more. Since z is the mean of the codes p of a sample, that is −Σ dp² − λ1 Σ (p − z)², to which
+    :func:`consensus_value` adds the rest: differences of tied codes stay small however large λ1 is.
     """
-    xp = array_namespace(codes)
-    value = -_weighted(xp.sum(codes * codes, axis=0), degrees)
+    value = -((codes * codes) @ degrees)
     if tie is not None:
         gap = codes - consensus
-        value = value + _weighted(xp.sum(gap * gap - 2 * codes * (codes - before), axis=0), tie)
-    return value
+        gap *= gap
+        value -= gap @ tie
+    return value  # type: ignore[no-any-return]
 
 
-def _weighted(values: Array, weights: Array) -> Any:
-    xp = array_namespace(values)
-    return xp.sum(values * weights, dtype=xp.float64)
+def consensus_value(before: Array, consensus: Array, tie: Array) -> Array:
+    """Return what the consensus adds to Eq. (7), for every component: 2λ1 Σ z(z' − z) over all tied codes.
+
+    ``tie`` is λ1 times the number of codes of a tied sample, and 0 for others.
+    """
+    change = before - consensus
+    change *= consensus
+    return 2 * (change @ tie)  # type: ignore[no-any-return]

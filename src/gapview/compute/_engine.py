@@ -77,7 +77,7 @@ class TorchEngine:
 
     def contiguous(self, array: Any) -> Any:
         """Copy an array row by row."""
-        return array.clone().contiguous()
+        return array.contiguous()
 
     def working(self, n_operations: float) -> AbstractContextManager[Each]:
         """Queue the items; nothing is to be prepared."""

@@ -108,7 +108,7 @@ class Sweep:
             stack.codes[k][rows, piece.part] = code
             value += codes_value(code, piece.degrees, tie, None if tie is None else piece.of(consensus))
         if any_tied:
-            value += consensus_value(before, consensus, weights.consensus * self.layout.n_tied[samples])
+            value += weights.consensus * consensus_value(before, consensus, self.layout.n_tied[samples])
         return value
 
     def _mean(self, codes: list[Array], pieces: list[Piece], samples: slice) -> Any:

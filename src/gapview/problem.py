@@ -146,10 +146,10 @@ def build_problem(
         degree = graph.T @ ones[: graph.shape[0]]
         linked = degree > 0  # a sample that nothing reaches has no code from this view
         reach = graph.T if xp.all(linked) else graph[:, host(linked)].T
-        reach = sparse.csr_array(reach) if sparse.issparse(reach) else reach
         part = slice(begin, begin + reach.shape[0])
         if sparse.issparse(matrix):
-            terms.append(ViewTerm(part, matrix.shape[1], None, matrix, reach))
+            weights = sparse.csr_array(reach) if sparse.issparse(reach) else reach  # turned once, for every iteration
+            terms.append(ViewTerm(part, matrix.shape[1], None, matrix, weights))
         else:
             terms.append(ViewTerm(part, matrix.shape[1], reach @ matrix))
         rows.append(like(target, degree)[linked])

@@ -54,11 +54,11 @@ def codes_value(codes: Array, degrees: Array, tie: Array | None, consensus: Arra
     return value  # type: ignore[no-any-return]
 
 
-def consensus_value(before: Array, consensus: Array, tie: Array) -> Array:
-    """Return what the consensus adds to Eq. (7), for every component: 2λ1 Σ z(z' − z) over all tied codes.
+def consensus_value(before: Array, consensus: Array, n_tied: Array) -> Array:
+    """Return what the consensus adds to Eq. (7), divided by λ1, for every component: 2 Σ z(z' − z) over tied codes.
 
-    ``tie`` is λ1 times the number of codes of a tied sample, and 0 for others.
+    ``n_tied`` is the number of codes of a tied sample, and 0 for others.
     """
     change = before - consensus
     change *= consensus
-    return 2 * (change @ tie)  # type: ignore[no-any-return]
+    return 2 * (change @ n_tied)  # type: ignore[no-any-return]

@@ -88,7 +88,9 @@ def row_blocks(matrix: Any) -> list[slice]:
 def csr(rows: Any, columns: Any, values: Any, shape: Any) -> Any:
     """Make a sparse matrix in rows; values in the same place are added up."""
     if not is_tensor(values):
-        return sparse.csr_array((values, (rows, columns)), shape=shape)
+        index = sparse.get_index_dtype(maxval=max(*shape, len(values)))  # numbers of 8 bytes only where they are needed
+        places = rows.astype(index, copy=False), columns.astype(index, copy=False)
+        return sparse.csr_array((values, places), shape=shape)
     return TensorGraph.of(rows, columns, values, tuple(shape))
 
 

@@ -117,7 +117,7 @@ class Views:
 
         Those of a large array with missing rows are copied anew each time: better ask once than in a loop.
         """
-        if not any(isinstance(held, ChosenRows) for held in self._held):
+        if not self.by_reference:
             return self._held
         return tuple(self.one_by_one())
 
@@ -136,6 +136,11 @@ class Views:
         [(3, 3), (3, 2)]
         """
         return (held.copied() if isinstance(held, ChosenRows) else held for held in self._held)
+
+    @property
+    def by_reference(self) -> bool:
+        """Whether some view is so large that its present rows stay in the array it was given in."""
+        return any(isinstance(held, ChosenRows) for held in self._held)
 
     # -- what there is -------------------------------------------------------------------------------------
 
@@ -166,6 +171,11 @@ class Views:
 
     def rows(self, view: int) -> Array:
         """Return the positions of the samples that have the view: row r of its matrix is sample ``rows(view)[r]``.
+
+        Parameters
+        ----------
+        view : int
+            Position of the view.
 
         Examples
         --------
@@ -216,6 +226,11 @@ class Views:
     def hide(self, keep: Any) -> Views:
         """Return the same samples with only the views that ``keep`` marks True (and that were there before).
 
+        Parameters
+        ----------
+        keep : array-like of shape (n_samples, n_views)
+            True where a sample is to keep a view; read as ``mask`` is.
+
         Examples
         --------
         >>> import numpy as np
@@ -230,6 +245,11 @@ class Views:
 
     def to_device(self, device: Any) -> Views:
         """Return the same samples with dense matrices as tensors of PyTorch on a device.
+
+        Parameters
+        ----------
+        device : str or torch.device
+            Such as ``"cuda"``.
 
         Examples
         --------
@@ -255,6 +275,11 @@ class Views:
 
     def give_back(self, complete: Sequence[Matrix]) -> Any:
         """Put one complete matrix per view into the kind of container that the views came in.
+
+        Parameters
+        ----------
+        complete : sequence of matrices of shape (n_samples, n_features)
+            One for every view, in their order.
 
         Examples
         --------

@@ -3,7 +3,7 @@
 PYTHON ?= python3
 PY := .venv/bin/python
 
-.PHONY: demo test test-browser lint bench picture clean
+.PHONY: demo test test-browser docs lint bench picture clean
 
 demo: .venv/.core
 	@$(PY) -m gapview demo
@@ -22,6 +22,12 @@ test-browser: .venv/.browser
 	    echo "The tests in a browser need chromium and chromedriver. On Debian: sudo apt-get install chromium chromium-driver" >&2; exit 1; \
 	  fi; }
 	@GAPVIEW_BROWSER=1 OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(PY) -m pytest -q tests/browser
+
+# The site is one folder that works offline; every warning is an error.
+docs: .venv/.docs
+	@rm -rf build/docs
+	@$(PY) -m sphinx -b html -q -W --keep-going -d build/doctrees docs build/docs
+	@echo "The documentation is in build/docs/index.html"
 
 lint: .venv/.test
 	@$(PY) -m ruff check .
@@ -44,8 +50,12 @@ picture: .venv/.test
 	@touch .venv/.core
 
 .venv/.test: pyproject.toml | .venv/bin/python
-	@$(PY) -m pip install --quiet --editable ".[all,test]"
+	@$(PY) -m pip install --quiet --editable ".[all,test,docs]"
 	@touch .venv/.core .venv/.test
+
+.venv/.docs: pyproject.toml | .venv/bin/python
+	@$(PY) -m pip install --quiet --editable ".[report,tables,docs]"
+	@touch .venv/.core .venv/.docs
 
 .venv/.browser: .venv/.test
 	@$(PY) -m pip install --quiet --editable ".[browser]"

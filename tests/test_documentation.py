@@ -19,6 +19,8 @@ from gapview import (
     graph,
     metrics,
     neighbors,
+    plots,
+    progress,
     scaling,
     trust,
 )
@@ -38,6 +40,8 @@ def public_objects():
         metrics,
         neighbors,
         graph,
+        plots,
+        progress,
         scaling,
         trust,
     ):

@@ -13,10 +13,23 @@ Examples
 
 from importlib.metadata import version as _version
 
-from . import baselines, datasets, errors, files, metrics
+from . import baselines, datasets, errors, files, metrics, progress
+from .annotation import annotate
 from .estimators import GRMF, BridgedGRMF
 from .model_files import load
 from .views import Views
 
 __version__ = _version("gapview")
-__all__ = ["GRMF", "BridgedGRMF", "Views", "baselines", "datasets", "errors", "files", "load", "metrics"]
+__all__ = [
+    "GRMF",
+    "BridgedGRMF",
+    "Views",
+    "annotate",
+    "baselines",
+    "datasets",
+    "errors",
+    "files",
+    "load",
+    "metrics",
+    "progress",
+]

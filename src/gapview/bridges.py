@@ -11,14 +11,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from array_api_compat import array_namespace
 
+from .checkpoints import remember_search
 from .completion import Completion
 from .compute import coordinates, csr, like
 from .graph import knn_graph, linked
 from .neighbors import Search, nearest
+from .problem import let_go
 from .views import Array, Matrix, Views
 
 __all__ = ["BRIDGES", "Reach", "both_graphs", "joint_graph", "normalized", "union_graph"]
@@ -30,6 +33,11 @@ _COLUMNS_AT_A_TIME = 16  # so that a product needs little beside its result, and
 def normalized(graph: Any) -> Any:
     """Divide every weight by the roots of the degrees of its two samples, D^-1/2 W D^-1/2.
 
+    Parameters
+    ----------
+    graph : csr_array of shape (n_samples, n_samples)
+        Symmetric, non-negative weights.
+
     Examples
     --------
     >>> import numpy as np
@@ -39,11 +47,17 @@ def normalized(graph: Any) -> Any:
     array([[0., 1.],
            [1., 0.]])
     """
+    values = coordinates(graph)[2]
+    degrees = graph @ array_namespace(values).ones(graph.shape[0], dtype=values.dtype, device=values.device)
+    return divided_by_roots(graph, degrees, degrees)
+
+
+def divided_by_roots(graph: Any, of_rows: Array, of_columns: Array) -> Any:
+    """Divide every weight by the roots of the degrees of its row and of its column; degrees of 0 count as 1."""
     rows, columns, values = coordinates(graph)
     xp = array_namespace(values)
-    degrees = graph @ xp.ones(graph.shape[0], dtype=values.dtype, device=values.device)
-    roots = xp.sqrt(xp.where(degrees > 0, degrees, xp.ones_like(degrees)))
-    return csr(rows, columns, values / (roots[rows] * roots[columns]), graph.shape)
+    left, right = (xp.sqrt(xp.where(d > 0, d, xp.ones_like(d))) for d in (of_rows, of_columns))
+    return csr(rows, columns, values / (left[rows] * right[columns]), graph.shape)
 
 
 def union_graph(
@@ -78,7 +92,8 @@ def union_graph(
     """
     parts = []
     for k, (matrix, count, weight) in enumerate(zip(scaled, n_neighbors, view_weights, strict=True)):
-        rows, columns, values = coordinates(normalized(knn_graph(matrix, count, search)))
+        graph = remember_search("neighbours", partial(knn_graph, matrix, count, search), search)
+        rows, columns, values = coordinates(normalized(graph))
         samples = like(views.rows(k), values)
         parts.append((samples[rows], samples[columns], values * weight))
     xp = array_namespace(parts[0][2])
@@ -98,7 +113,7 @@ def joint_graph(
     Parameters
     ----------
     completion : Completion
-        Every view of every sample, present or expected.
+        Every view of every sample, present or expected; its rows are let go.
     n_neighbors : int
         Neighbours of a sample.
     view_weights : sequence of float
@@ -121,10 +136,11 @@ def joint_graph(
     count = min(n_neighbors, len(samples) - 1)
     if count < 1:
         return csr(samples[:0], samples[:0], xp.zeros_like(samples[:0], dtype=dtype), (n_samples, n_samples))
-    width = sum(part.shape[1] for part in completion.rows)
+    parts = completion.rows
+    width = sum(part.shape[1] for part in parts)
     rows = xp.empty((len(samples), width + 1), dtype=dtype, device=samples.device)
     begin, excess = 0, 0.0
-    for part, spread, weight in zip(completion.rows, completion.spread.T, view_weights, strict=True):
+    for part, spread, weight in zip(let_go(parts), completion.spread.T, view_weights, strict=True):
         rows[:, begin : begin + part.shape[1]] = part[samples] * weight**0.5
         excess = excess + spread[samples] * weight
         begin += part.shape[1]
@@ -140,6 +156,11 @@ def joint_graph(
 
 def both_graphs(union: Any, joint: Any) -> Any:
     """Add the two graphs, and normalise the sum.
+
+    Parameters
+    ----------
+    union, joint : csr_arrays of shape (n_samples, n_samples)
+        The two graphs, normalised.
 
     Examples
     --------
@@ -173,11 +194,11 @@ class Reach:
     array([2., 2.])
     """
 
-    steps: Any
-    n_steps: int
-    rows: Array
-    columns: Array
-    weight: float = 1.0
+    steps: Any  # T, the normalised graph
+    n_steps: int  # h, the most steps
+    rows: Array  # samples from which weights lead
+    columns: Array  # samples to which they lead
+    weight: float = 1.0  # a factor for all
 
     @property
     def shape(self) -> tuple[int, int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import nullcontext
 from pathlib import Path
 
 import click
@@ -13,6 +14,7 @@ from .commands import bench, cluster, info, predict, recover, report
 from .commands._console import command_words, new_console, printable, progress_shown, runs_shown
 from .commands._console import say as _say
 from .commands._options import arguments_typed, data_option, force_option, results_option
+from .commands._stopping import ending_heard
 from .demo import DemoResult, run_demo
 from .errors import GapviewError, ParameterError
 from .experiments import PAPER_DATA, Outcome, Request, reproduce_paper
@@ -31,18 +33,26 @@ class _Commands(click.Group):
 
     def invoke(self, context: click.Context) -> object:
         try:
-            return super().invoke(context)
+            # Those that go on have processes at work, which are told to end by the same signals
+            with nullcontext() if context.obj and context.obj[0] in _GOING_ON else ending_heard():
+                return super().invoke(context)
         except GapviewError as error:
-            raise click.ClickException(printable(command_words(str(error)))) from None
-        except MemoryError:
-            raise click.ClickException(
-                "There is not enough memory for this. Leave out features or samples, or use a larger machine."
-            ) from None
-        except KeyboardInterrupt:
-            kept = "What was finished is kept; run the same command again to go on."
+            raise click.ClickException(printable(command_words(_with_notes(str(error), error)))) from None
+        except MemoryError as error:
+            text = "There is not enough memory for this. Leave out features or samples, or use a larger machine."
+            raise click.ClickException(printable(_with_notes(text, error))) from None
+        except KeyboardInterrupt as error:
             none = "Nothing was written, and nothing is left behind; run the same command again to start anew."
-            click.echo(f"Stopped. {kept if context.invoked_subcommand in _GOING_ON else none}", err=True)
-            raise SystemExit(130) from None
+            if context.invoked_subcommand in _GOING_ON:
+                none = "What was finished is kept; run the same command again to go on."
+            noted = _with_notes("", error).strip()
+            click.echo(printable(f"Stopped. {noted or none}"), err=True)
+            raise SystemExit(getattr(error, "exit_code", 130)) from None
+
+
+def _with_notes(text: str, error: BaseException) -> str:
+    """Add what was noted on an error on its way here."""
+    return " ".join([text, *getattr(error, "__notes__", [])])
 
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})

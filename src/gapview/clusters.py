@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 
 import numpy as np
 from array_api_compat import array_namespace
 from sklearn.cluster import KMeans
-from sklearn.exceptions import ConvergenceWarning
-from threadpoolctl import threadpool_limits
 
-from ._warnings import warn_user
-from .compute import host, is_tensor, kmeans_of_tensor, like, row_blocks
+from ._warnings import unheard, warn_user
+from .checkpoints import remember
+from .compute import host, is_tensor, kmeans_of_tensor, like, row_blocks, sharing_cores, without_helpers
 from .errors import GapviewWarning, SolutionError
 from .scaling import unit_rows
 from .views import Array
@@ -27,8 +25,8 @@ _MANY_ROWS = 20_000
 class Clustering:
     """Labels of the samples and centres of the groups, in the space the clustering was made in."""
 
-    labels: Array
-    centers: Array
+    labels: Array  # group of every sample
+    centers: Array  # a row for each group
 
 
 def balancing(embedding: Array) -> Array:
@@ -36,6 +34,11 @@ def balancing(embedding: Array) -> Array:
 
     From Z = AΣBᵀ follows ZBΣ^-1/2 = AΣ^1/2: strong directions stay ahead of weak ones, but by the root of what they
     were, so that a few of them do not hide what the others tell apart. Directions that are rounding only are left out.
+
+    Parameters
+    ----------
+    embedding : array of shape (n_samples, n_components)
+        The representation.
 
     Returns
     -------
@@ -53,15 +56,36 @@ def balancing(embedding: Array) -> Array:
     xp = array_namespace(embedding)
     blocks = [embedding[block] / size for block in row_blocks(embedding)]  # squares of huge or tiny numbers stay finite
     products = host(sum(xp.astype(block, xp.float64).T @ xp.astype(block, xp.float64) for block in blocks))
+    return balancing_from(products, size, xp.finfo(embedding.dtype).eps)
+
+
+def balancing_from(products: Array, size: float, eps: float) -> Array:
+    """Find the same matrix from ZᵀZ / size², with ``size`` any number near the values of Z and ``eps`` their rounding.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gapview.clusters import balancing_from
+    >>> np.abs(balancing_from(np.diag([16.0, 1.0]), 1.0, 1e-16))
+    array([[0.5, 0. ],
+           [0. , 1. ]])
+    """
     values, vectors = np.linalg.eigh(products)
     # Rounding of the values, whose squares these are, and of the squares themselves
-    rounding = max((len(values) * xp.finfo(embedding.dtype).eps) ** 2, len(values) * np.finfo(np.float64).eps)
+    rounding = max((len(values) * eps) ** 2, len(values) * np.finfo(np.float64).eps)
     kept = values > values[-1] * rounding
-    return np.ascontiguousarray((vectors[:, kept] * values[kept] ** -0.25 / np.sqrt(size))[:, ::-1])
+    return (vectors[:, kept] * values[kept] ** -0.25 / np.sqrt(size))[:, ::-1].copy()  # type: ignore[no-any-return]
 
 
 def balanced(embedding: Array, balance: Array) -> Array:
     """Carry rows over by the matrix of :func:`balancing`, in their own type.
+
+    Parameters
+    ----------
+    embedding : array of shape (n_samples, n_components)
+        The rows.
+    balance : array of shape (n_components, n_directions)
+        The matrix of :func:`balancing`.
 
     Examples
     --------
@@ -76,6 +100,11 @@ def balanced(embedding: Array, balance: Array) -> Array:
 
 def demand_representation(embedding: Array) -> None:
     """Refuse a representation that tells no sample from another.
+
+    Parameters
+    ----------
+    embedding : array of shape (n_samples, n_components)
+        The representation.
 
     Raises
     ------
@@ -108,6 +137,19 @@ def cluster_rows(
 ) -> Clustering:
     """Run k-means with restarts on the rows of a representation, scaled to unit length unless told otherwise.
 
+    Parameters
+    ----------
+    embedding : array of shape (n_samples, n_components)
+        The representation.
+    n_clusters : int
+        Number of groups.
+    random_state : RandomState
+        Seed of k-means.
+    normalize : bool, default=True
+        Scale rows to unit length first.
+    n_init : int, default=20
+        Restarts, of which the best is kept.
+
     Raises
     ------
     SolutionError
@@ -133,7 +175,7 @@ def cluster_rows(
     # Divided by the largest value, so that squares of huge or tiny numbers stay finite
     size = 1.0 if normalize else float(xp.max(xp.abs(embedding)))
     points = unit_rows(embedding) if normalize else embedding / size
-    labels, centers = _kmeans(points, n_clusters, n_init, random_state)
+    labels, centers = remember("k-means", lambda: _kmeans(points, n_clusters, n_init, random_state), random_state)
     n_found = len(np.unique(labels))
     if n_found < n_clusters:
         warn_user(
@@ -149,8 +191,7 @@ def _kmeans(points: Array, n_clusters: int, n_init: int, random_state: np.random
         found = kmeans_of_tensor(points, n_clusters, n_init, int(random_state.randint(2**31 - 1)))
         return host(found[0]).astype(np.int32), host(found[1])
     # Many threads for little work wait for each other, above all on a busy machine
-    n_threads = 1 if len(points) < _MANY_ROWS else None
-    with warnings.catch_warnings(), threadpool_limits(n_threads, user_api="openmp"):
-        warnings.simplefilter("ignore", ConvergenceWarning)  # said below in words about samples and clusters
+    with unheard("Number of distinct clusters"), without_helpers() if len(points) < _MANY_ROWS else sharing_cores():
+        # That there are too few distinct points is said above, in words about samples and clusters
         fitted = KMeans(n_clusters, n_init=n_init, random_state=random_state).fit(points)
     return np.asarray(fitted.labels_), np.asarray(fitted.cluster_centers_)

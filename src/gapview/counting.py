@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,8 @@ from scipy import sparse
 from sklearn.metrics import pairwise_distances_argmin
 
 from ._parameters import check_integer, random_generator
+from ._warnings import muted
+from .checkpoints import remember
 from .clusters import cluster_rows
 from .errors import GapviewWarning, InputError, ParameterError, ParameterTypeError, SolutionError
 from .graph import modularity
@@ -90,7 +92,13 @@ class ClusterCount:
         return int(self.counts[self._order()[1]])
 
     def reason(self, other: int | None = None) -> str:
-        """Say in a sentence why the suggestion is what it is and not ``other``, the runner-up unless told otherwise."""
+        """Say in a sentence why the suggestion is what it is and not ``other``, the runner-up unless told otherwise.
+
+        Parameters
+        ----------
+        other : int, optional
+            One of the counts that were tried.
+        """
         other = self.runner_up if other is None else other
         if other == self.suggested or other not in self.counts:
             rest = ", ".join(str(count) for count in self.counts if count != self.suggested)
@@ -117,6 +125,13 @@ class ClusterCount:
 
 def default_counts(n_samples: int, most: int = MOST_CLUSTERS) -> range:
     """Return the numbers of clusters to try: from 2 to ``most``, and to no more than a third of the samples.
+
+    Parameters
+    ----------
+    n_samples : int
+        Number of samples.
+    most : int, default=20
+        The largest number to try.
 
     Examples
     --------
@@ -184,14 +199,8 @@ def suggest_n_clusters(
     tried = _read_counts(default_counts(len(points)) if counts is None else counts, len(points))
     state = random_generator(random_state)
     directions = unit_rows(points)
-    values = []
-    with warnings.catch_warnings():
-        # Samples without a representation and counts above the number of distinct points: told once, by the fit
-        warnings.simplefilter("ignore", GapviewWarning)
-        for count in tried:
-            labels = cluster_rows(directions, count, state, n_init=N_RESTARTS).labels
-            together = np.mean([modularity(graph, labels) for graph in graphs])
-            values.append((together, _stability(directions, labels, count, state)))
+    with muted(GapviewWarning):  # samples without a representation, too few distinct points: told by the fit
+        values = [remember("count", partial(_judged, directions, graphs, count, state), state) for count in tried]
     found = ClusterCount(np.array(tried), *np.array(values).T)
     if not found.score.any():
         raise SolutionError(
@@ -199,6 +208,15 @@ def suggest_n_clusters(
             "can be suggested. Give the number, or check the graphs."
         )
     return found
+
+
+def _judged(
+    directions: Array, graphs: Sequence[sparse.csr_array], count: int, state: np.random.RandomState
+) -> tuple[float, float]:
+    """Cluster into so many groups, and say how dense and how stable they are."""
+    labels = cluster_rows(directions, count, state, n_init=N_RESTARTS).labels
+    together = float(np.mean([modularity(graph, labels) for graph in graphs]))
+    return together, _stability(directions, labels, count, state)
 
 
 def _stability(directions: Array, labels: Array, count: int, state: np.random.RandomState) -> float:

@@ -9,6 +9,7 @@ from scipy import sparse
 
 from .graph import comparable_rows, rows_with_a_place
 from .neighbors import nearest
+from .scaling import times_power
 from .sources import KnownRows, judged_samples, nearest_sources, neighbor_means, slope_of
 from .views import Array, Matrix, Views
 
@@ -90,6 +91,8 @@ def rows_from_neighbors(
         In the units of the data.
     """
     raw, position = views.matrices[view], np.full(views.n_samples, -1)
+    if power := _beyond_differences(raw):
+        raw, nearby = times_power(raw, -power), times_power(nearby, -power)
     position[views.rows(view)] = np.arange(raw.shape[0])
     center = 0.0 if sparse.issparse(raw) else raw.mean(axis=0, dtype=np.float64).astype(raw.dtype)
     slope = raw.dtype.type(_judged_slope(raw, center, position, view, tables))
@@ -99,7 +102,14 @@ def rows_from_neighbors(
         share = sparse.diags_array(np.where(possible, 0.5, 1.0).astype(raw.dtype))
         return sparse.csr_array((share @ nearby + shared * raw.dtype.type(0.5)) * slope)
     both = np.where(possible[:, None], (nearby + shared) / 2, nearby)
-    return np.asarray(center + slope * (both - center))
+    recovered = np.asarray(center + slope * (both - center))
+    return times_power(recovered, power) if power else recovered
+
+
+def _beyond_differences(raw: Matrix) -> int:
+    """Say by which power of 2 to divide values so large that their differences would not be finite; mostly 0."""
+    limit = np.finfo(raw.dtype).max
+    return 3 if not sparse.issparse(raw) and max(raw.max(initial=0), -raw.min(initial=0)) > limit / 8 else 0
 
 
 def _judged_slope(raw: Matrix, center: Array | float, position: Array, view: int, tables: Sequence[KnownRows]) -> float:

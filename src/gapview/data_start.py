@@ -192,6 +192,7 @@ def _leading(matrix: Array, n_directions: int) -> Array:
     return np.asarray(np.linalg.eigh((matrix + matrix.T) / 2)[1][:, ::-1][:, :n_directions])
 
 
+@np.errstate(over="ignore", invalid="ignore")  # found where its results arrive, and said in words
 def _settled(bases: list[Array], quadratic: Array, columns: list[slice]) -> list[Array]:
     """Raise the quadratic form step by step until it hardly changes.
 
@@ -212,6 +213,8 @@ def _settled(bases: list[Array], quadratic: Array, columns: list[slice]) -> list
 
 def _nearest_orthonormal(slopes: Array) -> Array:
     """Eq. (9) by way of the small matrix SSᵀ, where it is far from singular; by the decomposition of S elsewhere."""
+    demand_finite(np.isfinite(slopes).all(), slopes.dtype)
+    slopes = np.ldexp(slopes, -np.frexp(np.abs(slopes).max())[1])  # squares of huge slopes stay finite
     values, vectors = np.linalg.eigh(slopes @ slopes.T)
     if values[0] <= _NEARLY_SINGULAR * values[-1]:
         return basis_step(slopes.T)
@@ -221,21 +224,27 @@ def _nearest_orthonormal(slopes: Array) -> Array:
 def _iterated(problem: Problem, n_directions: int) -> Array:
     """Find the leading eigenvectors of the covariance of the views by products with it, without writing it out."""
     shared = np.maximum(_shared_samples(problem), 1.0)
+    size = _columns(problem)[-1].stop
+    return _leading_of(lambda vector: _covariance_times(problem, shared, vector), size, n_directions)
+
+
+def _covariance_times(problem: Problem, shared: Array, vector: Array) -> Array:
+    """Multiply the covariance of the views with a vector; ``shared`` says how many samples every two views share."""
     ends = [own.stop for own in _columns(problem)]
+    parts = np.split(np.ravel(vector), ends[:-1])
+    # What every sample says of the vector through each of its views, spread to the views it shares them with
+    scores = np.zeros((problem.n_samples, len(problem.terms)))
+    for k, (term, part) in enumerate(zip(problem.terms, parts, strict=True)):
+        scores[problem.rows[term.part], k] = term.project(part[None, :])[:, 0] / problem.degrees[term.part]
+    products = []
+    for k, term in enumerate(problem.terms):
+        weighted = (scores[problem.rows[term.part]] / shared[k]).sum(axis=1) / problem.degrees[term.part]
+        products.append(term.correlate(weighted[:, None])[:, 0])
+    return np.concatenate(products)
 
-    def covariance_times(vector: Array) -> Array:
-        parts = np.split(np.ravel(vector), ends[:-1])
-        # What every sample says of the vector through each of its views, spread to the views it shares them with
-        scores = np.zeros((problem.n_samples, len(problem.terms)))
-        for k, (term, part) in enumerate(zip(problem.terms, parts, strict=True)):
-            scores[problem.rows[term.part], k] = term.project(part[None, :])[:, 0] / problem.degrees[term.part]
-        products = []
-        for k, term in enumerate(problem.terms):
-            weighted = (scores[problem.rows[term.part]] / shared[k]).sum(axis=1) / problem.degrees[term.part]
-            products.append(term.correlate(weighted[:, None])[:, 0])
-        return np.concatenate(products)
 
-    size = ends[-1]
+def _leading_of(covariance_times: Callable[[Array], Array], size: int, n_directions: int) -> Array:
+    """Return the leading eigenvectors of a matrix that can be multiplied, the largest first."""
     if size <= max(2 * n_directions + 1, 50):  # too small for the iterative solver, small enough for the whole matrix
         return _leading(np.column_stack([covariance_times(column) for column in np.eye(size)]), n_directions)
     operator = LinearOperator((size, size), matvec=covariance_times, dtype=np.float64)

@@ -67,7 +67,17 @@ class NotFittedError(GapviewError, _SklearnNotFittedError):  # type: ignore[misc
 
 
 class MissingExtraError(GapviewError, ImportError):
-    """An optional dependency is needed and not installed."""
+    """An optional dependency is needed and not installed.
+
+    Parameters
+    ----------
+    package : str
+        What is to be imported.
+    extra : str
+        The extra of gapview that installs it.
+    purpose : str
+        What it is needed for.
+    """
 
     def __init__(self, package: str, extra: str, purpose: str) -> None:
         super().__init__(

@@ -37,6 +37,13 @@ def neighbor_rule(n_samples: int, n_clusters: int) -> int:
     The printed rule, 10 if n/c ≫ 10 and min(n/c − 4, 2) otherwise, gives 0 or less for tiny groups; it is read as
     n//c − 4 kept between 2 and 10.
 
+    Parameters
+    ----------
+    n_samples : int
+        Number of samples.
+    n_clusters : int
+        Number of groups.
+
     Examples
     --------
     >>> from gapview.graph import neighbor_rule
@@ -67,6 +74,15 @@ def knn_graph(matrix: Matrix, n_neighbors: int, search: Search | None = None) ->
     Where all rows have unit length they say directions only, and a row of zeros, which has none, gets no edge. With
     fewer than ``n_neighbors`` other rows to choose from, all of them are neighbours. ``search`` says how to look for
     them. A csr_array, or a sparse tensor of tensors.
+
+    Parameters
+    ----------
+    matrix : array or csr_array of shape (n_rows, n_features)
+        The rows, scaled.
+    n_neighbors : int
+        Neighbours of every row.
+    search : Search, optional
+        How to look for them.
 
     Examples
     --------
@@ -200,6 +216,13 @@ def modularity(graph: sparse.csr_array, labels: Array) -> float:
     """Return how much more weight lies inside groups than chance would put there (Newman and Girvan, 2004).
 
     Between −0.5 and 1; 0 if all samples are in one group.
+
+    Parameters
+    ----------
+    graph : csr_array of shape (n_samples, n_samples)
+        Non-negative weights.
+    labels : array of shape (n_samples,)
+        Group of every sample.
 
     Examples
     --------

@@ -49,6 +49,13 @@ def clustering_scores(y_true: Any, y_pred: Any) -> dict[str, float]:
 def clustering_accuracy(y_true: Any, y_pred: Any) -> float:
     """Return the share of samples in the right group after the best one-to-one match.
 
+    Parameters
+    ----------
+    y_true : array of shape (n_samples,)
+        Known groups.
+    y_pred : array of shape (n_samples,)
+        Groups that were found.
+
     Examples
     --------
     >>> from gapview.metrics import clustering_accuracy
@@ -60,6 +67,13 @@ def clustering_accuracy(y_true: Any, y_pred: Any) -> float:
 
 def purity(y_true: Any, y_pred: Any) -> float:
     """Return the share of samples that belong to the largest known group of their cluster.
+
+    Parameters
+    ----------
+    y_true : array of shape (n_samples,)
+        Known groups.
+    y_pred : array of shape (n_samples,)
+        Groups that were found.
 
     Examples
     --------

@@ -1,6 +1,24 @@
 """How far a fit has come: events for whoever listens, and nothing at all for everybody else.
 
 Estimators keep the signatures that scikit-learn knows, so that a listener is not handed to ``fit`` but set around it.
+So it hears of everything that happens within: fits inside a pipeline, a grid search or ``cluster_stability`` as well.
+
+Examples
+--------
+A callback is any function of one :class:`Event`:
+
+>>> from gapview import BridgedGRMF
+>>> from gapview.datasets import make_views
+>>> from gapview.progress import listening
+>>> def say(event):
+...     if event.total is None:
+...         print(event.phase)
+>>> views = make_views(n_samples=60, n_clusters=2, missing_rate=0.3, random_state=0).views
+>>> with listening(say):
+...     model = BridgedGRMF(n_clusters=2, selection="fixed", random_state=0).fit(views)
+Weighing views
+Looking for neighbours
+Finding groups
 """
 
 from __future__ import annotations
@@ -40,6 +58,14 @@ _listener: ContextVar[Listener | None] = ContextVar("gapview_listener", default=
 def listening(listener: Listener) -> Iterator[None]:
     """Call ``listener`` with every :class:`Event` of the fits within.
 
+    An error that it raises ends the fit, and leaves the model as it was before: so a fit can be stopped. Of listeners
+    around each other, the innermost hears. Work that other threads or processes do (``n_jobs``) is not heard of.
+
+    Parameters
+    ----------
+    listener : callable
+        A function of one :class:`Event`. It is called often, so that what takes long should not be done every time.
+
     Examples
     --------
     >>> from gapview import GRMF
@@ -60,7 +86,20 @@ def listening(listener: Listener) -> Iterator[None]:
 
 
 def tell(phase: str, done: int | None = None, total: int | None = None, objective: float | None = None) -> None:
-    """Tell whoever listens how far the work has come."""
+    """Tell whoever listens how far the work has come; for functions of your own that belong to it.
+
+    Parameters
+    ----------
+    phase, done, total, objective
+        As in :class:`Event`.
+
+    Examples
+    --------
+    >>> from gapview.progress import listening, tell
+    >>> with listening(lambda event: print(event.phase, event.done, "of", event.total)):
+    ...     tell("Reading files", 1, 3)
+    Reading files 1 of 3
+    """
     listener = _listener.get()
     if listener is not None:
         listener(Event(phase, done, total, objective))

@@ -121,7 +121,7 @@ def _mean(problem: Problem, codes: list[Array]) -> Array:
     for term, code in zip(problem.terms, codes, strict=True):
         consensus[problem.rows[term.part], :] += code
     consensus /= xp.astype(xp.clip(problem.n_codes, 1, None), consensus.dtype)[:, None]
-    return consensus
+    return consensus  # type: ignore[no-any-return]
 
 
 def lay_out(runs: list[Run]) -> None:

@@ -46,6 +46,11 @@ def _lengths(matrix: Matrix) -> Array:
 def unit_rows(matrix: Matrix) -> Matrix:
     """Scale every row to unit length; rows of zeros stay as they are.
 
+    Parameters
+    ----------
+    matrix : array or csr_array of shape (n_rows, n_features)
+        The rows.
+
     Examples
     --------
     >>> import numpy as np
@@ -105,9 +110,9 @@ def times_power(matrix: Matrix, exponent: int) -> Matrix:
 class Scaling:
     """How one view was scaled: first its features, then its rows."""
 
-    name: str
+    name: str  # of the view
     center: Array | None  # mean and spread of the features, None if they were left alone
-    spread: Array | None
+    spread: Array | None  # the divisor of every feature
     row_length: float | None  # mean length of the rows before they were scaled to 1, None if they were not
 
     def apply(self, matrix: Matrix) -> Matrix:
@@ -143,18 +148,40 @@ def _too_large(name: str, what: str, matrix: Matrix) -> InputError:
 
 def fit_scaling(name: str, matrix: Matrix, scale: str | None) -> Scaling:
     """Learn from the present rows of one view how to scale it."""
+    return settle_scaling(
+        name,
+        matrix.shape[1],
+        scale,
+        lambda: _feature_moments(_filled_in(name, matrix)),
+        lambda of_features: _mean_length(name, of_features.apply(matrix)),
+    )
+
+
+def settle_scaling(
+    name: str,
+    n_features: int,
+    scale: str | None,
+    moments: Callable[[], tuple[Array, Array]],
+    mean_length: Callable[[Scaling], float],
+) -> Scaling:
+    """Make a scaling of what it needs to know of the view, which may lie anywhere and is asked for only if needed.
+
+    ``moments`` gives mean and standard deviation of every feature, ``mean_length`` the mean length of the rows after
+    the features are scaled.
+    """
     center = spread = row_length = None
     if scale is not None and scale.startswith(("standard", "center")):
-        matrix = _filled_in(name, matrix)
-        center, spread = _feature_moments(matrix)
+        center, spread = moments()
         spread = np.where(spread > 0, spread, 1.0)  # a constant feature stays constant, at zero
         if scale.startswith("center"):
             spread = np.ones_like(spread)
         elif scale.endswith("view"):
-            spread = spread * np.sqrt(matrix.shape[1])
-        matrix = Scaling(name, center, spread, None).apply(matrix)
+            with np.errstate(over="ignore"):
+                spread = spread * np.sqrt(n_features)
+            if not np.isfinite(spread).all():
+                raise _too_large(name, "the spreads of its features", spread)
     if scale is not None and scale.endswith("unit"):
-        row_length = _mean_length(name, matrix)
+        row_length = mean_length(Scaling(name, center, spread, None))
     return Scaling(name, center, spread, row_length)
 
 
@@ -186,13 +213,25 @@ def is_mostly_zero(matrix: Matrix) -> bool:
 def _feature_moments(matrix: Array) -> tuple[Array, Array]:
     """Return mean and standard deviation of every feature, 0 if it is constant up to rounding, on the host."""
     xp = _namespace(matrix)
-    # Divide by the largest value first, so that squares of huge or tiny numbers stay finite.
     largest = xp.astype(xp.maximum(xp.max(matrix, axis=0), -xp.min(matrix, axis=0)), xp.float64)
+    center, spread = moments_from(largest, xp.finfo(matrix.dtype).eps, lambda values: _mean_of_blocks(matrix, values))
+    return host(center), host(spread)
+
+
+def moments_from(
+    largest: Array, rounding: float, mean_of: Callable[[Callable[[Array], Array]], Array]
+) -> tuple[Array, Array]:
+    """Return mean and standard deviation of every feature, from the means over all rows of what is made of them.
+
+    ``largest`` is the largest size of every feature, ``rounding`` that of the type of the values.
+    """
+    xp = _namespace(largest)
+    # Divide by the largest value first, so that squares of huge or tiny numbers stay finite.
     largest = xp.where(largest == 0, xp.ones_like(largest), largest)
-    center = _mean_of_blocks(matrix, lambda rows: rows / largest)
-    spread = xp.sqrt(_mean_of_blocks(matrix, lambda rows: xp.square(rows / largest - center)))
-    spread = xp.where(spread <= 10 * xp.finfo(matrix.dtype).eps, xp.zeros_like(spread), spread)
-    return host(center * largest), host(spread * largest)
+    center = mean_of(lambda rows: rows / largest)
+    spread = xp.sqrt(mean_of(lambda rows: xp.square(rows / largest - center)))
+    spread = xp.where(spread <= 10 * rounding, xp.zeros_like(spread), spread)
+    return center * largest, spread * largest
 
 
 def _mean_of_blocks(matrix: Array, values: Callable[[Array], Array]) -> Array:
@@ -216,6 +255,13 @@ def suitable_scale(matrix: Matrix, *, centered: bool) -> str:
 
     How many features carry the variance is told by their participation ratio, (Σσ²)² / Σσ⁴, over their number.
 
+    Parameters
+    ----------
+    matrix : array or csr_array of shape (n_present, n_features)
+        The present rows of the view.
+    centered : bool
+        Whether a view that fits none of the first three cases is to be centred.
+
     Examples
     --------
     >>> import numpy as np
@@ -237,6 +283,13 @@ def suitable_scale(matrix: Matrix, *, centered: bool) -> str:
 
 def scale_views(views: Views, scale: str | Sequence[str | None] | None) -> tuple[list[Matrix], list[Scaling]]:
     """Scale every view on its present rows, all in the same way or each in its own.
+
+    Parameters
+    ----------
+    views : Views
+        The data.
+    scale : str, None, or sequence of these
+        One of ``"unit"``, ``"center+unit"``, ``"standard"``, ``"standard+view"``, ``"standard+unit"``, None.
 
     Raises
     ------

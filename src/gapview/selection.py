@@ -11,16 +11,18 @@ Every candidate setting gives groups of the samples. Three things that need no l
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 from sklearn.metrics import adjusted_rand_score
 
+from ._warnings import muted
 from .bridges import BRIDGES, Reach, both_graphs, joint_graph, union_graph
+from .checkpoints import remember, remember_search
 from .clusters import balanced, balancing, cluster_rows, demand_representation
 from .completion import complete_views
 from .compute import host, host_graph
@@ -64,11 +66,11 @@ class Setting:
 
     scales: tuple[str | None, ...]  # one for each view
     n_neighbors: tuple[int, ...]  # one for each view
-    bridge: str
-    reach: int
-    n_components: int
-    consensus_weight: float
-    sparsity_weight: float
+    bridge: str  # union, joint or both
+    reach: int  # h, the most steps along the graph
+    n_components: int  # K
+    consensus_weight: float  # λ1
+    sparsity_weight: float  # λ2
 
 
 @dataclass(frozen=True)
@@ -100,23 +102,23 @@ class Represented:
 class Trial:
     """One candidate and what the judges say of its groups."""
 
-    setting: Setting
-    labels: Array = field(repr=False)
+    setting: Setting  # what was tried
+    labels: Array = field(repr=False)  # its groups
     union: float  # modularity on the union graphs, as a share of the best candidate's
     joint: float  # the same on the joint graphs
     agreement: float  # mean adjusted Rand index with the groups of the other candidates
-    score: float
+    score: float  # what the judges say together; the highest is chosen
 
 
 @dataclass(frozen=True)
 class Selection:
     """What was tried, how it was judged, and what was chosen."""
 
-    trials: tuple[Trial, ...]
-    chosen: int
+    trials: tuple[Trial, ...]  # every candidate
+    chosen: int  # position of the one that was taken
     explained: float  # share of the views that the other views explain; NaN if nobody has asked
     n_samples: int  # on which the candidates were tried
-    reason: str
+    reason: str  # the same in words
 
     @property
     def setting(self) -> Setting:
@@ -164,11 +166,16 @@ def prepare(
     graphs: dict[str, Any] = {}
     explained = float("nan")
     if set(bridges) & {"union", "both"}:
-        graphs["union"] = union_graph(scaled, views, n_neighbors, view_weights, search)
+        graphs["union"] = remember_search(
+            "union graph", lambda: union_graph(scaled, views, n_neighbors, view_weights, search), search
+        )
     if set(bridges) & {"joint", "both"}:
-        completion = complete_views(scaled, views, view_weights, search)
-        explained = float(completion.explained.mean())
-        graphs["joint"] = joint_graph(completion, max(n_neighbors), view_weights, search)
+
+        def joined() -> tuple[float, Any]:
+            completion = complete_views(scaled, views, view_weights, search)
+            return float(completion.explained.mean()), joint_graph(completion, max(n_neighbors), view_weights, search)
+
+        explained, graphs["joint"] = remember_search("joint graph", joined, search)
     if "both" in bridges:
         graphs["both"] = both_graphs(graphs["union"], graphs["joint"])
     return Ground(scaled, scalings, graphs, explained, tuple(view_weights))
@@ -186,28 +193,41 @@ def represent(
 ) -> Represented:
     """Carry one setting through: the problem over all samples, Algorithm 1, balanced codes.
 
-    If it is the last on its ground, scaled views are let go one by one. ``build`` sets up the problem for views that
-    are kept elsewhere; by default :func:`gapview.problem.build_problem`.
+    If it is the last on its ground, scaled views and other graphs are let go. ``build`` sets up the problem for views
+    that are kept elsewhere; by default :func:`gapview.problem.build_problem`.
     """
     everyone = np.arange(views.n_samples)
     steps = ground.graphs[setting.bridge]
     reaches = [
         Reach(steps, setting.reach, views.rows(k), everyone, weight) for k, weight in enumerate(ground.view_weights)
     ]
-    features = let_go(ground.scaled) if last else ground.scaled
+    if last:
+        for kind in set(ground.graphs) - {setting.bridge}:
+            del ground.graphs[kind]
+    features = _last_features(ground, views) if last else ground.scaled
     problem = (build or build_problem)(features, reaches, [everyone] * views.n_views, views.n_samples)
     weights = Weights(setting.consensus_weight, setting.sparsity_weight)
-    solution = solve(problem, weights, data_start(problem, setting.n_components, weights), max_iter, tol)
+    start = remember("start", lambda: data_start(problem, setting.n_components, weights))
+    solution = solve(problem, weights, start, max_iter, tol)
     demand_representation(solution.consensus)
     return Represented(problem.without_data(), solution, balancing(solution.consensus))
+
+
+def _last_features(ground: Ground, views: Views) -> Iterator[Matrix]:
+    """Give the scaled views for the last time, one by one; large ones are scaled again rather than held together."""
+    if not views.by_reference:
+        return let_go(ground.scaled)
+    dtype = ground.scaled[0].dtype
+    ground.scaled.clear()
+    pairs = zip(ground.scalings, views.one_by_one(), strict=True)
+    return (scaling.apply(matrix).astype(dtype, copy=False) for scaling, matrix in pairs)
 
 
 def _tried_labels(
     ground: Ground, views: Views, setting: Setting, n_clusters: int, seed: int, max_iter: int, tol: float
 ) -> Array:
     """Find groups with a coarser tolerance; the same restarts for all settings, since chance must not choose."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", GapviewWarning)  # the chosen setting is fitted again, and says its own
+    with muted(GapviewWarning):  # the chosen setting is fitted again, and says its own
         points = represent(ground, views, setting, max_iter=max_iter, tol=max(tol, _TRIAL_TOLERANCE)).points
         return cluster_rows(points, n_clusters, np.random.RandomState(seed)).labels
 
@@ -237,7 +257,8 @@ def try_settings(
         if has_union and setting.bridge != "union" and ground.explained < _LEAST_EXPLAINED:
             continue
         try:
-            labels = _tried_labels(ground, views, setting, n_clusters, seed, max_iter, tol)
+            find = partial(_tried_labels, ground, views, setting, n_clusters, seed, max_iter, tol)
+            labels = remember("candidate", find)
         except SolutionError as error:  # one setting that leads nowhere does not speak against the others
             failure = error
             continue

@@ -51,7 +51,7 @@ def codes_value(codes: Array, degrees: Array, tie: Array | None, consensus: Arra
         gap = codes - consensus
         gap *= gap
         value -= gap @ tie
-    return value  # type: ignore[no-any-return]
+    return value
 
 
 def consensus_value(before: Array, consensus: Array, n_tied: Array) -> Array:
@@ -61,4 +61,4 @@ def consensus_value(before: Array, consensus: Array, n_tied: Array) -> Array:
     """
     change = before - consensus
     change *= consensus
-    return 2 * (change @ n_tied)  # type: ignore[no-any-return]
+    return 2 * (change @ n_tied)

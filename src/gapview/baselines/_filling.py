@@ -7,6 +7,7 @@ from scipy import sparse
 from sklearn.impute import KNNImputer
 
 from ..views import Array, Matrix, Views
+from ..views._cells import unit_for_squares
 
 __all__ = ["knn_filled", "mean_filled"]
 
@@ -71,7 +72,9 @@ def knn_filled(scaled: list[Matrix], views: Views, n_neighbors: int) -> Array:
     gapped = np.full((views.n_samples, int(ends[-1])), np.nan, dtype=dtype)
     for k, (matrix, end) in enumerate(zip(scaled, ends, strict=True)):
         gapped[views.rows(k), end - matrix.shape[1] : end] = _dense(matrix)
-    return np.asarray(KNNImputer(n_neighbors=n_neighbors).fit_transform(gapped))
+    unit = unit_for_squares(gapped)
+    filled = KNNImputer(n_neighbors=n_neighbors).fit_transform(np.ldexp(gapped, -unit) if unit else gapped)
+    return np.asarray(np.ldexp(filled, unit) if unit else filled)
 
 
 def _dense(matrix: Matrix) -> Array:

@@ -17,6 +17,7 @@ from ..errors import GapviewWarning, InputError
 from ..estimators._base import MultiViewClusterer
 from ..scaling import scale_views
 from ..views import Array, Matrix, Views
+from ..views._cells import unit_for_squares
 from ._filling import knn_filled
 
 __all__ = ["ImputedKMeans", "ImputedSpectral"]
@@ -122,7 +123,8 @@ class ImputedSpectral(_ImputedClusterer):
                 f"n_clusters={self.n_clusters}. Ask for fewer clusters."
             )
         count = min(self.n_graph_neighbors, views.n_samples)
-        directed = kneighbors_graph(self._filled(views), count, include_self=True)
+        filled = self._filled(views)
+        directed = kneighbors_graph(np.ldexp(filled, -unit_for_squares(filled)), count, include_self=True)
         self.affinity_matrix_ = (directed + directed.T) / 2
         n_parts = connected_components(self.affinity_matrix_, directed=False, return_labels=False)
         if n_parts > 1:

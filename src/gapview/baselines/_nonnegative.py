@@ -68,7 +68,24 @@ def scaled_nonnegative(views: Views, scale: str | None, nonnegative: str | None)
     if nonnegative is not None:
         unit = scale is not None and scale.endswith("unit")
         scaled = [_nonnegative(m, name, nonnegative, unit) for m, name in zip(scaled, views.names, strict=True)]
-    return [observe(matrix, views.rows(k)) for k, matrix in enumerate(scaled)]
+    parts = [observe(matrix, views.rows(k)) for k, matrix in enumerate(scaled)]
+    for name, part in zip(views.names, parts, strict=True):
+        _demand_products(name, part)
+    return parts
+
+
+def _demand_products(name: str, part: Observed) -> None:
+    """Refuse values of which the steps cannot make products: their squares are not finite, or vanish."""
+    limits = np.finfo(part.matrix.dtype)
+    # Steps add up products, and do not divide by less than the root of the smallest number
+    low, high = 1e3 * float(np.sqrt(limits.tiny)), 1e-6 * float(limits.max)
+    if not low < part.energy < high:
+        raise InputError(
+            f"View '{name}' holds values that are too {'small' if part.energy <= low else 'large'} for products of "
+            f"them to be numbers of {part.matrix.dtype}: their squares add up to {part.energy:.3g}, and should to "
+            f"something between {low:.1g} and {high:.1g}. Divide the view by its largest value first, or use "
+            "scale='unit'."
+        )
 
 
 def _nonnegative(matrix: Matrix, name: str, nonnegative: str, unit: bool) -> Matrix:

@@ -86,4 +86,4 @@ def _tie_value(block: Tied, codes: Array, target: Array) -> float:
 
 def roughness(graph: sparse.csr_array, degrees: Array, codes: Array) -> float:
     """Return tr(PᵀLP), L = diag(degrees) − W: how much the codes of neighbours differ."""
-    return inner(degrees[:, None] * codes - graph @ codes, codes)
+    return max(inner(degrees[:, None] * codes - graph @ codes, codes), 0.0)

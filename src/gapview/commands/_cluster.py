@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from time import perf_counter
@@ -10,8 +13,10 @@ from typing import Any
 import click
 import numpy as np
 
+from ..checkpoints import Checkpoint
 from ..errors import some
 from ..estimators import MultiViewClusterer
+from ..estimators._latent import LatentClusterer
 from ..experiments._words import duration, joined
 from ..files import join_views, summary_lines
 from ..files._view_file import counted
@@ -37,6 +42,7 @@ from ._tables import write_embedding, write_labels
 
 __all__ = ["ClusterRequest", "cluster", "cluster_files"]
 
+_UNFINISHED = ".unfinished"
 _UNSURE = 0.5  # two groups have equal claims
 
 
@@ -73,11 +79,16 @@ def cluster_files(request: ClusterRequest, say: Say) -> list[Path]:
     if report:
         demand_packages("Writing a report (--no-report leaves it out)")
     clock = _Clock()
-    with results_folder(request.output, force=request.force) as folder, warnings_said(say) as warned:
+    checkpoint = _checkpoint(request, model)
+    with (
+        _said_what_is_kept(checkpoint),
+        results_folder(request.output, force=request.force) as folder,
+        warnings_said(say) as warned,
+    ):
         tell("Reading files")
         views, record = _read(request, say)
         clock.note("reading")
-        model.fit(views)
+        _fit(model, views, checkpoint, say)
         _say_groups(model, clock.note("fitting"), say)
         tell("Writing results")
         write_labels(folder / "labels.csv", model)
@@ -89,10 +100,43 @@ def cluster_files(request: ClusterRequest, say: Say) -> list[Path]:
             write_report(model, folder / "report.html", run=shown_run(record))
         clock.note("writing")
         write_record(folder, record | {"warnings": warned, "seconds": clock.seconds})
+    if checkpoint is not None:  # only now the results are safe
+        checkpoint.remove()
     if request.report and not report:
         say("Left out", f"report.html: it needs GRMF or BridgedGRMF, and {type(model).__name__} is another method.")
     names = ("labels.csv", "embedding.csv", "model.gapview", "run.json", *(["report.html"] if report else []))
     return [request.output / name for name in names]
+
+
+def _checkpoint(request: ClusterRequest, model: MultiViewClusterer) -> Checkpoint | None:
+    """Say where finished work is kept until the results are there: beside them, if the method can, and the disk."""
+    target = Path(os.path.abspath(request.output))
+    if not isinstance(model, LatentClusterer) or not target.name:
+        return None
+    return Checkpoint(target.with_name(target.name + _UNFINISHED), keep=True, replace=request.force)
+
+
+def _fit(model: Any, views: Views, checkpoint: Checkpoint | None, say: Say) -> None:
+    if checkpoint is None or not os.access(checkpoint.path.parent, os.W_OK):
+        model.fit(views)
+        return
+    if checkpoint.is_there:
+        say("Going on", f"from {str(checkpoint.path)!r}, where an earlier run has kept what it had finished.")
+    model.fit(views, checkpoint=checkpoint)
+
+
+@contextmanager
+def _said_what_is_kept(checkpoint: Checkpoint | None) -> Iterator[None]:
+    """Add to whatever ends the work that it need not be done again."""
+    try:
+        yield
+    except BaseException as error:
+        if checkpoint is not None and checkpoint.is_ours and checkpoint.is_there:
+            error.add_note(
+                f"What was finished is kept in {str(checkpoint.path)!r}; run the same command again to go on, or "
+                "delete that folder."
+            )
+        raise
 
 
 def _read(request: ClusterRequest, say: Say) -> tuple[Views, dict[str, Any]]:
@@ -209,7 +253,9 @@ def cluster(
     .txt (also .gz), .parquet, .feather, .npy, .npz, .mat, .h5ad and .h5mu; separators, decimal commas and encodings
     are found out. Samples are joined by their ids. A view is called as its file is, or as you say with NAME=FILE.
 
-    Writes report.html, labels.csv, embedding.csv, model.gapview and run.json, all of them or none.
+    Writes report.html, labels.csv, embedding.csv, model.gapview and run.json, all of them or none. While it runs for
+    longer than some seconds, GRMF and BridgedGRMF keep what is finished in a folder beside the results, whose name ends
+    in .unfinished: if the command is stopped, or the power fails, the same command goes on from there.
     """
     request = ClusterRequest(
         Inputs(files, id_columns, duplicates),

@@ -33,6 +33,8 @@ __all__ = [
 
 Say = Callable[[str, str], None]  # a head and a text
 
+_OTHER_RUN = "Run the same command as before to go on, or give --force to drop what was kept and start anew"
+
 # The library speaks of its parameters; who types commands knows their options
 _WORDS = (
     (r"partial_rows='(\w+)'", r"--partial-rows \1"),
@@ -43,6 +45,8 @@ _WORDS = (
     (r"\bn_samples=(\d+)", r"\1"),
     (r"Give a file that model\.save has written", "Give a model that gapview cluster has written"),
     (r"Raise max_iter or tol", "Raise them with --set max_iter=… or --set tol=…"),
+    (r"Fit as before to go on\. Give another folder, or delete this one to start anew", _OTHER_RUN),
+    (r"Give another folder, or delete this one to start anew", "Delete that folder, or give --force"),
     (r"Read them with gapview\.files\.read_views", "Give the file without a name in front"),
 )
 

@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
+import re
 import secrets
 import shutil
-import signal
-import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from ..errors import DataFileError, some
+from ..storage import lock_folder, sync_folder
+from ._stopping import undisturbed
 
-__all__ = ["RECORD", "demand_new_file", "read_record", "results_folder", "undisturbed"]
+__all__ = ["RECORD", "demand_new_file", "read_record", "results_folder"]
 
 RECORD = "run.json"  # names, under "results", the files that were written with it
 _OF_THE_SYSTEM = {".DS_Store", "Thumbs.db", "desktop.ini"}
+_STAGED = r"\.{name}\.[0-9a-f]{{12}}"  # results that are being written
+_REPLACED = _STAGED + r"\.old"  # results that are being replaced
 
 
 @contextmanager
@@ -32,15 +36,17 @@ def results_folder(path: Path, *, force: bool) -> Iterator[Path]:
         target = path.resolve()  # beside a link, there may be no room for the folder that it leads to
     except (OSError, RuntimeError) as error:
         raise DataFileError(f"{str(path)!r} cannot be a folder for the results: {error}.") from None
+    _mend(target)
     filled = _demand_replaceable(path, target, force)
     empty = os.path.isdir(target) and not filled
     made = [folder for folder in (target.parent, *target.parent.parents) if not os.path.exists(folder)]
     # An empty folder may be one that cannot be replaced, such as a mounted disk: it is filled from within
     staging = (target if empty else target.parent) / f".{target.name}.{secrets.token_hex(6)}"
+    lock = None
     try:
-        _make(staging, path)
+        lock = _make(staging, path, target.parent)
         yield staging
-        with undisturbed():
+        with _alone(target.parent), undisturbed():
             _put_in_place(staging, target, empty=empty, filled=filled)
     except BaseException:
         with undisturbed():
@@ -49,11 +55,56 @@ def results_folder(path: Path, *, force: bool) -> Iterator[Path]:
                 with suppress(OSError):
                     folder.rmdir()
         raise
+    finally:
+        if lock is not None:
+            os.close(lock)
 
 
-def _make(staging: Path, path: Path) -> None:
+@contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """Wait until no other command puts results into a folder."""
     try:
-        staging.mkdir(parents=True)
+        lock = lock_folder(folder, wait=True)
+    except OSError:  # it may not be read; then results are put there as well as that goes
+        lock = None
+    try:
+        yield
+    finally:
+        if lock is not None:
+            os.close(lock)
+
+
+def _mend(target: Path) -> None:
+    """Clear up after a command that was ended without warning (kill -9, a power cut): what it left is locked no more.
+
+    If it was about to replace results, the old ones may be all there is; then they are put back.
+    """
+    name = re.escape(target.name)
+    with suppress(OSError), _alone(target.parent):
+        for folder in (target.parent, target):
+            left = [item for item in folder.iterdir() if item.is_dir()] if folder.is_dir() else []
+            for item in left:
+                if re.fullmatch(_REPLACED.format(name=name), item.name) and not os.path.lexists(target):
+                    item.rename(target)
+                elif re.fullmatch(f"{_STAGED}|{_REPLACED}".format(name=name), item.name):
+                    with suppress(BlockingIOError):
+                        _remove_unless_locked(item)
+
+
+def _remove_unless_locked(folder: Path) -> None:
+    lock = lock_folder(folder)
+    if lock is not None:  # where there are no locks, nobody can tell
+        shutil.rmtree(folder, ignore_errors=True)
+        os.close(lock)
+
+
+def _make(staging: Path, path: Path, parent: Path) -> int | None:
+    """Make the folder to write into, and lock it, so that others know it is in use."""
+    try:
+        parent.mkdir(parents=True, exist_ok=True)
+        with _alone(parent):
+            staging.mkdir()
+            return lock_folder(staging)
     except OSError as error:
         raise DataFileError(
             f"Cannot make the folder {str(path)!r}: {error.strerror}. Choose another folder for the results."
@@ -111,6 +162,7 @@ def _put_in_place(staging: Path, target: Path, *, empty: bool, filled: bool) -> 
             _swap(staging, target)
         else:
             staging.rename(target)
+        sync_folder(target.parent)
     except OSError as error:
         raise DataFileError(
             f"The results cannot be put into {str(target)!r}: {error.strerror}. What was there is untouched."
@@ -119,6 +171,9 @@ def _put_in_place(staging: Path, target: Path, *, empty: bool, filled: bool) -> 
 
 def _move_up(staging: Path, target: Path) -> None:
     moved: list[Path] = []
+    there = {item.name for item in target.iterdir()} - _OF_THE_SYSTEM
+    if [name for name in there if not re.fullmatch(_STAGED.format(name=re.escape(target.name)), name)]:
+        raise FileExistsError(errno.EEXIST, "another command has put something there meanwhile")
     try:
         for file in sorted(staging.iterdir()):
             moved.append(file.rename(target / file.name))
@@ -131,7 +186,7 @@ def _move_up(staging: Path, target: Path) -> None:
 
 def _swap(staging: Path, target: Path) -> None:
     """Put the new folder where the old one is; if that fails, the old one is put back."""
-    old = target.parent / f".{target.name}.{secrets.token_hex(6)}"
+    old = target.parent / f".{target.name}.{secrets.token_hex(6)}.old"
     target.rename(old)
     try:
         staging.rename(target)
@@ -139,19 +194,6 @@ def _swap(staging: Path, target: Path) -> None:
         old.rename(target)
         raise
     shutil.rmtree(old, ignore_errors=True)
-
-
-@contextmanager
-def undisturbed() -> Iterator[None]:
-    """Pass over Ctrl-C within: putting results in place and clearing up take a moment, and must be done whole."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before if before is not None else signal.SIG_DFL)
 
 
 def demand_new_file(path: Path, inputs: Sequence[Path], *, force: bool) -> None:

@@ -73,6 +73,12 @@ def say_notes(view: ViewFile, say: Say) -> None:
 
 def fingerprint(path: Path) -> dict[str, Any]:
     """Say what is needed to know a file again: its path as it was given, its size, and the SHA-256 of its bytes."""
-    with path.open("rb") as stream:
-        digest = hashlib.file_digest(stream, "sha256").hexdigest()
-    return {"path": str(path), "bytes": path.stat().st_size, "sha256": digest}
+    try:
+        with path.open("rb") as stream:
+            digest = hashlib.file_digest(stream, "sha256").hexdigest()
+            n_bytes = os.fstat(stream.fileno()).st_size
+    except OSError as error:  # it was there a moment ago
+        raise DataFileError(
+            f"The file {str(path)!r} can no longer be read: {error.strerror}. Put it back, and run the command again."
+        ) from None
+    return {"path": str(path), "bytes": n_bytes, "sha256": digest}

@@ -30,6 +30,7 @@ def load_latent(path: Path, partial_rows: str | None = None) -> Any:
             f"{path.name!r} holds a model of {type(model).__name__}, which has groups for its training samples only. "
             "Cluster the data with BridgedGRMF or GRMF for a model that places new samples and recovers views."
         )
+    model.set_output(transform="default")  # tables are written here from arrays, whatever it gives others
     return model if partial_rows is None else model.set_params(partial_rows=partial_rows)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 from ._arrays import TensorGraph, coordinates, csr, graph_like, host, host_graph, is_tensor, like, row_blocks, to_device
 from ._engine import Each, Engine, NumpyEngine, TorchEngine
 from ._kmeans import kmeans_of_tensor
-from ._threads import without_helpers
+from ._threads import one_thread_each, sharing_cores, without_helpers
 
 __all__ = [
     "Each",
@@ -26,7 +26,9 @@ __all__ = [
     "is_tensor",
     "kmeans_of_tensor",
     "like",
+    "one_thread_each",
     "row_blocks",
+    "sharing_cores",
     "to_device",
     "without_helpers",
 ]

@@ -6,6 +6,7 @@ import warnings
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 from scipy import sparse
 
 from ..errors import MissingExtraError, ParameterError
@@ -42,7 +43,14 @@ def like(array: Any, other: Any) -> Any:
         return array
     import torch
 
-    return torch.as_tensor(array, device=other.device)
+    return torch.as_tensor(_shareable(array), device=other.device)
+
+
+def _shareable(array: Any) -> Any:
+    """Copy an array that PyTorch cannot share: one that is turned round, or that must not be written to."""
+    if isinstance(array, np.ndarray) and (not array.flags.writeable or min(array.strides, default=0) < 0):
+        return np.array(array)
+    return array
 
 
 def to_device(array: Any, device: Any) -> Any:
@@ -60,7 +68,7 @@ def to_device(array: Any, device: Any) -> Any:
     except ImportError:
         raise MissingExtraError("torch", "gpu", "Computing on a device") from None
     try:
-        return torch.as_tensor(array, device=device)
+        return torch.as_tensor(_shareable(array), device=device)
     except (RuntimeError, AssertionError) as error:
         reason = str(error).strip().splitlines()[0].rstrip(".")
         raise ParameterError(

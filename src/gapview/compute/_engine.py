@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 import array_api_compat.numpy
 
-from ._threads import one_thread_each
+from ._threads import threads_to_use
 
 Each = Callable[[Callable[[Any], Any], Sequence[Any]], list[Any]]  # work and items to results, in order
 
@@ -54,7 +54,7 @@ class NumpyEngine:
     @contextmanager
     def working(self, n_operations: float) -> Iterator[Each]:
         """Take over the threads of BLAS."""
-        with one_thread_each() as n_threads:
+        with threads_to_use() as n_threads:
             if n_threads == 1 or n_operations < _WORTH_A_THREAD:
                 yield _one_by_one
             else:

@@ -17,10 +17,10 @@ class Dataset:
     Unpacks into ``views, target``.
     """
 
-    name: str
-    views: Views
-    target: Array | None
-    description: str
+    name: str  # as it is called in tables
+    views: Views  # the data
+    target: Array | None  # the true group of every sample, None if nobody knows
+    description: str  # in a sentence
     folds: Array | None = None  # permutations of the samples published with the data, one per row
 
     def __iter__(self) -> Iterator[Any]:

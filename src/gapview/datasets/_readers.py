@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy import sparse
-from scipy.io import loadmat
 
-from ..errors import DataFileError, MissingExtraError
+from ..errors import DataFileError
 
-__all__ = ["read_mat", "read_npz"]
+__all__ = ["is_hdf5", "read_mat", "read_npz"]
 
 _HDF5 = b"\x89HDF\r\n\x1a\n"
 
@@ -19,10 +18,12 @@ _HDF5 = b"\x89HDF\r\n\x1a\n"
 def read_npz(file: Path) -> dict[str, Any]:
     """Read the arrays of a ``.npz`` file; nothing in it is ever unpickled."""
     try:
-        archive = np.load(file, allow_pickle=False)
-        if not isinstance(archive, np.ndarray):  # numpy looks at the contents, not at the name
-            with archive:
-                return {key: archive[key] for key in archive.files}
+        # What numpy warns of is damage, and told as such; a file that is damaged it would leave open
+        with warnings.catch_warnings(action="ignore"), file.open("rb") as stream:
+            archive = np.load(stream, allow_pickle=False)
+            if not isinstance(archive, np.ndarray):  # numpy looks at the contents, not at the name
+                with archive:
+                    return {key: _demand_text(archive[key]) for key in archive.files}
     except Exception as error:  # a damaged file can break any of the layers: zip, deflate, the array's header
         raise DataFileError(
             f"{file.name!r} cannot be read as a .npz file of plain arrays: {_said(error)}. Objects are never "
@@ -34,49 +35,32 @@ def read_npz(file: Path) -> dict[str, Any]:
     )
 
 
+def _demand_text(array: Any) -> Any:
+    """Refuse text of characters that do not exist, which would fail wherever it is looked at."""
+    if getattr(array, "dtype", None) is not None and array.dtype.kind == "U":
+        np.char.encode(array, "utf-8")
+    return array
+
+
+def is_hdf5(file: Path) -> bool:
+    """Tell MATLAB's newer format from the older ones."""
+    with file.open("rb") as stream:
+        head = stream.read(520)
+    return _HDF5 in (head[:8], head[512:])  # MATLAB puts a text of 512 bytes first
+
+
 def read_mat(file: Path) -> dict[str, Any]:
-    """Read the variables of a MATLAB file in either format."""
-    try:
-        with file.open("rb") as stream:
-            head = stream.read(520)
-        if _HDF5 not in (head[:8], head[512:]):  # MATLAB puts a text of 512 bytes first
-            return {key: value for key, value in loadmat(file).items() if not key.startswith("__")}
-    except Exception as error:  # as above
-        raise DataFileError(
-            f"{file.name!r} cannot be read as a MATLAB file: {_said(error)}. Save it anew, or get it again."
-        ) from None
-    return _read_mat73(file)
-
-
-def _read_mat73(file: Path) -> dict[str, Any]:
-    try:
-        import h5py
-    except ImportError:
-        raise MissingExtraError("h5py", "matlab", "Reading a MATLAB v7.3 file") from None
-
-    def read(node: Any) -> Any:
-        if isinstance(node, h5py.Group):
-            return _read_sparse(node) if "MATLAB_sparse" in node.attrs else None
-        if node.dtype.kind == "O":  # a cell array: references to its contents
-            cell = np.empty(node.size, dtype=object)
-            cell[:] = [read(archive[reference]) for reference in node[()].ravel()]
-            return cell
-        return node[()].T  # MATLAB stores columns first
+    """Read the variables of a MATLAB file in either format, in a process of its own: damaged ones crash libraries."""
+    from ..files._isolated import demand_package, read_apart  # which imports this package
 
     try:
-        with h5py.File(file, "r") as archive:
-            return {key: read(archive[key]) for key in archive if not key.startswith("#")}
-    except Exception as error:  # as above
-        raise DataFileError(
-            f"{file.name!r} cannot be read as a MATLAB v7.3 file: {_said(error)}. Save it anew, or get it again."
-        ) from None
-
-
-def _read_sparse(node: Any) -> Any:
-    shape = (int(node.attrs["MATLAB_sparse"]), len(node["jc"]) - 1)
-    if "data" not in node:
-        return sparse.csc_array(shape)
-    return sparse.csc_array((node["data"][()], node["ir"][()], node["jc"][()]), shape=shape)
+        newer = is_hdf5(file)
+    except OSError as error:
+        raise DataFileError(f"{str(file)!r} cannot be opened: {error.strerror}.") from None
+    if newer:
+        demand_package("h5py", "matlab", "Reading a MATLAB v7.3 file")
+    found: dict[str, Any] = read_apart(file, *(("mat73", "a MATLAB v7.3 file") if newer else ("mat", "a MATLAB file")))
+    return found
 
 
 def _said(error: Exception) -> str:

@@ -11,6 +11,7 @@ from scipy import sparse
 
 from .. import graph, problem, scaling, selection
 from .._warnings import warn_user
+from ..checkpoints import remember_search
 from ..errors import GapviewWarning
 from ..graph import comparable_rows, resolve_n_neighbors
 from ..neighbors import Search
@@ -26,7 +27,7 @@ from ._scratch import Scratch, ScratchMatrix
 from ._search import nearest_rows
 from ._views import DiskViews
 
-__all__ = ["DiskTools", "tools_for"]
+__all__ = ["DiskTools", "tools_for", "with_union_bridge"]
 
 _N_OF_EVERY_VIEW = 50  # samples of a view among those on which settings are tried
 
@@ -120,12 +121,9 @@ class DiskTools:
             f"bridge='{best.bridge}' suits these views, but needs {in_words(self.plan.in_memory)} of memory, and "
             f"memory_budget gives {in_words(self.budget)}: the bridge 'union' is used instead."
         )
-        warn_user(f"{text} Its groups may differ; give a larger budget, or bridge='union'.", GapviewWarning)
-        if chosen is None:
-            return None, replace(best, bridge="union")
-        scores = [trial.score if trial.setting.bridge == "union" else -np.inf for trial in chosen.trials]
-        chosen = replace(chosen, chosen=int(np.argmax(scores)), reason=f"{chosen.reason} But {text}")
-        return chosen, chosen.setting
+        return with_union_bridge(
+            chosen, setting, text, "Its groups may differ; give a larger budget, or bridge='union'."
+        )
 
     def prepare(
         self,
@@ -140,7 +138,8 @@ class DiskTools:
         scaled, scalings = self.scale_alike(views, scales)
         graphs = (self.knn_graph(matrix, count, search) for matrix, count in zip(scaled, n_neighbors, strict=True))
         samples = (views.rows(k) for k in range(views.n_views))
-        union = united(zip(graphs, samples, view_weights, strict=True), views.n_samples)
+        parts = zip(graphs, samples, view_weights, strict=True)
+        union = remember_search("union graph", lambda: united(parts, views.n_samples), search)
         return Ground(scaled, scalings, {"union": union}, float("nan"), tuple(view_weights))
 
     def represent(
@@ -150,6 +149,21 @@ class DiskTools:
         return selection.represent(
             ground, views, setting, max_iter=max_iter, tol=tol, last=last, build=self.build_problem
         )
+
+
+def with_union_bridge(
+    chosen: Selection | None, setting: Setting, text: str, advice: str
+) -> tuple[Selection | None, Setting]:
+    """Give the best setting with the union bridge, where no other can be built; ``text`` says why, as a warning."""
+    best = chosen.setting if chosen else setting
+    if best.bridge == "union":
+        return chosen, best
+    warn_user(f"{text} {advice}", GapviewWarning)
+    if chosen is None:
+        return None, replace(best, bridge="union")
+    scores = [trial.score if trial.setting.bridge == "union" else -np.inf for trial in chosen.trials]
+    chosen = replace(chosen, chosen=int(np.argmax(scores)), reason=f"{chosen.reason} But {text}")
+    return chosen, chosen.setting
 
 
 def tools_for(views: Views) -> Any:

@@ -9,12 +9,15 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.utils.validation import check_is_fitted
 
-from .._parameters import check_choice, check_integer, random_generator
+from .._parameters import check_choice, check_integer
+from ..checkpoints import random_numbers
 from ..disk import read_into_memory
+from ..distributed import demand_in_memory
 from ..errors import NotFittedError
 from ..scaling import SCALES
 from ..views import Array, Views, training_views
 from ..views._cells import PARTIAL_ROWS
+from ._output import CLUSTER, OUTPUTS, as_series
 
 
 class MultiViewClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
@@ -75,7 +78,7 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
             for name in before:
                 if name.endswith("_"):  # what an earlier fit has found must not mix with what this one finds
                     delattr(self, name)
-            self._fit_views(self._placed(training), random_generator(self.random_state))
+            self._fit_views(self._placed(training), random_numbers(self.random_state))
             self.views_ = training.on_host()
             self.sample_ids_ = training.sample_ids
             self.n_features_in_ = sum(training.n_features)
@@ -83,6 +86,61 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
             self.__dict__.clear()
             self.__dict__.update(before)
             raise
+
+    def fit_predict(self, views: Any, y: Any = None, **options: Any) -> Any:
+        """Find groups among the samples, and return the group of each.
+
+        Parameters
+        ----------
+        views, y, **options
+            As in :meth:`fit`.
+
+        Returns
+        -------
+        array of shape (n_samples,)
+            ``labels_``; after ``set_output(transform="pandas")`` the same as a series with the name ``"cluster"`` and
+            the ids of the samples, after ``set_output(transform="polars")`` as one of polars, which has no place for
+            ids: it is in the order of ``sample_ids_``.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from gapview.baselines import Concat
+        >>> blood = pd.DataFrame({"iron": [1.0, 1.1, 7.0, 7.1], "zinc": [5.0, 5.1, 1.0, 1.1]}, index=list("abcd"))
+        >>> model = Concat(n_clusters=2, random_state=0).set_output(transform="pandas")
+        >>> groups = model.fit_predict({"blood": blood})
+        >>> groups.name, list(groups.index), bool(groups["a"] == groups["b"] != groups["c"])
+        ('cluster', ['a', 'b', 'c', 'd'], True)
+        """
+        self.fit(views, y, **options)
+        return as_series(self, self.labels_, self.views_, CLUSTER)
+
+    def set_output(self, *, transform: str | None = None) -> Self:
+        """Choose what ``fit_predict`` gives labels back in; ``labels_`` is an array in any case.
+
+        Methods that have them give the results of ``predict``, ``transform`` and ``fit_transform`` back in the same.
+
+        Parameters
+        ----------
+        transform : {"default", "pandas", "polars"} or None, default=None
+            Arrays, or series and frames of pandas or polars. None leaves it as it is. The name is scikit-learn's.
+
+        Returns
+        -------
+        self
+
+        Examples
+        --------
+        >>> from gapview.baselines import ImputedKMeans
+        >>> from gapview.datasets import make_views
+        >>> views = make_views(n_samples=60, n_clusters=2, missing_rate=0.3, random_state=0).views
+        >>> ImputedKMeans(n_clusters=2, random_state=0).set_output(transform="pandas").fit_predict(views).name
+        'cluster'
+        """
+        check_choice("transform", transform, (None, *OUTPUTS))
+        if transform is not None:
+            self._sklearn_output_config = {"transform": transform}
+        return self
 
     def save(self, path: Any) -> None:
         """Write the fitted model to one file, from which :func:`gapview.load` makes it again, exactly.
@@ -119,6 +177,7 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         """
         from ..model_files._files import save  # which knows all methods, and so cannot be imported before them
 
+        demand_in_memory(self)
         save(read_into_memory(self), path)
 
     def _check_parameters(self) -> None:
@@ -138,6 +197,7 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         raise NotImplementedError
 
     def _demand_fitted(self) -> None:
+        demand_in_memory(self)
         try:
             check_is_fitted(self, "labels_")
         except ValueError as error:

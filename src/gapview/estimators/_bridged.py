@@ -11,6 +11,7 @@ from sklearn.base import clone
 
 from .._parameters import check_choice, check_integer, check_real
 from ..bridges import BRIDGES
+from ..checkpoints import remember
 from ..clusters import balanced, cluster_rows
 from ..compute import host, host_graph, like
 from ..counting import MOST_CLUSTERS, ClusterCount
@@ -221,12 +222,14 @@ class BridgedGRMF(LatentClusterer):
         shown = tools.to_try(views, self.n_neighbors, seed)
         if isinstance(n_clusters, str):
             tell("Counting groups")
-            self.cluster_count_ = suggest_count(self, shown, seed)
+            self.cluster_count_ = remember("number of groups", lambda: suggest_count(self, shown, seed))
             n_clusters = self.cluster_count_.suggested
         settings = tools.candidates(list_candidates(self, shown, n_clusters), views, self.n_neighbors, n_clusters)
         tell("Weighing views")
-        weights = settle_weights(self, shown, settings[0], n_clusters, seed)
-        tried = select(self, shown, settings, n_clusters, weights, seed) if len(settings) > 1 else None
+        weights = remember("weights", lambda: settle_weights(self, shown, settings[0], n_clusters, seed))
+        tried = None
+        if len(settings) > 1:
+            tried = remember("choice", lambda: select(self, shown, settings, n_clusters, weights, seed))
         selection, self.setting_ = tools.affordable(tried, settings[0])
         tell("Looking for neighbours")
         search = self._new_search()

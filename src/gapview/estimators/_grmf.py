@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from .._parameters import check_integer, check_real
+from ..checkpoints import remember, remember_search
 from ..clusters import cluster_rows
 from ..compute import graph_like, host, host_graph, like
 from ..data_start import data_start
@@ -220,7 +222,10 @@ class GRMF(LatentClusterer):
         else:
             counts = resolve_n_neighbors(self.n_neighbors, views, self.n_clusters)
             build = tools_for(views).knn_graph
-            graphs = [build(matrix, count, search) for matrix, count in zip(scaled, counts, strict=True)]
+            graphs = [
+                remember_search("neighbours", partial(build, matrix, count, search), search)
+                for matrix, count in zip(scaled, counts, strict=True)
+            ]
         self.neighbor_search_ = tuple(search.done)
         demand_edges(graphs, views)
         return graphs
@@ -232,7 +237,7 @@ class GRMF(LatentClusterer):
         if isinstance(self.init, str) and self.init == "random":
             return random_start(problem, n_components, random_state)
         if isinstance(self.init, str) and self.init == "data":
-            return data_start(problem, n_components, weights)
+            return remember("start", lambda: data_start(problem, n_components, weights))
         return own_start(self.init, problem, views, n_components)
 
 

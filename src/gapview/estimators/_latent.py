@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from dataclasses import replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from scipy import sparse
-from sklearn import get_config
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
 
 from .._parameters import check_choice, check_integer
 from .._warnings import warn_user
+from ..checkpoints import recording
+from ..compute import one_thread_each
 from ..disk import read_budget, within_budget
+from ..distributed import apply_to_blocks, dask_kind, fit_on_cluster, is_for_cluster
 from ..errors import GapviewWarning, InputError, ParameterError
 from ..factorization import Solution
 from ..graph import mean_modularity, resolve_n_neighbors
@@ -24,6 +26,7 @@ from ..neighbors import Search, SearchReport, distance_elsewhere, nearest
 from ..scaling import unit_rows
 from ..sources import neighbor_means
 from ..views import Array, Matrix, Views, new_views
+from ._output import CLUSTER, as_frame, as_series
 from ._trusted import TrustedClusterer
 
 N_LATENT_NEIGHBORS = 10
@@ -64,10 +67,75 @@ class LatentClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Trusted
     def _n_features_out(self) -> int:
         return int(self.embedding_.shape[1])
 
-    def fit_transform(self, views: Any, y: Any = None, *, mask: Any = None) -> Any:
+    def fit(self, views: Any, y: Any = None, *, mask: Any = None, checkpoint: Any = None) -> Self:
+        """Find groups among the samples.
+
+        A fit that fails leaves the model as it was before.
+
+        Parameters
+        ----------
+        views : list or dict of views, or Views
+            See :class:`gapview.Views` for all that is accepted. Dask arrays, and Dask dataframes whose index holds the
+            sample ids, are fitted on the cluster of the current ``distributed.Client``; results with a row for each
+            sample then are Dask arrays, and ``reference_`` is an ordinary model with a sample of the training data.
+        y : ignored
+            Here for scikit-learn's sake.
+        mask : array-like of shape (n_samples, n_views), optional
+            True where a sample has a view; by default rows of nothing but NaN are missing views.
+        checkpoint : str or path, optional
+            A folder, new or empty, in which finished work is kept while the fit goes on, about every ten seconds. If
+            the fit is cut off, by Ctrl-C, a crash or a power cut, the same fit with the same folder goes on from there,
+            and finds what it would have found. The folder is made when there is something to keep, and deleted when the
+            fit has ended. It holds neighbours, codes and labels, not the views. On a cluster: a folder that all workers
+            reach, or an address that fsspec knows, written every ten iterations; it holds codes, and stays, since
+            results that are lost with a worker are made again from it.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        DataFileError
+            If the checkpoint belongs to other data, other settings or another version of gapview, with what differs;
+            if it is in use by another fit; or if the folder holds anything else. It is left as it is.
+
+        Warns
+        -----
+        GapviewWarning
+            If the checkpoint cannot be written, for instance because the disk is full: the fit goes on. If a part of it
+            is damaged: that part is computed again.
+
+        Examples
+        --------
+        >>> import pathlib, tempfile
+        >>> from gapview import GRMF
+        >>> from gapview.datasets import make_views
+        >>> data = make_views(n_samples=60, n_clusters=2, missing_rate=0.3, random_state=0)
+        >>> GRMF(n_clusters=2, random_state=0).fit(data.views).labels_.shape
+        (60,)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     model = GRMF(n_clusters=2, random_state=0).fit(data.views, checkpoint=pathlib.Path(folder) / "fit")
+        """
+        self._check_parameters()
+        if dask_kind(views) is not None:
+            fit_on_cluster(self, views, mask, checkpoint)
+            return self
+        # BLAS on one thread: its sums, and so the results, then do not depend on what else runs in the process
+        with one_thread_each(), self._training(views, mask) as training, recording(checkpoint, self, training):
+            self._fit_or_stay(training)
+        return self
+
+    def fit_transform(self, views: Any, y: Any = None, *, mask: Any = None, checkpoint: Any = None) -> Any:
         """Fit, and return the consensus representation of the samples, ``embedding_``.
 
-        It has seen every sample's neighbours; ``transform`` of the same samples has not, and differs.
+        It has seen every sample's neighbours; ``transform`` of the same samples has not, and differs. Parameters are
+        those of :meth:`fit`.
+
+        Parameters
+        ----------
+        views, y, mask, checkpoint : as in :meth:`fit`
+            The data, and what else :meth:`fit` takes.
 
         Examples
         --------
@@ -77,7 +145,8 @@ class LatentClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Trusted
         >>> GRMF(n_clusters=2, random_state=0).fit_transform(data.views).shape
         (60, 2)
         """
-        return self._keyed(self.fit(views, y, mask=mask).embedding_, self.views_)
+        more = {} if checkpoint is None else {"checkpoint": checkpoint}  # a class made from this one may know of none
+        return as_frame(self, self.fit(views, y, mask=mask, **more).embedding_, self.views_)
 
     def transform(self, views: Any) -> Any:
         """Carry samples into the latent space, from whatever views they have.
@@ -105,8 +174,10 @@ class LatentClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Trusted
         >>> model.transform({"view_1": data.views.matrices[1][50:]}).shape
         (10, 2)
         """
+        if is_for_cluster(self, views):
+            return apply_to_blocks(self, "transform", views)
         given = self._read_new(views)
-        return self._keyed(self._embed(given), given)
+        return as_frame(self, self._embed(given), given)
 
     def predict(
         self,
@@ -133,6 +204,7 @@ class LatentClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Trusted
         Returns
         -------
         labels : array of shape (n_samples,)
+            Or a series with the name ``"cluster"`` and the ids of the samples, after ``set_output``.
         distances : array of shape (n_samples,), if ``return_distance``
             Distance to the nearest training sample in the scaled features, in units of the usual (median) distance from
             a training sample to the nearest that is not its duplicate, in the view in which it is
@@ -152,6 +224,9 @@ class LatentClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Trusted
         """
         check_choice("method", method, ("neighbors", "centers"))
         check_integer("n_neighbors", n_neighbors, low=1)
+        if is_for_cluster(self, views):
+            options = {"method": method, "n_neighbors": n_neighbors, "return_distance": return_distance}
+            return apply_to_blocks(self, "predict", views, **options)
         given = self._read_new(views)
         points = self._points(self._embed(given))
         n_empty = int((~points.any(axis=1)).sum())
@@ -166,7 +241,10 @@ class LatentClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Trusted
         else:
             _, voters = nearest(self._points(self.embedding_), min(n_neighbors, len(self.labels_)), points)
             labels = _majority(self.labels_[voters])
-        return (labels, self._strangeness(given)) if return_distance else labels
+        found = as_series(self, labels, given, CLUSTER)
+        if not return_distance:
+            return found
+        return found, as_series(self, self._strangeness(given), given, "distance")
 
     def recover(self, views: Any = None, *, method: str = "neighbors", n_neighbors: int = N_LATENT_NEIGHBORS) -> Any:
         """Complete the missing views of samples, in the units of the data.
@@ -200,6 +278,8 @@ class LatentClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Trusted
 
     def _recover(self, views: Any, method: str, n_neighbors: int) -> Any:
         check_integer("n_neighbors", n_neighbors, low=1)
+        if is_for_cluster(self, views):
+            return apply_to_blocks(self, "recover", views, method=method, n_neighbors=n_neighbors)
         self._demand_fitted()
         given = self.views_ if views is None else self._read_new(views)
         embedding = self.embedding_ if views is None else self._embed(given)
@@ -226,6 +306,13 @@ class LatentClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Trusted
         over the views. It needs no labels, so that ``GridSearchCV`` can choose settings by it. With ``y``: the accuracy
         after matching.
 
+        Parameters
+        ----------
+        views : list or dict of views, or Views
+            As in :meth:`transform`.
+        y : array of shape (n_samples,), optional
+            Known groups, in the order of the samples.
+
         Examples
         --------
         >>> from gapview import GRMF
@@ -235,8 +322,10 @@ class LatentClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Trusted
         >>> model.score(data.views) > 0.3, model.score(data.views, data.target)
         (True, 1.0)
         """
+        if is_for_cluster(self, views):
+            return float(apply_to_blocks(self, "score", views, y=y))
         given = self._read_new(views)
-        labels = self.predict(given)
+        labels = np.asarray(self.predict(given))
         if y is not None:
             return clustering_accuracy(y, labels)
         scaled = self._scaled(given)
@@ -286,15 +375,6 @@ class LatentClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Trusted
             with np.errstate(over="ignore"):  # farther than the type can say is infinitely far
                 farthest[rows] = np.maximum(farthest[rows], distances[:, 0] / _usual_distance(known))
         return farthest
-
-    def _keyed(self, values: Array, views: Views) -> Any:
-        """Give a frame its sample ids, where the user has asked for frames; scikit-learn adds the column names."""
-        wanted = getattr(self, "_sklearn_output_config", {}).get("transform", get_config()["transform_output"])
-        if wanted != "pandas":
-            return values
-        import pandas as pd
-
-        return pd.DataFrame(values, index=pd.Index(views.sample_ids))
 
 
 def warn_unless_converged(model: Any, solution: Solution) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any, Self
 
 import numpy as np
@@ -10,6 +9,7 @@ from scipy import sparse
 from sklearn.base import clone
 
 from .._own import one_per_view
+from .._warnings import muted
 from ..errors import GapviewWarning
 from ..graph import knn_graph
 from ..scaling import Scaling
@@ -75,8 +75,7 @@ class TrustedClusterer(MultiViewClusterer):
         def fit(rows: Array, seed: int) -> Array:
             part = views[rows]
             model: Any = clone(pinned).set_params(random_state=seed, **self._settings_for(pinned, part, rows))
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", GapviewWarning)  # said of all samples, by the fit itself
+            with muted(GapviewWarning):  # said of all samples, by the fit itself
                 return model.fit(part).labels_  # type: ignore[no-any-return]
 
         return cluster_stability(

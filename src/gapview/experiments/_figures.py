@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..report import GRID, INK, PAPER, SERIES, SOFT, letters_on, new_figure
+from ..report import GRID, SERIES, SOFT, new_figure
+from ..report._drawing import draw_frame, draw_weight_cells
 from ..report._style import load_matplotlib
 from ._captions import caption2, caption3, caption4, caption5, descent
 from ._methods import read_setting
 from ._paper import METHODS, PAPER_DATA
 from ._tables import PaperTable
 from ._tasks import FIGURE_DATA, Plan, Record, figure_tasks
-from ._words import number, superscript
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -64,17 +64,7 @@ def draw_figure3(records: Sequence[Record], plan: Plan) -> Figure | None:
     scale = load_matplotlib("colors").PowerNorm(2, vmin=float(np.nanmin(values)), vmax=float(np.nanmax(values)))
 
     def panel(axes: Any, key: str) -> None:
-        mesh = axes.pcolormesh(np.ma.masked_invalid(grids[key]), cmap="Blues", norm=scale, edgecolors=PAPER)
-        for (row, column), value in np.ndenumerate(grids[key]):
-            ink = SOFT if np.isnan(value) else letters_on(mesh.to_rgba(value))
-            text = "–" if np.isnan(value) else f"{value:.1f}"
-            axes.text(column + 0.5, row + 0.5, text, ha="center", va="center", fontsize=7.5, color=ink)
-        axes.set_xticks(np.arange(len(plan.sparsity_weights)) + 0.5, _powers(plan.sparsity_weights))
-        axes.set_yticks(np.arange(len(plan.consensus_weights)) + 0.5, _powers(plan.consensus_weights))
-        axes.set(xlabel="λ2 (sparsity)", ylabel="λ1 (consensus)")
-        axes.grid(False)
-        axes.spines[:].set_visible(False)
-        axes.tick_params(length=0)
+        draw_weight_cells(axes, grids[key], plan.consensus_weights, plan.sparsity_weights, scale)
         _frame_searched(axes, plan)
 
     return _panels(list(found), panel, 3.9, caption3(grids, plan, SEARCHED))
@@ -181,21 +171,12 @@ def _panels(keys: Sequence[str], panel: Panel, height: float, caption: str) -> F
 
 
 def _frame_searched(axes: Any, plan: Plan) -> None:
-    """Frame the part of the grid that the paper searches: a pale line under a dark one, seen on every colour."""
+    """Frame the part of the grid that the paper searches."""
     (low1, high1), (low2, high2) = SEARCHED
     rows = [place for place, weight in enumerate(plan.consensus_weights) if low1 <= weight <= high1]
     columns = [place for place, weight in enumerate(plan.sparsity_weights) if low2 <= weight <= high2]
     if rows and columns:
-        left, right, bottom, top = columns[0], columns[-1] + 1, rows[0], rows[-1] + 1
-        corners = [left, right, right, left, left], [bottom, bottom, top, top, bottom]
-        axes.plot(*corners, color=PAPER, linewidth=4.0, clip_on=False)
-        axes.plot(*corners, color=INK, linewidth=1.6, clip_on=False)
-
-
-def _powers(weights: Sequence[float]) -> list[str]:
-    return [
-        f"10{superscript(round(power))}" if power == round(power) else number(10**power) for power in np.log10(weights)
-    ]
+        draw_frame(axes, columns[0], columns[-1] + 1, rows[0], rows[-1] + 1)
 
 
 def _good(record: Record) -> bool:

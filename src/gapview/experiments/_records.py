@@ -79,8 +79,11 @@ class RecordStore(Generic[R]):
             if whole != text:
                 self._path.write_text(whole, encoding="utf-8")
         except (OSError, ValueError, TypeError, KeyError) as error:
-            raise DataFileError(
-                f"{str(self._path)!r} is not a file of results of this version of gapview: {error}. "
-                "Move it away, or give another folder with --output."
-            ) from None
+            raise self._unreadable(error) from None
         return [record for record in found if record.version == self._version]
+
+    def _unreadable(self, error: Exception) -> DataFileError:
+        return DataFileError(
+            f"{str(self._path)!r} is not a file of results of this version of gapview: {error}. "
+            "Move it away, or give another folder with --output."
+        )

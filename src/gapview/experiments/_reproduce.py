@@ -29,17 +29,23 @@ TABLES = tuple(data.table for data in PAPER_DATA.values())
 class Request:
     """What to reproduce, from which data, into which folder."""
 
-    output: Path
-    data_dir: Path
-    data: tuple[str, ...] = tuple(PAPER_DATA)
-    tables: tuple[int, ...] = TABLES
-    figures: tuple[int, ...] = FIGURES
-    n_folds: int = 5
-    quick: bool = False
-    n_jobs: int = os.cpu_count() or 1
+    output: Path  # folder for the results
+    data_dir: Path  # folder with the data sets
+    data: tuple[str, ...] = tuple(PAPER_DATA)  # their names
+    tables: tuple[int, ...] = TABLES  # numbers of the paper's tables
+    figures: tuple[int, ...] = FIGURES  # numbers of its figures
+    n_folds: int = 5  # ways of hiding views
+    quick: bool = False  # a first look, not the result
+    n_jobs: int = os.cpu_count() or 1  # processes
 
     def plan(self, found: Sequence[str]) -> Plan:
-        """Say how much to run on the data that are there."""
+        """Say how much to run on the data that are there.
+
+        Parameters
+        ----------
+        found : sequence of str
+            The data sets that are there.
+        """
         if not self.quick:
             return Plan(tuple(found), n_folds=self.n_folds)
         return Plan(
@@ -58,10 +64,10 @@ class Request:
 class Outcome:
     """What was written, what was left out and why, and what it took."""
 
-    files: list[Path]
-    skipped: dict[str, str]
-    tables: list[PaperTable]
-    run: dict[str, Any]
+    files: list[Path]  # what was written
+    skipped: dict[str, str]  # data sets left out, and why
+    tables: list[PaperTable]  # the tables, beside print
+    run: dict[str, Any]  # what run.json holds
     n_new: int  # runs done by this call
 
 
@@ -69,6 +75,15 @@ def reproduce(request: Request, progress: Progress, say: Callable[[str], None]) 
     """Run the experiments that are not in the folder yet, and write what they show.
 
     ``progress`` hears of runs done, ``say`` of what is left out. An interrupt loses nothing that was finished.
+
+    Parameters
+    ----------
+    request : Request
+        What to run, and where the results go.
+    progress : callable
+        Called with the runs done, the runs in all and the seconds left.
+    say : callable
+        Hears in a line of what is left out.
     """
     output = make_folder(request.output)
     run_file = RunFile(output)

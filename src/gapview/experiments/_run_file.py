@@ -48,7 +48,7 @@ class RunFile:
     def unchanged(self, fingerprint: str) -> list[Path]:
         """Return the files in the folder, if they show just this; else none."""
         known = [self._output / name for name in self.old.get("files", [])]
-        same = self.old.get("fingerprint") == fingerprint and all(file.exists() for file in known)
+        same = self.old.get("fingerprint") == fingerprint and all(os.path.exists(file) for file in known)
         return known if same else []
 
     def write(self, run: dict[str, Any], fingerprint: str, files: Sequence[Path]) -> None:
@@ -76,10 +76,10 @@ def run_facts(run: Mapping[str, Any]) -> Facts:
 def _read(path: Path) -> dict[str, Any]:
     try:
         found = json.loads(path.read_text())
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return {}
     usable = isinstance(found, dict) and all(isinstance(found.get(name), kind) for name, kind in _KINDS.items())
-    return found if usable else {}
+    return found if usable and all(isinstance(name, str) for name in found["files"]) else {}
 
 
 def _peak_memory() -> float:

@@ -16,7 +16,10 @@ class Store(RecordStore[Record]):
 
     def __init__(self, path: Path, version: str) -> None:
         super().__init__(path, version, Record)
-        self.records = _whole_runs(self.records)
+        try:
+            self.records = _whole_runs(self.records)
+        except (ValueError, TypeError, KeyError, RecursionError) as error:  # a setting that no run was given
+            raise self._unreadable(error) from None
 
 
 def _whole_runs(records: list[Record]) -> list[Record]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
+
+from ..report._numbers import number, superscript
 
 __all__ = [
     "NO_BREAK",
@@ -18,7 +19,6 @@ __all__ = [
     "superscript",
 ]
 
-_RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 NO_BREAK = "\u00a0"
 _LISTED = {2: "two", 3: "three", 4: "four", 5: "five", 6: "six", 7: "seven"}
 
@@ -33,25 +33,6 @@ def signed(value: float, digits: int = 1) -> str:
     if float(text) == 0:
         return text
     return ("+" if value > 0 else "−") + text
-
-
-def number(value: float) -> str:
-    """Write a number plainly, or with a power of ten where it is very small or large.
-
-    >>> number(100.0), number(1e-05), number(0.003), number(3e-05), number(0.0)
-    ('100', '10⁻⁵', '0.003', '3·10⁻⁵', '0')
-    """
-    if not math.isfinite(value) or value == 0 or 1e-3 <= abs(value) < 1e4:
-        return f"{value:.3g}" if abs(value) < 1e3 else f"{value:g}"
-    digits, power = f"{value:.1e}".split("e")
-    digits = digits.removesuffix(".0")
-    raised = "10" + superscript(int(power))
-    return raised if digits == "1" else f"{digits}·{raised}".replace("-", "−")
-
-
-def superscript(power: int) -> str:
-    """Write a power as raised digits."""
-    return str(power).translate(_RAISED)
 
 
 def joined(items: Sequence[str], word: str = "and") -> str:

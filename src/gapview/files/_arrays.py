@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+import warnings
 import zipfile
 import zlib
 from collections.abc import Iterator, Sequence
@@ -13,11 +14,10 @@ import numpy as np
 from scipy import sparse
 
 from ..datasets._files import find_mask, find_target, find_views
-from ..datasets._readers import read_mat, read_npz
+from ..datasets._readers import is_hdf5, read_mat, read_npz
 from ..errors import DataFileError
 from ..views import Array, Matrix
 from . import _limits
-from ._hdf5 import opened
 from ._ids import as_keys
 from ._names import numbered
 from ._sources import damaged, demand_size, extra, suffix_of
@@ -31,7 +31,7 @@ _MOST_PACKED = 1032  # deflate cannot make anything smaller than by this factor
 def read_npy(file: Path) -> ViewFile:
     """Read a single array of numpy: rows are samples."""
     demand_size(file, file.stat().st_size)
-    with damaged(file, "an array of numpy"), file.open("rb") as stream:
+    with damaged(file, "an array of numpy"), file.open("rb") as stream, warnings.catch_warnings(action="ignore"):
         array = np.lib.format.read_array(stream, allow_pickle=False)
     notes = ["An array without sample ids: rows are matched by their position."]
     return _view(file, file.stem, array, None, None, notes)
@@ -129,13 +129,8 @@ def _demand_small_archive(file: Path) -> None:
 
 
 def _demand_small_mat(file: Path) -> None:
-    """Check the size of the variables before any of them is unpacked."""
-    with file.open("rb") as stream:
-        head = stream.read(520)
-    if b"\x89HDF\r\n\x1a\n" in (head[:8], head[512:]):
-        with opened(file, "a MATLAB v7.3 file", "matlab"):
-            return
-    if file.stat().st_size * _MOST_PACKED > _limits.LIMITS.size:
+    """Check the size of packed variables before any of them is unpacked; HDF5 is checked where it is read."""
+    if not is_hdf5(file) and file.stat().st_size * _MOST_PACKED > _limits.LIMITS.size:
         with damaged(file, "a MATLAB file"):
             demand_size(file, sum(_unpacked_sizes(file)), "bytes when unpacked")
 

@@ -55,6 +55,11 @@ def join_views(files: Sequence[ViewFile], *, partial_rows: str = "raise") -> Vie
 def summary_lines(files: Sequence[ViewFile]) -> list[str]:
     r"""Say in one line for each view how many samples and features it has, and what is missing.
 
+    Parameters
+    ----------
+    files : sequence of ViewFile
+        Views that were read.
+
     Examples
     --------
     >>> import pathlib, tempfile

@@ -25,6 +25,8 @@ class Limits:
     cells: int = 500_000_000  # numbers of one view: 4 GB; of a sparse one, those that are stored
     categories: int = 20  # of a text column that is to be encoded as columns of 0 and 1
     head: int = 2**20  # characters looked at to find out separator, decimal mark and header
+    memory: int = 12 * 2**30  # bytes of the process that reads a file of MATLAB or HDF5
+    seconds: int = 120  # that such a process may take, and as many again for each 256 MB of the file
 
 
 LIMITS = Limits()

@@ -32,7 +32,8 @@ def read_view(path: Any, *, id_column: Any = None, encode: bool = False, duplica
     table the separator (comma, semicolon, tab, | or spaces), decimal mark, encoding and header are found out; marks
     of thousands are not guessed. Arrays are ``.npy``, and ``.npz`` and ``.mat`` that hold a single view; omics objects
     are ``.h5ad``, and ``.h5mu`` with a single modality. Nothing in a file is ever executed, and no file takes more
-    memory than ``gapview.files.LIMITS`` allow.
+    memory than ``gapview.files.LIMITS`` allow. ``.mat``, ``.h5ad`` and ``.h5mu`` are read in a process of their own,
+    which takes a second: damaged ones crash the libraries that read them.
 
     Parameters
     ----------

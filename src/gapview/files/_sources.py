@@ -13,6 +13,7 @@ from typing import Any
 
 from ..errors import DataFileError, GapviewError, InputTypeError, MissingExtraError
 from . import _limits
+from .reader._words import too_large
 
 __all__ = ["content_of", "damaged", "demand_size", "existing", "extra", "kind_of", "suffix_of"]
 
@@ -136,10 +137,7 @@ def demand_size(file: Path, size: int, what: str = "bytes", limit: int | None = 
     """Refuse what is larger than the limits."""
     limit = _limits.LIMITS.size if limit is None else limit
     if size > limit:
-        raise DataFileError(
-            f"{file.name!r} is too large: {size:,} {what}; at most {limit:,} are read. Leave out columns or rows that "
-            "are not needed, or cut the view into several."
-        )
+        raise DataFileError(too_large(file.name, size, what, limit))
 
 
 def content_of(file: Path) -> bytes:

@@ -31,11 +31,11 @@ class SourceFormat:
     id_name: str | None = None  # name of the column (or index) of sample ids
     id_place: str = "none"  # "column", "index" or "none"
     id_type: str = "text"  # "text" or "integer"
-    compression: str | None = None
+    compression: str | None = None  # of the whole file, or of its columns
     separator: str = ","  # " " stands for any white space
-    decimal: str = "."
-    encoding: str = "utf-8"
-    newline: str = "\n"
+    decimal: str = "."  # mark before the fraction
+    encoding: str = "utf-8"  # of text
+    newline: str = "\n"  # between lines
     header: str = "line"  # "line"; "short": without a name for the ids; "none"
 
 
@@ -112,6 +112,11 @@ class ViewFile:
         A feature that the file has as an empty column is NaN for all samples; a category that does not occur in an
         encoded column is 0; columns that the model does not know are left out. A feature that the file lacks
         altogether is an error.
+
+        Parameters
+        ----------
+        features : sequence of str
+            Names of the features, in the order wanted.
 
         Examples
         --------

@@ -32,9 +32,9 @@ class WrittenView:
     'recovered_2'
     """
 
-    path: Path
+    path: Path  # the file
     extra_columns: dict[str, str]  # name asked for: name in the file
-    notes: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()  # what could not be written as it was read
 
 
 def write_like(view: ViewFile, frame: Any, path: Any, extra_columns: Mapping[str, Any] | None = None) -> WrittenView:

@@ -70,6 +70,8 @@ def check_model(model: MultiViewClusterer) -> None:
     _check_groups(model)
     if hasattr(model, "scalings_"):
         _check_scalings(model.scalings_, model.views_)
+    if hasattr(model, "view_weights_"):
+        _demand((model.view_weights_ > 0).all(), "there are views of no weight")
     if hasattr(model, "setting_"):
         _check_setting(model, model.views_.n_views)
 

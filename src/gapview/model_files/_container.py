@@ -46,6 +46,11 @@ def model_path(path: Any) -> Path:
 
 def pack(header: dict[str, Any], blocks: Sequence[Array]) -> bytes:
     """Put a header and blocks of bytes together."""
+    return b"".join(pieces(header, blocks))
+
+
+def pieces(header: dict[str, Any], blocks: Sequence[Array]) -> list[Any]:
+    """Give what :func:`pack` puts together one by one, without a copy of the blocks."""
     digest = hashlib.sha256()
     body: list[Any] = []
     for block in blocks:
@@ -58,7 +63,7 @@ def pack(header: dict[str, Any], blocks: Sequence[Array]) -> bytes:
         raise DataFileError(f"The settings of the model are too long to be saved: {len(text)} bytes as JSON.")
     length = _PREFIX.size + len(text) + sum(len(piece) for piece in body)
     start = _PREFIX.pack(_MAGIC, FORMAT, len(text), length, b"")[:_UNSIGNED]
-    return b"".join([start, hashlib.sha256(start + text).digest(), text, *body])
+    return [start, hashlib.sha256(start + text).digest(), text, *body]
 
 
 @contextmanager

@@ -18,9 +18,9 @@ _LONGEST = 200  # characters of a setting that is shown
 class ViewSummary:
     """One view of the training data."""
 
-    name: str
+    name: str  # as the training data call it
     n_samples: int  # that have the view
-    n_features: int
+    n_features: int  # its features
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,13 @@ def distance_elsewhere(points: Matrix, queries: Matrix) -> Array:
 
     Points that differ from the query by no more than rounding are in the same place.
 
+    Parameters
+    ----------
+    points : matrix of shape (n_points, n_features)
+        Where distances lead to.
+    queries : matrix of shape (n_queries, n_features)
+        Where they begin.
+
     Examples
     --------
     >>> import numpy as np

@@ -10,17 +10,22 @@ from sklearn import get_config
 from sklearn.neighbors import NearestNeighbors
 
 from .._warnings import warn_user
+from ..compute import sharing_cores, without_helpers
 from ..errors import GapviewWarning
 from ..views import Array, Matrix
 from ._reach import stretch, within_reach
 
+_WORTH_A_THREAD = 1e8  # operations below which threads wait for each other longer than they work
 _N_TIMED = 200  # queries by which the time of all is foretold
 
 
 def exact(points: Matrix, n_neighbors: int, queries: Matrix | None) -> tuple[Array, Array]:
     """Find the nearest points by computing all distances, block by block."""
     points, queries, exponent = within_reach(points, queries)
-    return _stretched(_all_pairs(points, n_neighbors).kneighbors(queries), exponent)
+    n_queries = (points if queries is None else queries).shape[0]
+    is_small = n_queries * points.shape[0] * points.shape[1] < _WORTH_A_THREAD
+    with without_helpers() if is_small else sharing_cores():
+        return _stretched(_all_pairs(points, n_neighbors).kneighbors(queries), exponent)
 
 
 def exact_at_a_cost(points: Matrix, n_neighbors: int, queries: Matrix | None, reason: str) -> tuple[Array, Array]:
@@ -30,7 +35,8 @@ def exact_at_a_cost(points: Matrix, n_neighbors: int, queries: Matrix | None, re
     asked = points if queries is None else queries
     n_queries = asked.shape[0]
     begin = time.perf_counter()
-    search.kneighbors(asked[:_N_TIMED])
+    with sharing_cores():
+        search.kneighbors(asked[:_N_TIMED])
     seconds = (time.perf_counter() - begin) * n_queries / min(_N_TIMED, n_queries)
     # scikit-learn keeps to its working memory; besides there are 16 bytes for every neighbour
     gibibytes = get_config()["working_memory"] / 2**10 + n_queries * n_neighbors / 2**26
@@ -39,7 +45,8 @@ def exact_at_a_cost(points: Matrix, n_neighbors: int, queries: Matrix | None, re
         f"will take about {_duration(seconds)} and up to {gibibytes:.1f} GiB of memory. {reason}",
         GapviewWarning,
     )
-    return _stretched(search.kneighbors(queries), exponent)
+    with sharing_cores():
+        return _stretched(search.kneighbors(queries), exponent)
 
 
 def _all_pairs(points: Matrix, n_neighbors: int) -> Any:

@@ -101,7 +101,15 @@ class Search:
         check_integer("seed", self.seed, low=0)
 
     def is_exact(self, n_points: int, n_queries: int, most_pairs: int) -> bool:
-        """Tell whether all distances are to be computed at this size."""
+        """Tell whether all distances are to be computed at this size.
+
+        Parameters
+        ----------
+        n_points, n_queries : int
+            The size of the search.
+        most_pairs : int
+            Pairs of points and queries up to which ``"auto"`` is exact.
+        """
         if self.method != "auto":
             return self.method == "exact"
         # Few queries do not pay for dividing many points into cells

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import io
 import re
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -111,6 +112,11 @@ def load_matplotlib(part: str) -> Any:
         raise MissingExtraError("matplotlib", "report", "Drawing figures") from None
 
 
+def own_style() -> Any:
+    """Return a context in which figures look as they do on pages, whatever the reader's own settings say."""
+    return load_matplotlib("style").context(["default", _STYLE])
+
+
 @contextmanager
 def new_figure(width: float, height: float) -> Iterator[Figure]:
     """Make an empty figure, sizes in inches, to be drawn on inside the ``with`` block.
@@ -123,14 +129,33 @@ def new_figure(width: float, height: float) -> Iterator[Figure]:
     >>> with new_figure(4, 3) as figure:
     ...     lines = figure.subplots().plot([0, 1], [1, 0])
     """
-    style, module = load_matplotlib("style"), load_matplotlib("figure")
-    with style.context(["default", _STYLE]):
+    module = load_matplotlib("figure")
+    with own_style():
         figure = module.Figure(figsize=(width, height), layout="constrained")
         figure.get_layout_engine().set(w_pad=0.1, h_pad=0.08)
         yield figure
+        _as_written(figure)
         # Room is shared out once and for all: done at every saving, it would come out a little different each time
-        figure.draw_without_rendering()
+        with _any_character():
+            figure.draw_without_rendering()
         figure.set_layout_engine("none")
+
+
+def _as_written(figure: Figure) -> None:
+    """Show names as they are: a dollar sign in one of them begins no formula. Powers of ten on axes stay formulas."""
+    axes = [axis for each in figure.axes for axis in (each.xaxis, each.yaxis) if axis.get_scale() == "log"]
+    formulas = {label for axis in axes for label in axis.get_ticklabels(which="both")}
+    for text in figure.findobj(load_matplotlib("text").Text):
+        if text not in formulas:
+            text.set_parse_math(False)
+
+
+@contextmanager
+def _any_character() -> Iterator[None]:
+    """Keep matplotlib from warning of characters that its font lacks: a name may hold any, and a box stands for it."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph")
+        yield
 
 
 def figure_files(figure: Figure, stem: Path) -> list[Path]:
@@ -239,6 +264,6 @@ def figure_colors() -> dict[str, str]:
 
 def _saved(figure: Figure, kind: str, **options: Any) -> bytes:
     content = io.BytesIO()
-    with load_matplotlib("style").context(["default", _STYLE]), import_module("matplotlib").rc_context(_SAVING):
+    with own_style(), import_module("matplotlib").rc_context(_SAVING), _any_character():
         figure.savefig(content, format=kind, **options)
     return content.getvalue()

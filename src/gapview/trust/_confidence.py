@@ -92,10 +92,14 @@ def _distances(points: Array, centers: Array) -> Array:
     return xp.sqrt(xp.clip(squares, 0))  # type: ignore[no-any-return]
 
 
-def _claims_of_distance(distances: Array, groups: Array, placed: Array, filled: Array) -> Array:
+def _claims_of_distance(
+    distances: Array, groups: Array, placed: Array, filled: Array, usual: float | None = None
+) -> Array:
+    """Say how far distances speak for each group; ``usual`` is the mean distance of samples from their own centre."""
     xp = array_namespace(distances)
-    own = distances[xp.arange(len(groups), device=distances.device), groups]
-    usual = float(xp.mean(own[placed])) if xp.any(placed) else 0.0
+    if usual is None:
+        own = distances[xp.arange(len(groups), device=distances.device), groups]
+        usual = float(xp.mean(own[placed])) if xp.any(placed) else 0.0
     usual = max(usual, float(xp.finfo(distances.dtype).tiny))  # all samples may sit on their centres
     distances = xp.where(filled, distances, xp.full_like(distances, xp.inf))  # nobody is in an empty group
     with np.errstate(over="ignore"):

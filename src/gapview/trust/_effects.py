@@ -60,12 +60,12 @@ class FeatureEffect:
     1.5
     """
 
-    cluster: int
-    view: str
-    feature: str | int
-    effect: float
-    mean_inside: float
-    mean_outside: float
+    cluster: int  # the group
+    view: str  # name of the view
+    feature: str | int  # name of the feature, its position if it has none
+    effect: float  # Hedges' g, see feature_effects
+    mean_inside: float  # mean in the group, in the units of the data
+    mean_outside: float  # mean of all others
 
 
 def feature_effects(views: Any, labels: Any) -> list[ViewEffects]:

@@ -13,6 +13,7 @@ from ._containers import Array, Matrix
 
 PARTIAL_ROWS = ("raise", "fill", "drop")
 _FILL_NEIGHBORS = 5
+_FAR_FROM_ONE = 60  # as a power of 2: beyond it, squares leave single precision
 
 
 def count_missing_cells(values: Matrix) -> Array:
@@ -73,5 +74,16 @@ def _filled(name: str, values: Matrix, reference: Matrix | None) -> Matrix:
             f"View '{name}' has {empty.size} feature(s) without a single value, in the column(s) {some(empty)}: "
             "there is nothing to fill them from. Drop these columns."
         )
-    filled = KNNImputer(n_neighbors=_FILL_NEIGHBORS).fit(source).transform(dense).astype(values.dtype, copy=False)
+    unit = unit_for_squares(source, dense)
+    nearest = KNNImputer(n_neighbors=_FILL_NEIGHBORS).fit(np.ldexp(source, -unit)).transform(np.ldexp(dense, -unit))
+    filled = np.where(np.isnan(dense), np.ldexp(nearest, unit), dense).astype(values.dtype, copy=False)
     return sparse.csr_array(filled) if sparse.issparse(values) else filled
+
+
+def unit_for_squares(*arrays: Array) -> int:
+    """Say by which power of 2 to divide values, mostly 0: squares of huge ones would overflow, of tiny ones vanish.
+
+    Powers of 2 round nothing. NaN do not count.
+    """
+    _, exponent = np.frexp(max(np.nanmax(np.abs(array), initial=0.0) for array in arrays))
+    return int(exponent) if abs(int(exponent)) > _FAR_FROM_ONE else 0

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...report import GRID, PAPER, SERIES, SOFT, letters_on, new_figure
+from ...report import GRID, SERIES, SOFT, new_figure
+from ...report._drawing import fill_cells
 from ...report._style import load_matplotlib
 from ._findings import NAMES
 from ._summary import Summary
@@ -39,14 +40,8 @@ def draw_cells(summary: Summary) -> Figure | None:
     )  # light: dark cells would outweigh what is written in them
     with new_figure(_WIDTH, 1.3 + 0.21 * n_cells) as figure:
         axes: Any = figure.subplots()
-        mesh = axes.pcolormesh(np.ma.masked_invalid(_FAR - behind), cmap="Blues", norm=scale, edgecolors=PAPER)
-        for (row, column), value in np.ndenumerate(values):
-            missing = np.isnan(value)
-            ink = SOFT if missing else letters_on(mesh.to_rgba(float(_FAR - behind[row, column])))
-            leads = not missing and round(float(value), 1) >= round(float(best[row]), 1)
-            place = {"ha": "center", "va": "center", "fontsize": 7.5, "color": ink}
-            text = "–" if missing else f"{value:.0f}"
-            axes.text(column + 0.5, row + 0.5, text, fontweight="bold" if leads else "normal", **place)
+        leads = np.round(values, 1) >= np.round(best, 1)[:, None]
+        fill_cells(axes, _FAR - behind, scale, lambda at: f"{values[at]:.0f}", leads)
         axes.set_xticks(np.arange(n_methods) + 0.5, summary.methods, rotation=40, ha="left", rotation_mode="anchor")
         axes.set_yticks(np.arange(n_cells) + 0.5, [cell.text for cell in summary.cells], fontsize=7.5)
         axes.xaxis.tick_top()
@@ -56,13 +51,10 @@ def draw_cells(summary: Summary) -> Figure | None:
 
 
 def _separate(axes: Any, data: list[str]) -> None:
-    """Draw a line between data sets, and nothing else around the cells."""
+    """Draw a line between data sets."""
     for row, (one, other) in enumerate(pairwise(data), start=1):
         if one != other:
             axes.axhline(row, color=SOFT, linewidth=0.8)
-    axes.grid(False)
-    axes.spines[:].set_visible(False)
-    axes.tick_params(length=0)
 
 
 def draw_differences(summary: Summary) -> Figure | None:

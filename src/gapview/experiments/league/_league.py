@@ -28,25 +28,25 @@ __all__ = ["LeagueOutcome", "LeagueRequest", "run_league"]
 class LeagueRequest:
     """What to compare on which data, into which folder."""
 
-    output: Path
-    data_dir: Path | None = None
+    output: Path  # folder for the results
+    data_dir: Path | None = None  # folder with .npz files
     data: tuple[str, ...] = ()  # names of data sets, or files; none: all
     methods: tuple[str, ...] = ()  # none: all that can run
     rates: tuple[float, ...] = ()  # none: all that a data set has
     n_seeds: int | None = None  # 5, or 1 if quick
-    tuned: bool = False
-    quick: bool = False
+    tuned: bool = False  # also with settings chosen by labels
+    quick: bool = False  # a first look, not the result
     time_limit: float = 600.0  # seconds for each run
-    n_jobs: int = os.cpu_count() or 1
+    n_jobs: int = os.cpu_count() or 1  # processes
 
 
 @dataclass(frozen=True)
 class LeagueOutcome:
     """What was written, what it shows, and what it took."""
 
-    files: list[Path]
-    summaries: list[Summary]
-    run: dict[str, Any]
+    files: list[Path]  # what was written
+    summaries: list[Summary]  # what it shows, for every way to choose settings
+    run: dict[str, Any]  # what run.json holds
     n_new: int  # runs done by this call
 
 

@@ -55,9 +55,9 @@ def set_up(views: Views, n_clusters: int) -> PaperSetup:
 class IterationSpeed:
     """Seconds per iteration of both versions, and how far their codes are apart in the end."""
 
-    plain: float
-    fast: float
-    difference: float
+    plain: float  # seconds of an iteration as written in the paper
+    fast: float  # seconds of one of the library
+    difference: float  # largest between the codes of both
 
     @property
     def ratio(self) -> float:
@@ -70,6 +70,17 @@ def compare_iterations(views: Views, n_clusters: int, n_iter: int, n_plain_iter:
 
     Both evaluate the objective in every iteration, as a stopping rule needs it. The library's time includes the product
     H = WX, which it needs once.
+
+    Parameters
+    ----------
+    views : Views
+        The data.
+    n_clusters : int
+        Number of groups, and of components.
+    n_iter : int
+        Iterations of the library's version.
+    n_plain_iter : int, optional
+        Iterations of the plain version, which takes longer; by default as many.
     """
     ordered, n_paired = paired_first(views)
     setup = set_up(ordered, n_clusters)

@@ -37,24 +37,24 @@ _PHASES = ["method", "device", "n_samples", "phase", "seconds", "share", "memory
 class ScaleRequest:
     """Which methods at which sizes, into which folder."""
 
-    output: Path
+    output: Path  # folder for the results
     sizes: tuple[int, ...] = ()  # none: 50,000 to 1,000,000
-    methods: tuple[str, ...] = ("GRMF", "BridgedGRMF")
+    methods: tuple[str, ...] = ("GRMF", "BridgedGRMF")  # also GRMF-data and BridgedGRMF-fixed
     missing_rate: float = 0.25  # of every view
     memory: bool = False  # noted by phase, too
-    device: str | None = None
+    device: str | None = None  # where to compute; None: the processor
     time_limit: float = 3600.0  # seconds for each run
-    quick: bool = False
+    quick: bool = False  # a first look, not the result
 
 
 @dataclass(frozen=True)
 class ScaleOutcome:
     """What was written, what it shows, and what it took."""
 
-    files: list[Path]
-    runs: list[ScaleRun]
-    growths: list[Growth]
-    run: dict[str, Any]
+    files: list[Path]  # what was written
+    runs: list[ScaleRun]  # every run
+    growths: list[Growth]  # how time grows with the samples, by method
+    run: dict[str, Any]  # what run.json holds
     n_new: int  # runs done by this call
 
 

@@ -29,18 +29,18 @@ _COLUMNS = ["part", "case", *(field.name for field in fields(Measured))]
 class SpeedRequest:
     """Where the data are and where the results go."""
 
-    output: Path
-    data_dir: Path | None = None
-    quick: bool = False
+    output: Path  # folder for the results
+    data_dir: Path | None = None  # folder with the data sets
+    quick: bool = False  # a first look, not the result
 
 
 @dataclass(frozen=True)
 class SpeedOutcome:
     """What was written, what it shows, and what it took."""
 
-    files: list[Path]
-    goals: list[Goal]
-    run: dict[str, Any]
+    files: list[Path]  # what was written
+    goals: list[Goal]  # what was asked for, and what was measured
+    run: dict[str, Any]  # what run.json holds
     n_new: int  # measured by this call
 
 

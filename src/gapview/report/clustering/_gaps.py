@@ -9,7 +9,7 @@ import numpy as np
 from ...views import Array, Views
 from ._association import Association, associate, holm
 
-__all__ = ["Gaps", "Pattern", "ViewGap", "summarise_gaps"]
+__all__ = ["Gaps", "Pattern", "ViewGap", "count_patterns", "summarise_gaps"]
 
 
 @dataclass(frozen=True)
@@ -53,19 +53,24 @@ class Gaps:
     association: Association | None
 
 
-def summarise_gaps(views: Views, labels: Array, n_groups: int) -> Gaps:
-    """Count the patterns, and test whether they go with the groups."""
-    kinds, codes, counts = np.unique(views.mask, axis=0, return_inverse=True, return_counts=True)
+def count_patterns(mask: Array) -> tuple[tuple[Pattern, ...], Array]:
+    """Return the patterns, the most frequent first, and the pattern of every sample."""
+    kinds, codes, counts = np.unique(mask, axis=0, return_inverse=True, return_counts=True)
     # Of equally frequent patterns, the one with more views comes first
     order = sorted(range(len(kinds)), key=lambda i: (-counts[i], -kinds[i].sum(), tuple(~kinds[i])))
     place = np.empty(len(order), dtype=np.intp)
     place[order] = np.arange(len(order))
-    codes = place[codes.ravel()]
+    return tuple(Pattern(tuple(kinds[i].tolist()), int(counts[i])) for i in order), place[codes.ravel()]
+
+
+def summarise_gaps(views: Views, labels: Array, n_groups: int) -> Gaps:
+    """Count the patterns, and test whether they go with the groups."""
+    patterns, codes = count_patterns(views.mask)
     sizes = np.bincount(labels, minlength=n_groups)
     having = np.stack([np.bincount(labels, weights=column, minlength=n_groups) for column in views.mask.T], axis=1)
     share = np.where(sizes[:, None] > 0, having / np.maximum(sizes, 1)[:, None], np.nan)
     return Gaps(
-        tuple(Pattern(tuple(kinds[i].tolist()), int(counts[i])) for i in order),
+        patterns,
         codes,
         _view_gaps(views, labels),
         share,

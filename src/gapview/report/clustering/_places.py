@@ -30,7 +30,7 @@ class SampleMap:
     Attributes
     ----------
     samples : array of shape (n_shown,)
-        Positions of the samples shown, those of low confidence first.
+        Positions of the samples shown, those of low confidence first where that is known.
     x, y : int arrays of shape (n_shown,)
         Their places, from 0 to 10,000.
     method : {"t-SNE", "PCA"}
@@ -50,8 +50,10 @@ def summarise_map(model: Any, codes: Array, most: int = MOST_SHOWN) -> SampleMap
     """Choose the samples to show, in equal shares of groups and patterns if not all, and place them."""
     strata = np.unique(np.stack([model.labels_, codes], axis=1), axis=0, return_inverse=True)[1].ravel()
     samples = draw_samples(strata, most)
-    samples = samples[np.argsort(model.confidence_[samples], kind="stable")]
-    points = np.asarray(model._points(model.embedding_[samples]), dtype=np.float64)
+    if hasattr(model, "confidence_"):
+        samples = samples[np.argsort(model.confidence_[samples], kind="stable")]
+    points = model.embedding_[samples]
+    points = np.asarray(model._points(points) if hasattr(model, "_points") else points, dtype=np.float64)
     places, method, n_landmarks = _placed(points, model.labels_[samples])
     places -= places.min(axis=0)
     extent = float(places.max()) or 1.0

@@ -1,0 +1,1 @@
+"""How gapview stands up to bad input, faults and load: experiments of their own, by ``python -m``."""

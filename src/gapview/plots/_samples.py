@@ -1,0 +1,208 @@
+"""Figures of the samples: where they lie, what they lack, how they are shared out among the groups."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..estimators import MultiViewClusterer
+from ..report._drawing import draw_pattern_bars, draw_pattern_dots, draw_sizes, draw_view_bars
+from ..report._style import INK, PAPER, load_matplotlib
+from ..report.clustering._figures import MOST_PATTERNS
+from ..report.clustering._gaps import count_patterns
+from ..report.clustering._groups import CLEAR, DOUBTFUL
+from ..report.clustering._places import summarise_map
+from ..report.clustering._signs import group_sign
+from ..report.clustering._words import shorten
+from ..views import Views
+from ._axes import axes_for, demand_fitted, legend_beside, set_title
+
+__all__ = ["plot_cluster_sizes", "plot_missing", "plot_samples"]
+
+_MARKERS = {
+    "circle": "o",
+    "square": "s",
+    "triangle": "^",
+    "diamond": "D",
+    "plus": "P",
+    "cross": "X",
+    "wedge": "v",
+}
+_MOST_NAMED = 40  # groups in a legend; the numbers on the map name all of them
+_LONGEST = 24  # characters of the name of a view
+
+
+def plot_samples(model: MultiViewClusterer, *, ax: Any = None) -> Any:
+    """Draw a map of the samples, coloured by group: samples near each other are near in the latent space.
+
+    The same map as in the report: latent points laid out by t-SNE, or by PCA where there are fewer than 20. How large a
+    cloud is and how far from others says little. Groups differ by colour and by marker; numbers stand in the midst of
+    their group. Of more than 20,000 samples a part is shown, drawn from every group by its share.
+
+    Parameters
+    ----------
+    model : fitted clusterer
+        Any method of gapview.
+    ax : matplotlib axes, optional
+        Where to draw; by default on new ones.
+
+    Returns
+    -------
+    matplotlib axes
+
+    Examples
+    --------
+    >>> from gapview import BridgedGRMF
+    >>> from gapview.datasets import make_views
+    >>> from gapview.plots import plot_samples
+    >>> views = make_views(n_samples=60, n_clusters=2, missing_rate=0.3, random_state=0).views
+    >>> axes = plot_samples(BridgedGRMF(n_clusters=2, random_state=0).fit(views))
+    >>> axes.get_title()
+    '60 samples in 2 groups'
+    """
+    demand_fitted(model, "embedding_", "a place for every sample")
+    labels = model.labels_
+    shown = summarise_map(model, count_patterns(model.views_.mask)[1])
+    groups = np.unique(labels)
+    with axes_for(ax, 6.4, 4.6) as axes:
+        rim = [load_matplotlib("patheffects").withStroke(linewidth=2.5, foreground=PAPER)]
+        for group in groups.tolist():
+            own = labels[shown.samples] == group
+            x, y, sign = shown.x[own], shown.y[own], group_sign(group)
+            axes.scatter(
+                x,
+                y,
+                s=float(np.clip(18_000 / len(labels), 6, 36)),
+                color=sign.color,
+                marker=_MARKERS[sign.shape],
+                edgecolors=PAPER,
+                linewidths=0.3,
+                label=f"group {group}",
+                rasterized=len(labels) > 5000,
+            )
+            at = np.argmin(np.hypot(x - np.median(x), y - np.median(y)))  # a sample of the group, never a gap in it
+            axes.text(x[at], y[at], str(group), color=INK, weight="bold", ha="center", va="center", path_effects=rim)
+        axes.set(xticks=[], yticks=[], xlabel=f"latent points, laid out by {shown.method}")
+        set_title(axes, _title(labels, shown))
+        axes.set_aspect("equal", adjustable="datalim")
+        axes.grid(False)
+        axes.spines[:].set_visible(False)
+        if 1 < len(groups) <= _MOST_NAMED:
+            legend_beside(axes, size=30)
+    return axes
+
+
+def _title(labels: Any, shown: Any) -> str:
+    n_groups, n_samples = len(np.unique(labels)), len(labels)
+    part = f"{len(shown.samples):,} of " if len(shown.samples) < n_samples else ""
+    return f"{part}{n_samples:,} samples in {n_groups} group{'' if n_groups == 1 else 's'}"
+
+
+def plot_missing(data: Any, *, ax: Any = None) -> Any:
+    """Draw which samples lack which views: one column for each set of views that some samples have and no others.
+
+    Filled dots are views that the samples of the column have; the bars above count them, those beside the views count
+    all samples that have the view. The 20 most frequent sets are shown.
+
+    Parameters
+    ----------
+    data : fitted clusterer, Views, or list or dict of views
+        A model, whose training samples are shown, or anything that :class:`gapview.Views` takes.
+    ax : matplotlib axes, optional
+        Where to draw, such that the parts of the picture share their room; by default on new ones.
+
+    Returns
+    -------
+    matplotlib axes
+        Those that hold the three parts; the parts themselves are its ``child_axes``.
+
+    Examples
+    --------
+    >>> from gapview.datasets import load_digits_views, paired_split
+    >>> from gapview.plots import plot_missing
+    >>> axes = plot_missing(paired_split(load_digits_views().views, 0.5, random_state=0))
+    >>> axes.get_title()
+    '898 of 1,797 samples have all views'
+    """
+    if isinstance(data, MultiViewClusterer | type):
+        demand_fitted(data, "views_", "training data")
+        views: Views = data.views_  # type: ignore[union-attr]
+    else:
+        views = Views(data)
+    patterns, _ = count_patterns(views.mask)
+    drawn = patterns[:MOST_PATTERNS]
+    n_columns, n_rows = len(drawn), views.n_views
+    dots = 0.2 + 0.26 * n_rows  # inches, as is the height of the bars
+    height = dots / (dots + 1.6)
+    n_complete = int(views.mask.all(axis=1).sum())
+    with axes_for(ax, min(10.0, 3.0 + 0.42 * n_columns), 2.2 + dots) as axes:
+        side = min(0.35, 1.1 / (1.1 + 0.42 * max(n_columns, 3)))
+        axes.axis("off")
+        set_title(axes, f"{n_complete:,} of {views.n_samples:,} samples have all views")
+        bars = axes.inset_axes((0, height + 0.04, 1 - side, 0.96 - height))
+        matrix = axes.inset_axes((0, 0, 1 - side, height))
+        draw_pattern_bars(bars, [pattern.n_samples for pattern in drawn])
+        draw_pattern_dots(matrix, np.array([pattern.present for pattern in drawn]))
+        draw_view_bars(axes.inset_axes((1.02 - side, 0, side - 0.02, height)), list(views.n_present), leftwards=False)
+        matrix.set_yticks(range(n_rows), [shorten(name, _LONGEST) for name in views.names])
+        matrix.tick_params(axis="y", length=0, pad=6)
+        for part in (bars, matrix):
+            part.spines[["top", "right"]].set_visible(False)
+            part.set_facecolor("none")
+        if len(drawn) < len(patterns):
+            matrix.set_xlabel(f"the {len(drawn)} most frequent of {len(patterns)} sets of views")
+    return axes
+
+
+def plot_cluster_sizes(model: MultiViewClusterer, *, ax: Any = None) -> Any:
+    """Draw how many samples every group has, and how clearly they belong there.
+
+    Parameters
+    ----------
+    model : fitted clusterer
+        Any method of gapview; of those that do not tell the confidence of samples, the sizes alone are drawn.
+    ax : matplotlib axes, optional
+        Where to draw; by default on new ones.
+
+    Returns
+    -------
+    matplotlib axes
+
+    Examples
+    --------
+    >>> from gapview import BridgedGRMF
+    >>> from gapview.datasets import make_views
+    >>> from gapview.plots import plot_cluster_sizes
+    >>> views = make_views(n_samples=60, n_clusters=2, missing_rate=0.3, random_state=0).views
+    >>> axes = plot_cluster_sizes(BridgedGRMF(n_clusters=2, random_state=0).fit(views))
+    >>> [label.get_text() for label in axes.get_yticklabels()]
+    ['group 0', 'group 1']
+    """
+    demand_fitted(model, "labels_", "groups")
+    labels = model.labels_
+    n_groups = int(labels.max()) + 1
+    told = hasattr(model, "confidence_")
+    if told:
+        confidence = model.confidence_
+        kinds = {
+            f"at least {CLEAR:g}": confidence >= CLEAR,
+            f"{DOUBTFUL:g} to {CLEAR:g}": (confidence >= DOUBTFUL) & (confidence < CLEAR),
+            f"below {DOUBTFUL:g}": confidence < DOUBTFUL,
+        }
+    else:
+        kinds = {"samples": np.ones(len(labels), dtype=bool)}
+    parts = [(np.bincount(labels[chosen], minlength=n_groups), label) for label, chosen in kinds.items()]
+    with axes_for(ax, 5.6, 1.0 + 0.26 * n_groups) as axes:
+        draw_sizes(axes, parts, [f"group {group}" for group in range(n_groups)])
+        for group, total in enumerate(np.bincount(labels, minlength=n_groups)):
+            axes.annotate(
+                f"{total:,}", (total, group), xytext=(4, 0), textcoords="offset points", va="center", fontsize=8
+            )
+        axes.set_xlim(0, 1.14 * np.bincount(labels).max())  # with room for the numbers
+        axes.set_xlabel("samples, by confidence" if told else "samples")
+        set_title(axes, "Sizes of the groups")
+        if told:
+            legend_beside(axes)
+            axes.get_legend().set_title("confidence")
+    return axes

@@ -1,0 +1,432 @@
+"""Checkpoints: a fit that was cut off anywhere goes on to what it would have found; others are refused in words."""
+
+from __future__ import annotations
+
+import os
+import warnings
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from disk_problems import saved, with_gaps
+from gapview import GRMF, BridgedGRMF, Views
+from gapview.checkpoints import _folder, _identity, _journal
+from gapview.datasets import make_views
+from gapview.disk import fit_size, plan_memory
+from gapview.errors import DataFileError, GapviewWarning, InputTypeError
+from gapview.model_files._container import to_json
+from gapview.model_files._values import Encoder
+from gapview.neighbors import SearchReport
+from gapview.progress import listening
+
+VIEWS = make_views(n_samples=70, n_clusters=3, missing_rate=0.3, random_state=0).views
+
+
+class CutOff(Exception):
+    """The end of a process, as far as one process can tell."""
+
+
+@pytest.fixture(autouse=True)
+def at_once(monkeypatch):
+    """Have every step kept as soon as it is done, whatever writing costs."""
+    monkeypatch.setattr(_journal, "SECONDS", 0.0)
+    monkeypatch.setattr(_journal, "_MOST_SHARE", float("inf"))
+    monkeypatch.setattr(os, "fsync", lambda handle: None)  # there is no power cut here
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return tmp_path / "fit"
+
+
+def contents(model):
+    """All that a fit has found, bit by bit."""
+    encoder = Encoder()
+    fitted = {name: value for name, value in vars(model).items() if name.endswith("_")}
+    return to_json({name: encoder.encode(value, name) for name, value in fitted.items()}), [
+        block.tobytes() for block in encoder.blocks
+    ]
+
+
+def cut_off(model, views, folder, n_written, monkeypatch, error=CutOff):
+    """Fit until so many results are kept; tell whether it came so far."""
+    save, count = _folder.CheckpointFolder.save, []
+
+    def counted(self, key, value):
+        save(self, key, value)
+        count.append(key)
+        if len(count) == n_written:
+            raise error
+
+    with monkeypatch.context() as patch:
+        patch.setattr(_folder.CheckpointFolder, "save", counted)
+        try:
+            model.fit(views, checkpoint=folder)
+        except error:
+            return True
+        return False
+
+
+FITS = {
+    "random starts": lambda: GRMF(3, n_init=3, max_iter=40, tol=1e-3, random_state=0),
+    "from the data": lambda: GRMF(3, init="data", random_state=np.random.RandomState(5)),
+    "bridged": lambda: BridgedGRMF(3, reach=4, scale="unit", random_state=0),
+    "counted": lambda: BridgedGRMF("auto", max_clusters=3, selection="fixed", random_state=1),
+    "sparse": lambda: GRMF(3, max_iter=12, tol=0, random_state=2),
+}
+
+
+@pytest.mark.parametrize("fit", FITS)
+def test_a_fit_that_is_cut_off_goes_on_and_finds_the_same(fit, folder, monkeypatch):
+    views = VIEWS if fit != "sparse" else Views([sparse.csr_array(m.round()) for m in _whole()])
+    expected = contents(FITS[fit]().fit(views))
+    n_written = n_resumed = 0
+    while cut_off(FITS[fit](), views, folder, step := n_written + 1, monkeypatch):
+        assert _folder.damaged_parts(folder) == []
+        again = FITS[fit]().fit(views, checkpoint=folder)
+        assert contents(again) == expected
+        assert not folder.exists()
+        n_written = step + n_written
+        n_resumed += 1
+    assert not folder.exists()
+    assert n_resumed >= 3
+
+
+def _whole():
+    return [np.abs(matrix) for matrix in make_views(80, (12, 9), n_clusters=3, random_state=3).views.matrices]
+
+
+def test_what_is_finished_is_not_done_again(folder, monkeypatch):
+    model = BridgedGRMF(3, random_state=0)
+    assert cut_off(model, VIEWS, folder, 40, monkeypatch)
+    assert not hasattr(model, "labels_")
+    tried, made = [], _folder.CheckpointFolder.load
+
+    def load(self, key):
+        found = made(self, key)
+        tried.append((key, found is not _journal.MISSING))
+        return found
+
+    monkeypatch.setattr(_folder.CheckpointFolder, "load", load)
+    model.fit(VIEWS, checkpoint=folder)
+    found = [key for key, is_there in tried if is_there]
+    assert "weights 1" in found
+    assert sum("candidate" in key for key in found) >= 5
+    assert not any(key.startswith("weights 1/") for key, _ in tried)
+
+
+def test_it_may_be_cut_off_again_and_again(folder, monkeypatch):
+    expected = contents(FITS["random starts"]().fit(VIEWS))
+    model, n_cuts = FITS["random starts"](), 0
+    while cut_off(model, VIEWS, folder, 5, monkeypatch):
+        n_cuts += 1
+    assert n_cuts > 5
+    assert contents(model) == expected
+
+
+def test_chance_is_kept(folder, monkeypatch):
+    model = GRMF(3, max_iter=5, tol=0)
+    drawn = []
+    monkeypatch.setattr("gapview.estimators._grmf.random_start", _noting(drawn))
+    assert cut_off(model, VIEWS, folder, 4, monkeypatch)
+    model.fit(VIEWS, checkpoint=folder)
+    assert np.array_equal(drawn[0][0], drawn[1][0])
+    model.fit(VIEWS, checkpoint=folder)
+    assert not np.array_equal(drawn[1][0], drawn[2][0])
+
+
+def _noting(drawn):
+    from gapview.starts import random_start
+
+    def start(*arguments):
+        drawn.append(random_start(*arguments))
+        return drawn[-1]
+
+    return start
+
+
+@pytest.mark.parametrize("n_written", [8, 13])  # among the iterations, and after all that is drawn
+def test_a_source_of_random_numbers_is_left_as_by_an_undisturbed_fit(folder, monkeypatch, n_written):
+    undisturbed, source = np.random.RandomState(7), np.random.RandomState(7)
+    expected = GRMF(3, max_iter=9, tol=0, random_state=undisturbed).fit(VIEWS)
+    assert cut_off(GRMF(3, max_iter=9, tol=0, random_state=source), VIEWS, folder, n_written, monkeypatch)
+    again = GRMF(3, max_iter=9, tol=0, random_state=source).fit(VIEWS, checkpoint=folder)
+    assert np.array_equal(again.embedding_, expected.embedding_)
+    assert source.randint(10**9) == undisturbed.randint(10**9)
+
+
+def test_interruptions_leave_a_checkpoint_and_an_unfitted_model(folder):
+    expected = GRMF(3, random_state=0).fit(VIEWS)
+    for moment in (1, 2, 7, 20, expected.n_iter_, expected.n_iter_ + 1):
+        model, count = GRMF(3, random_state=0), []
+
+        def interrupt(event, moment=moment, count=count):
+            count.append(event)
+            if len(count) == moment:
+                raise KeyboardInterrupt
+
+        before = dict(vars(model))
+        with pytest.raises(KeyboardInterrupt), listening(interrupt):
+            model.fit(VIEWS, checkpoint=folder)
+        assert vars(model) == before
+        assert folder.exists() == (moment > 1)
+        assert contents(model.fit(VIEWS, checkpoint=folder)) == contents(expected)
+
+
+def test_short_fits_leave_no_trace(folder, monkeypatch):
+    monkeypatch.setattr(_journal, "SECONDS", 30.0)
+    assert not cut_off(GRMF(3, random_state=0), VIEWS, folder, 1, monkeypatch)
+
+    def interrupt(event):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt), listening(interrupt):
+        GRMF(3, random_state=0).fit(VIEWS, checkpoint=folder)
+    assert not folder.exists()
+
+
+def test_what_was_finished_is_written_when_a_longer_fit_is_interrupted(folder, monkeypatch):
+    monkeypatch.setattr(_journal, "SECONDS", 1e-3)
+    monkeypatch.setattr(_journal.Journal, "is_due", lambda journal: False)
+
+    def interrupt(event):
+        if event.phase == "Iterating":
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt), listening(interrupt):
+        GRMF(3, random_state=0).fit(VIEWS, checkpoint=folder)
+    assert sorted(os.listdir(folder)) == ["fit.part", "neighbours-1.part", "neighbours-2.part"]
+
+
+def test_writing_takes_little_of_the_time(monkeypatch):
+    monkeypatch.undo()
+    clock = [0.0]
+    monkeypatch.setattr(_journal, "perf_counter", lambda: clock[0])
+    spent = []
+
+    class Slow:
+        def load(self, key):
+            return _journal.MISSING
+
+        def save(self, key, value):
+            clock[0] += 4.0
+            spent.append(4.0)
+
+    journal = _journal.Journal(Slow())
+    with _journal.journaling(journal):
+        track = _journal.ongoing("iterations")
+        for _ in range(3600):
+            clock[0] += 1.0
+            track.note(lambda: 1)
+    assert 0 < sum(spent) < 0.05 * clock[0]
+
+
+def test_the_other_ways_to_fit(folder):
+    expected = GRMF(3, random_state=0).fit(VIEWS)
+    assert np.array_equal(GRMF(3, random_state=0).fit_predict(VIEWS, checkpoint=folder), expected.labels_)
+    assert np.array_equal(GRMF(3, random_state=0).fit_transform(VIEWS, checkpoint=str(folder)), expected.embedding_)
+    assert not folder.exists()
+
+
+def test_a_fit_within_a_fit_keeps_to_itself(folder, monkeypatch):
+    expected = contents(GRMF(3, random_state=0).fit(VIEWS))
+
+    def fit_another(event):
+        if event.phase == "Looking for neighbours":
+            with listening(lambda event: None):
+                GRMF(2, random_state=1).fit(VIEWS)
+
+    with listening(fit_another):
+        assert cut_off(GRMF(3, random_state=0), VIEWS, folder, 6, monkeypatch)
+    assert contents(GRMF(3, random_state=0).fit(VIEWS, checkpoint=folder)) == expected
+
+
+class TestRefused:
+    @pytest.fixture(autouse=True)
+    def begun(self, folder, monkeypatch):
+        assert cut_off(GRMF(3, random_state=0), VIEWS, folder, 3, monkeypatch)
+        self.before = {file.name: file.read_bytes() for file in folder.iterdir()}
+        yield
+        assert {file.name: file.read_bytes() for file in folder.iterdir()} == self.before
+
+    def refused(self, folder, match, model=None, views=VIEWS, **more):
+        with pytest.raises(DataFileError, match=match):
+            (model or GRMF(3, random_state=0)).fit(views, checkpoint=folder, **more)
+
+    def test_other_settings(self, folder):
+        self.refused(folder, "n_clusters was 3 and is 4 now.*Fit as before to go on", GRMF(4, random_state=0))
+        self.refused(
+            folder, "random_state was 0 and is 1 now; tol was 1e-05 and is 0.1 now", GRMF(3, tol=0.1, random_state=1)
+        )
+        self.refused(folder, "the method was GRMF and is BridgedGRMF", BridgedGRMF(3, random_state=0))
+        start = [np.ones((len(VIEWS.rows(k)), 3)) for k in range(2)]
+        self.refused(folder, "init was 'random' and is a list now", GRMF(3, init=start, random_state=0))
+
+    def test_other_data(self, folder):
+        changed = VIEWS.matrices[1].copy()
+        changed[-1, -1] += 1e-9
+        views = VIEWS._like((VIEWS.matrices[0], changed), VIEWS.mask, VIEWS.sample_ids)
+        self.refused(folder, "view 'view_1' holds other values", views=views)
+        self.refused(folder, "view 'view_0' had .* rows of 20 and has .* now", views=VIEWS[:60])
+        self.refused(folder, "the views were 'view_0', 'view_1' and are 'view_0' now", views=[VIEWS.matrices[0]])
+        self.refused(folder, "another order", views=VIEWS._like(VIEWS.matrices, VIEWS.mask, VIEWS.sample_ids[::-1]))
+
+    def test_another_version(self, folder, monkeypatch):
+        monkeypatch.setattr(_identity, "version", lambda name: "99.0")
+        self.refused(folder, "the version of gapview was .* and is 99.0 now")
+
+    def test_in_use(self, folder):
+        lock = _folder.lock_folder(folder)
+        if lock is None:
+            pytest.skip("this system has no locks for folders")
+        self.refused(folder, "in use by another fit")
+        os.close(lock)
+
+
+def test_folders_that_cannot_be_used(tmp_path):
+    model = GRMF(3, random_state=0)
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "thesis.docx").write_text("years of work")
+    with pytest.raises(DataFileError, match="something else than a checkpoint, and is left as it is"):
+        model.fit(VIEWS, checkpoint=tmp_path / "mine")
+    with pytest.raises(DataFileError, match="is no folder"):
+        model.fit(VIEWS, checkpoint=tmp_path / "mine" / "thesis.docx")
+    with pytest.raises(DataFileError, match="not there, or may not be written to"):
+        model.fit(VIEWS, checkpoint=tmp_path / "nowhere" / "fit")
+    for wrong in (3, b"fit", [folder]):
+        with pytest.raises(InputTypeError, match="checkpoint must be None or the path of a folder"):
+            model.fit(VIEWS, checkpoint=wrong)
+    for wrong in ("", "a\0b"):
+        with pytest.raises(DataFileError, match="No folder can be called"):
+            model.fit(VIEWS, checkpoint=wrong)
+    assert (tmp_path / "mine" / "thesis.docx").read_text() == "years of work"
+    (tmp_path / "empty").mkdir()
+    model.fit(VIEWS, checkpoint=tmp_path / "empty")
+
+
+@pytest.mark.parametrize("damage", ["cut off", "empty", "flipped", "swapped", "no file of ours"])
+def test_damaged_parts_are_computed_again(folder, monkeypatch, damage):
+    expected = contents(GRMF(3, random_state=0).fit(VIEWS))
+    assert cut_off(GRMF(3, random_state=0), VIEWS, folder, 9, monkeypatch)
+    parts = sorted(file for file in folder.iterdir() if file.name != "fit.part")
+    assert len(parts) == 3
+    before = [part.read_bytes() for part in parts]
+    for place, part in enumerate(parts):
+        content = before[place]
+        middle = len(content) - 100
+        part.write_bytes(
+            {
+                "cut off": content[:-1],
+                "empty": b"",
+                "flipped": content[:middle] + bytes([content[middle] ^ 1]) + content[middle + 1 :],
+                "swapped": before[place - 1],
+                "no file of ours": b"years of work",
+            }[damage]
+        )
+    with pytest.warns(GapviewWarning, match="part of the checkpoint .* cannot be used, and is computed again") as said:
+        again = GRMF(3, random_state=0).fit(VIEWS, checkpoint=folder)
+    assert len(said) == 3
+    assert contents(again) == expected
+
+
+def test_a_part_of_another_fit_is_not_taken(folder, tmp_path, monkeypatch):
+    assert cut_off(GRMF(3, random_state=1), VIEWS, tmp_path / "other", 9, monkeypatch)
+    assert cut_off(GRMF(3, random_state=0), VIEWS, folder, 9, monkeypatch)
+    (tmp_path / "other" / "iterations-1.part").replace(folder / "iterations-1.part")
+    with pytest.warns(GapviewWarning, match="belongs to another fit"):
+        again = GRMF(3, random_state=0).fit(VIEWS, checkpoint=folder)
+    assert contents(again) == contents(GRMF(3, random_state=0).fit(VIEWS))
+
+
+def test_a_checkpoint_that_cannot_say_whose_it_is(folder, monkeypatch):
+    assert cut_off(GRMF(3, random_state=0), VIEWS, folder, 9, monkeypatch)
+    content = (folder / "fit.part").read_bytes()
+    (folder / "fit.part").write_bytes(content[:-9])
+    with pytest.raises(DataFileError, match="is damaged, so that nobody can tell.*delete this one"):
+        GRMF(3, random_state=0).fit(VIEWS, checkpoint=folder)
+    (folder / "fit.part").unlink()
+    with pytest.raises(DataFileError, match="something else than a checkpoint"):
+        GRMF(3, random_state=0).fit(VIEWS, checkpoint=folder)
+
+
+def test_half_written_files_are_cleared_away(folder, monkeypatch):
+    assert cut_off(GRMF(3, random_state=0), VIEWS, folder, 9, monkeypatch)
+    (folder / ".iterations-1.part.0123456789ab").write_bytes(b"half")
+    GRMF(3, random_state=0).fit(VIEWS, checkpoint=folder)
+    assert not folder.exists()
+
+
+@pytest.mark.parametrize("fails", [1, 2, 9])
+def test_a_checkpoint_that_cannot_be_written_does_not_stop_the_fit(folder, monkeypatch, fails):
+    expected = contents(GRMF(3, random_state=0).fit(VIEWS))
+    write, count = _folder.write_whole, []
+
+    def full(path, content):
+        count.append(path)
+        if len(count) >= fails:
+            raise DataFileError(f"Cannot write {str(path)!r}: No space left on device.")
+        write(path, content)
+
+    monkeypatch.setattr(_folder, "write_whole", full)
+    with pytest.warns(GapviewWarning, match="No space left on device. The fit goes on") as said:
+        model = GRMF(3, random_state=0).fit(VIEWS, checkpoint=folder)
+    assert len(said) == 1
+    assert contents(model) == expected
+    assert not folder.exists()
+
+
+@pytest.mark.parametrize("method", ["GRMF", "BridgedGRMF"])
+@pytest.mark.filterwarnings("ignore:bridge=")
+def test_views_on_disk(tmp_path, folder, monkeypatch, method):
+    data = make_views(1500, (100, 60), n_clusters=3, missing_rate=0.3, random_state=0)
+    maps = saved(tmp_path, with_gaps(data.views))
+
+    def new():
+        settings = {"random_state": 0, "max_iter": 8, "tol": 0}
+        model = GRMF(3, **settings) if method == "GRMF" else BridgedGRMF(3, selection="fixed", **settings)
+        plan = plan_memory(fit_size(model, data.views))
+        assert plan.least < plan.in_memory
+        return model.set_params(memory_budget=(plan.least + plan.in_memory) // 2)
+
+    expected = new().fit(maps)
+    for n_written in (1, 6):
+        assert cut_off(new(), maps, folder, n_written, monkeypatch)
+        again = new().fit(maps, checkpoint=folder)
+        assert np.array_equal(again.labels_, expected.labels_)
+        assert np.array_equal(again.embedding_, expected.embedding_)
+    assert cut_off(new(), maps, folder, 4, monkeypatch)
+    changed = np.load(tmp_path / "1.npy")
+    changed[data.views.rows(1)[0], 0] += 1
+    np.save(tmp_path / "1.npy", changed)
+    with pytest.raises(DataFileError, match="view 'view_1' holds other values"):
+        new().fit([np.load(tmp_path / f"{k}.npy", mmap_mode="r") for k in range(2)], checkpoint=folder)
+
+
+@pytest.mark.parametrize("fit", ["from the data", "bridged"])
+def test_tensors(folder, monkeypatch, fit):
+    pytest.importorskip("torch", reason="PyTorch is not installed")
+    expected = FITS[fit]().set_params(device="cpu").fit(VIEWS)
+    for n_written in (2, 25) if fit == "bridged" else (2, 4):
+        model = FITS[fit]().set_params(device="cpu")
+        assert cut_off(model, VIEWS, folder, n_written, monkeypatch)
+        again = FITS[fit]().set_params(device="cpu").fit(VIEWS, checkpoint=folder)
+        assert np.array_equal(again.labels_, expected.labels_)
+        assert np.allclose(again.embedding_, expected.embedding_, atol=1e-12)
+
+
+def test_what_the_searches_have_done_is_kept(folder, monkeypatch):
+    expected = BridgedGRMF(3, selection="fixed", random_state=0).fit(VIEWS)
+    assert cut_off(BridgedGRMF(3, selection="fixed", random_state=0), VIEWS, folder, 9, monkeypatch)
+    again = BridgedGRMF(3, selection="fixed", random_state=0).fit(VIEWS, checkpoint=folder)
+    assert again.neighbor_search_ == expected.neighbor_search_
+    assert all(isinstance(done, SearchReport) for done in again.neighbor_search_)
+
+
+def test_without_a_checkpoint_nothing_is_asked(monkeypatch):
+    monkeypatch.setattr(_journal.Journal, "__init__", None)
+    track = _journal.ongoing("iterations")
+    track.note(lambda: pytest.fail("nobody wants to know"))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        GRMF(3, random_state=0).fit(VIEWS)

@@ -1,0 +1,375 @@
+"""Fits on Dask collections, block by block in this process: the same as in memory."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.metrics import adjusted_rand_score
+
+from gapview import GRMF, BridgedGRMF, Views
+from gapview.datasets import hide_views, make_views
+from gapview.errors import (
+    DataFileError,
+    GapviewWarning,
+    InputError,
+    InputTypeError,
+    NotFittedError,
+    ParameterError,
+)
+from gapview.graph import knn_graph
+from gapview.neighbors import Search
+from gapview.progress import listening
+
+da = pytest.importorskip("dask.array")
+pytest.importorskip("distributed")
+
+from distributed_problems import unevenly, written_out  # noqa: E402
+from gapview.distributed._blocks import read_blocks  # noqa: E402
+from gapview.distributed._cells import regions_of  # noqa: E402
+from gapview.distributed._tasks import Tasks  # noqa: E402
+
+
+@pytest.fixture(scope="module")
+def made() -> Views:
+    return make_views(n_samples=240, n_clusters=3, missing_rate=0.3, random_state=3).views
+
+
+@pytest.fixture(scope="module")
+def three() -> Views:
+    """Three views of which any may be missing, in groups that overlap: iterations have something to do."""
+    rng = np.random.RandomState(0)
+    centers = rng.normal(size=(4, 5))
+    latent = centers[rng.randint(4, size=200)] + 0.6 * rng.normal(size=(200, 5))
+    arrays = [latent @ rng.normal(size=(5, width)) + 0.8 * rng.normal(size=(200, width)) for width in (12, 3, 9)]
+    return hide_views(Views(arrays), 0.4, random_state=1)
+
+
+def _same(ours: Any, theirs: Any) -> None:
+    """Both models say the same, up to rounding."""
+    assert ours.n_iter_ == theirs.n_iter_
+    np.testing.assert_allclose(ours.objective_, theirs.objective_, rtol=1e-9)
+    assert adjusted_rand_score(ours.labels_.compute(), theirs.labels_) == 1
+    np.testing.assert_allclose(ours.embedding_.compute(), theirs.embedding_, atol=1e-7)
+    np.testing.assert_allclose(ours.confidence_.compute(), theirs.confidence_, atol=1e-5)
+    for own, other in zip(ours.codes_, theirs.codes_, strict=True):
+        np.testing.assert_allclose(own.compute(), other, atol=1e-7)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        {"scale": "standard+unit", "consensus_weight": 1.0, "n_rounds": 3},
+        {"scale": "standard+view", "n_components": 6},
+        {"scale": None, "n_neighbors": 4, "tol": 0, "max_iter": 7},
+        {"scale": "center+unit", "sparsity_weight": 0.05},
+    ],
+)
+def test_grmf_is_the_one_in_memory(three: Views, settings: dict[str, Any]) -> None:
+    settings = {"n_clusters": 4, "init": "data", "random_state": 0} | settings
+    arrays = written_out(three)
+    _same(GRMF(**settings).fit(unevenly(arrays, 0.1, 0.45, 0.5)), GRMF(**settings).fit(arrays))
+
+
+@pytest.mark.parametrize("settings", [{}, {"reach": 1, "view_weights": [1, 2, 3]}, {"selection": "fixed", "reach": 9}])
+def test_bridged_is_the_one_in_memory(three: Views, settings: dict[str, Any]) -> None:
+    settings = {"n_clusters": 4, "bridge": "union", "random_state": 0} | settings
+    arrays = written_out(three)
+    ours = BridgedGRMF(**settings).fit(unevenly(arrays, 0.1, 0.45, 0.5))
+    theirs = BridgedGRMF(**settings).fit(arrays)
+    _same(ours, theirs)
+    assert ours.setting_ == theirs.setting_
+    assert [row["score"] for row in ours.selection_.table] == [row["score"] for row in theirs.selection_.table]
+
+
+def test_several_starts_share_their_passes_and_the_best_counts(three: Views) -> None:
+    """Given codes and given graphs are the same start and the same problem in memory and in blocks."""
+    arrays = written_out(three)
+    rng = np.random.RandomState(0)
+    codes = [rng.uniform(size=(200, 4)) for _ in arrays]
+    graphs = [knn_graph(matrix, 6) for matrix in three.matrices]
+    settings = {"n_clusters": 4, "graph": graphs, "random_state": 0, "max_iter": 30, "tol": 0}
+    blocks = unevenly(arrays, 0.3, 0.4)
+    _same(GRMF(init=codes, **settings).fit(blocks), GRMF(init=codes, **settings).fit(arrays))
+    dask_codes = [da.from_array(own, chunks=(33, 2)) for own in codes]
+    _same(GRMF(init=dask_codes, **settings).fit(blocks), GRMF(init=codes, **settings).fit(arrays))
+
+    alone = [GRMF(n_clusters=4, random_state=seed, max_iter=30, tol=0).fit(blocks) for seed in (0, 1)]
+    together = GRMF(n_clusters=4, n_init=4, random_state=0, max_iter=30, tol=0).fit(blocks)
+    assert together.objective_[-1] <= alone[0].objective_[-1] * (1 + 1e-12)
+    assert alone[0].objective_[0] != alone[1].objective_[0]
+    otherwise = GRMF(n_clusters=4, random_state=0, max_iter=30, tol=0).fit(unevenly(arrays, 0.77))
+    np.testing.assert_allclose(otherwise.objective_, alone[0].objective_, rtol=1e-9)  # whatever the blocks
+
+
+def test_graphs_that_are_not_symmetric(three: Views) -> None:
+    arrays, rng = written_out(three), np.random.RandomState(1)
+    graphs = [np.where(rng.uniform(size=(n, n)) < 0.05, rng.uniform(size=(n, n)), 0) for n in three.n_present]
+    settings = {"n_clusters": 4, "init": "data", "graph": graphs, "random_state": 0}
+    _same(GRMF(**settings).fit(unevenly(arrays, 0.2, 0.6)), GRMF(**settings).fit(arrays))
+
+
+def test_samples_without_neighbours_and_single_precision() -> None:
+    rng = np.random.RandomState(0)
+    arrays = [rng.normal(size=(90, 8)).astype(np.float32), rng.normal(size=(90, 5)).astype(np.float32)]
+    arrays[0][[3, 40, 77]] = 0  # among rows of unit length they have no place
+    arrays[1][3] = np.nan
+    settings = {"n_clusters": 3, "init": "data", "random_state": 0, "tol": 0, "max_iter": 5}
+    with pytest.warns(GapviewWarning, match="nothing but zeros"):
+        theirs = GRMF(**settings).fit(arrays)
+    with pytest.warns(GapviewWarning, match="nothing but zeros"):
+        ours = GRMF(**settings).fit(unevenly(arrays, 0.04, 0.5))
+    assert ours.embedding_.dtype == np.float32
+    np.testing.assert_allclose(ours.embedding_.compute(), theirs.embedding_, atol=1e-4)
+    assert adjusted_rand_score(ours.labels_.compute(), theirs.labels_) > 0.9
+
+
+def test_masks_blocks_of_unknown_size_and_more_features_than_are_written_out(made: Views) -> None:
+    arrays = [np.nan_to_num(array) for array in written_out(made)]
+    wide = [np.column_stack([array] * 24) + 0.0 for array in arrays]  # 1200 features
+    settings = {"n_clusters": 3, "init": "data", "random_state": 0}
+    theirs = GRMF(**settings).fit(wide, mask=made.mask)
+    unknown = [block[da.from_array(np.ones(240, bool), chunks=100)] for block in unevenly(wide, 0.5)]
+    assert np.isnan(unknown[0].shape[0])
+    ours = GRMF(**settings).fit(unknown, mask=da.from_array(made.mask, chunks=(50, 1)))
+    np.testing.assert_allclose(ours.objective_, theirs.objective_, rtol=1e-6)
+    assert adjusted_rand_score(ours.labels_.compute(), theirs.labels_) == 1
+
+
+def test_results_stay_on_the_cluster_and_new_samples_are_lazy(made: Views) -> None:
+    arrays = written_out(made)
+    blocks = dict(zip("ab", unevenly(arrays, 0.2, 0.7), strict=True))
+    theirs = BridgedGRMF(3, bridge="union", selection="fixed", random_state=0).fit(dict(zip("ab", arrays, strict=True)))
+    ours = BridgedGRMF(3, bridge="union", selection="fixed", random_state=0).fit(blocks)
+    for name in ("labels_", "embedding_", "confidence_", "sample_ids_"):
+        assert isinstance(getattr(ours, name), da.Array)
+    assert ours.labels_.chunks == ((48, 120, 72),)
+    np.testing.assert_array_equal(ours.sample_ids_.compute(), np.arange(240))
+    labels, embedding, complete = ours.predict(blocks), ours.transform(blocks), ours.recover(blocks)
+    assert isinstance(labels, da.Array)
+    assert isinstance(complete["a"], da.Array)
+    whole = dict(zip("ab", arrays, strict=True))
+    np.testing.assert_array_equal(labels.compute(), theirs.predict(whole))
+    np.testing.assert_allclose(embedding.compute(), theirs.transform(whole), atol=1e-7)
+    np.testing.assert_allclose(complete["b"].compute(), theirs.recover(whole)["b"], atol=1e-6)
+    there = made.mask[:, 1]
+    np.testing.assert_array_equal(complete["b"].compute()[there], arrays[1][there])
+    # A part of the views, views in memory, and Dask collections for a model that was fitted in memory
+    rows = np.flatnonzero(made.mask[:, 0])[:30]
+    only = {"a": arrays[0][rows]}
+    np.testing.assert_array_equal(ours.predict({"a": da.from_array(only["a"], chunks=11)}), theirs.predict(only))
+    np.testing.assert_array_equal(ours.predict(only), theirs.predict(only))
+    np.testing.assert_array_equal(theirs.predict(blocks).compute(), theirs.predict(whole))
+    assert ours.score(only) == theirs.score(only)
+
+
+def test_a_reference_is_an_ordinary_model(made: Views, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import gapview
+
+    monkeypatch.setattr("gapview.distributed._reference.N_REFERENCE", 100)
+    for model in (GRMF(3, init="data", random_state=0), BridgedGRMF(3, bridge="union", random_state=0)):
+        model.fit(unevenly(written_out(made), 0.4))
+        assert 100 <= model.reference_.views_.n_samples < 200
+        model.reference_.save(tmp_path / "model.gapview")
+        again = gapview.load(tmp_path / "model.gapview")
+        new = {"view_1": made.matrices[1][:20]}
+        np.testing.assert_array_equal(again.predict(new), model.predict(new))
+        everyone = model.predict(unevenly(written_out(made), 0.5)).compute()
+        assert adjusted_rand_score(everyone, model.labels_.compute()) > 0.9
+        assert model.reference_.view_agreement().above_chance.shape == (3, 2)
+        for forbidden in (
+            lambda model=model: model.save(tmp_path / "whole"),
+            model.view_agreement,
+            model.feature_effects,
+        ):
+            with pytest.raises(NotFittedError, match="reference_"):
+                forbidden()
+
+
+def test_frames_are_joined_by_their_ids(made: Views) -> None:
+    pd, dd = pytest.importorskip("pandas"), pytest.importorskip("dask.dataframe")
+    ids = np.array([f"s{i:03d}" for i in range(240)])
+    rng = np.random.RandomState(0)
+    frames, dask_frames = {}, {}
+    for k, (name, matrix) in enumerate(zip(("blood", "scans"), made.matrices, strict=True)):
+        rows = rng.permutation(matrix.shape[0])
+        frames[name] = pd.DataFrame(matrix[rows], index=ids[made.rows(k)][rows]).add_prefix("f")
+        dask_frames[name] = dd.from_pandas(frames[name], npartitions=3 + k, sort=False)
+    theirs = GRMF(3, init="data", random_state=0).fit(frames)
+    ours = GRMF(3, init="data", random_state=0).fit(dask_frames)
+    np.testing.assert_allclose(ours.objective_, theirs.objective_, rtol=1e-8)
+    where = pd.Series(ours.labels_.compute(), index=ours.sample_ids_.compute())
+    assert sorted(where.index) == sorted(theirs.sample_ids_)
+    assert adjusted_rand_score(where.loc[theirs.sample_ids_], theirs.labels_) == 1
+    groups = ours.predict({"blood": dask_frames["blood"]}).compute()
+    assert groups.name == "cluster"
+    assert list(groups.index) == list(frames["blood"].index)
+    np.testing.assert_array_equal(groups.to_numpy(), ours.predict({"blood": frames["blood"]}))
+    with pytest.raises(InputError, match="joined by their ids"):
+        ours.predict(dask_frames)
+
+
+def test_neighbours_by_cells_find_what_they_promise() -> None:
+    from gapview.distributed._neighbors import Points, found_blocks
+
+    points = make_views(3000, [12], n_clusters=6, random_state=0).views.matrices[0]
+    tasks = Tasks()
+    views = read_blocks(tasks, [da.from_array(points, chunks=((1000, 400, 1600), -1))], None, "raise")
+    search = Search(method="approximate", seed=1)
+    found = found_blocks(Points(tasks, views, 0), 8, search)
+    whose, which = np.concatenate([own for own, _ in found]), np.concatenate([near for _, near in found])
+    np.testing.assert_array_equal(whose, np.arange(3000))
+    from gapview.neighbors import nearest
+
+    true = nearest(points, 8)[1]
+    recall = np.mean([len(np.intersect1d(a, b)) / 8 for a, b in zip(which, true, strict=True)])
+    report = search.done[0]
+    assert report.method == "approximate"
+    assert 1 < report.n_probes < report.n_cells / 2
+    assert report.recall >= 0.95
+    assert recall >= 0.94
+    assert abs(recall - report.recall) < 0.03
+    assert (which != whose[:, None]).all()
+    model = GRMF(6, init="data", search="approximate", random_state=0).fit([da.from_array(points, chunks=900)])
+    assert model.neighbor_search_[0].recall >= 0.95
+
+
+def test_cells_with_too_few_samples_are_made_up_for() -> None:
+    """Pairs far from everybody fill cells of their own, which do not hold enough neighbours."""
+    from gapview.distributed._neighbors import Points, found_blocks
+
+    rng = np.random.RandomState(0)
+    far = np.repeat(rng.normal(size=(40, 6)) * 1000, 2, axis=0) + rng.normal(size=(80, 6))
+    points = np.concatenate([rng.normal(size=(1500, 6)), far])
+    tasks = Tasks()
+    views = read_blocks(tasks, [da.from_array(points, chunks=(500, -1))], None, "raise")
+    found = found_blocks(Points(tasks, views, 0), 5, Search(method="approximate"))
+    assert all((near >= 0).all() for _, near in found)
+
+
+def test_k_means_on_many_samples_is_the_one_on_all(monkeypatch: pytest.MonkeyPatch, three: Views) -> None:
+    monkeypatch.setattr("gapview.distributed._groups._N_SEEN", 120)
+    settings = {"n_clusters": 3, "init": "data", "random_state": 0}
+    arrays = written_out(make_views(n_samples=400, n_clusters=3, missing_rate=0.3, random_state=0).views)
+    ours, theirs = GRMF(**settings).fit(unevenly(arrays, 0.6)), GRMF(**settings).fit(arrays)
+    assert adjusted_rand_score(ours.labels_.compute(), theirs.labels_) >= 0.99
+    assert ours.labels_.dtype == theirs.labels_.dtype
+
+
+def test_regions_hold_about_as_many_samples_each() -> None:
+    rng = np.random.RandomState(0)
+    sizes = rng.randint(1, 50, size=300)
+    region = regions_of(rng.normal(size=(300, 4)), sizes, 7)
+    held = np.bincount(region, weights=sizes)
+    assert len(held) == 7
+    assert held.max() < 1.3 * held.mean()
+
+
+def test_a_checkpoint_goes_on_where_the_fit_stood(three: Views, tmp_path: Path) -> None:
+    arrays = written_out(three)
+    blocks = unevenly(arrays, 0.2, 0.6)
+    settings = {"n_clusters": 4, "random_state": 0, "tol": 1e-9, "max_iter": 45}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        whole = GRMF(**settings).fit(blocks)
+        path = tmp_path / "fit"
+
+        class Cut(Exception):
+            pass
+
+        def cut(event: Any) -> None:
+            if event.phase == "Iterating" and event.done == 27:
+                raise Cut
+
+        model = GRMF(**settings)
+        with pytest.raises(Cut), listening(cut):
+            model.fit(blocks, checkpoint=path)
+        assert not hasattr(model, "labels_")
+        seen = []
+        with listening(lambda event: seen.append(event.done) if event.phase == "Iterating" else None):
+            model.fit(blocks, checkpoint=path)
+        assert seen[0] == 21
+        np.testing.assert_array_equal(model.objective_, whole.objective_)
+        np.testing.assert_array_equal(model.embedding_.compute(), whole.embedding_.compute())
+        np.testing.assert_array_equal(model.labels_.compute(), whole.labels_.compute())
+        # Once more: there is nothing left to do
+        again = GRMF(**settings)
+        seen.clear()
+        with listening(lambda event: seen.append(event.done) if event.phase == "Iterating" else None):
+            again.fit(blocks, checkpoint=str(path))
+        assert not seen
+        np.testing.assert_array_equal(again.labels_.compute(), whole.labels_.compute())
+    assert len(list(path.iterdir())) == 1 + 3  # old blocks are gone
+    with pytest.raises(DataFileError, match="tol was 1e-09 and is 0.1 now"):
+        GRMF(**settings | {"tol": 0.1}).fit(blocks, checkpoint=path)
+    with pytest.raises(DataFileError, match="holds other values"):
+        GRMF(**settings).fit([blocks[0] + 1, *blocks[1:]], checkpoint=path)
+    for file in path.glob("0*.npz"):
+        file.write_bytes(file.read_bytes()[:-50])
+    with pytest.raises(DataFileError, match="cannot be read"):
+        GRMF(**settings).fit(blocks, checkpoint=path)
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "mine.txt").write_text("x")
+    with pytest.raises(DataFileError, match="holds something else"):
+        GRMF(**settings).fit(blocks, checkpoint=other)
+
+
+def test_a_checkpoint_without_a_seed_keeps_the_one_it_drew(three: Views, tmp_path: Path) -> None:
+    blocks = unevenly(written_out(three), 0.5)
+    first = GRMF(4, init="data").fit(blocks, checkpoint=tmp_path / "fit")
+    again = GRMF(4, init="data").fit(blocks, checkpoint=tmp_path / "fit")
+    np.testing.assert_array_equal(first.labels_.compute(), again.labels_.compute())
+
+
+def test_what_a_cluster_cannot_do_is_refused(made: Views) -> None:
+    arrays = written_out(made)
+    blocks = unevenly(arrays, 0.5)
+    with pytest.raises(ParameterError, match="device"):
+        GRMF(3, device="cpu").fit(blocks)
+    with pytest.raises(ParameterError, match="memory_budget"):
+        GRMF(3, memory_budget="1GB").fit(blocks)
+    with pytest.raises(ParameterError, match="partial_rows='fill'"):
+        GRMF(3, partial_rows="fill").fit(blocks)
+    with pytest.raises(ParameterError, match="only the bridge 'union'"):
+        BridgedGRMF(3, bridge="both").fit(blocks)
+    with pytest.raises(ParameterError, match="stay Dask arrays"):
+        GRMF(3).set_output(transform="pandas").fit(blocks)
+    with pytest.raises(InputError, match="has 100 rows, others have 240"):
+        GRMF(3).fit([blocks[0][:100], blocks[1]])
+    with pytest.raises(InputError, match="constant"):
+        GRMF(3).fit([blocks[0], da.ones((240, 2), chunks=100)])
+    with pytest.raises(InputError, match="2-dimensional"):
+        GRMF(3).fit([da.ones(5)])
+    with pytest.raises(InputError, match="n_clusters=300"):
+        GRMF(300).fit(blocks)
+    with pytest.raises(InputError, match="infinity"):
+        GRMF(3).fit([blocks[0], da.where(blocks[1] > 1, np.inf, blocks[1])])
+    with pytest.raises(InputError, match="at least one view"):
+        GRMF(3).fit([da.where(np.arange(240)[:, None] == 7, np.nan, block) for block in blocks])
+    in_csr = blocks[0].rechunk((50, -1)).map_blocks(sparse.csr_array, meta=sparse.csr_array((0, 0)))
+    with pytest.raises(InputTypeError, match="csr"):
+        GRMF(3).fit([in_csr])
+    with pytest.raises(InputError, match="mask must have one row"):
+        GRMF(3).fit(blocks, mask=np.ones((240, 3), bool))
+    model = GRMF(3, init="data", random_state=0).fit(blocks)
+    with pytest.raises(InputError, match="give the views"):
+        model.recover()
+    with pytest.raises(ParameterError, match="return_distance"):
+        model.predict(blocks, return_distance=True)
+    before = dict(model.__dict__)
+    with pytest.raises(InputError):
+        model.fit([blocks[0][:100], blocks[1]])
+    assert model.__dict__ == before
+
+
+def test_the_bridge_that_suits_best_may_not_be_there(made: Views) -> None:
+    with pytest.warns(GapviewWarning, match="only the bridge 'union' is built"):
+        model = BridgedGRMF(3, selection="fixed", random_state=0).fit(unevenly(written_out(made), 0.5))
+    assert model.setting_.bridge == "union"
+    assert adjusted_rand_score(model.labels_.compute(), BridgedGRMF(3, random_state=0).fit(made).labels_) > 0.95

@@ -1,0 +1,89 @@
+"""Fits on a cluster of processes: the same labels, few bytes on the way, and a worker that is killed."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.metrics import adjusted_rand_score
+
+from gapview import GRMF, BridgedGRMF, Views
+from gapview.datasets import make_views
+from gapview.progress import listening
+
+da = pytest.importorskip("dask.array")
+distributed = pytest.importorskip("distributed")
+
+from distributed_problems import unevenly, written_out  # noqa: E402
+
+
+@pytest.fixture(scope="module")
+def client() -> Iterator[Any]:
+    settings = {"threads_per_worker": 1, "processes": True, "dashboard_address": ":0", "memory_limit": "1GB"}
+    logging.getLogger("distributed").setLevel(logging.CRITICAL)
+    with (
+        distributed.LocalCluster(2, silence_logs=logging.CRITICAL, **settings) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        yield client
+
+
+@pytest.fixture(scope="module")
+def made() -> Views:
+    return make_views(n_samples=400, n_clusters=4, noise=2.0, missing_rate=0.3, random_state=0).views
+
+
+def _moved(client: Any) -> float:
+    """Add up the bytes that the tasks of iterations have fetched from other workers."""
+
+    def log(dask_worker: Any) -> int:
+        names = tuple(f"gapview-{name}-" for name in ("iterate", "shares", "sum-shares", "bases"))
+        entries = [entry["keys"].items() for entry in dask_worker.transfer_incoming_log]
+        return sum(size for entry in entries for key, size in entry if str(key).startswith(names))
+
+    return sum(client.run(log).values())
+
+
+def _remembered(client: Any, name: str) -> int:
+    """Count the tasks of a name that the scheduler remembers."""
+    tasks = client.run_on_scheduler(lambda dask_scheduler: [str(key) for key in dask_scheduler.tasks])
+    return sum(key.startswith(f"gapview-{name}-") for key in tasks)
+
+
+@pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
+def test_a_cluster_finds_what_memory_finds_and_little_travels(client: Any, made: Views, tmp_path: Any) -> None:
+    arrays = written_out(made)
+    settings = {"n_clusters": 4, "init": "data", "tol": 0, "max_iter": 12, "random_state": 0}
+    theirs = GRMF(**settings).fit(arrays)
+    ours = GRMF(**settings).fit(unevenly(arrays, 0.2, 0.6), checkpoint=tmp_path / "fit")
+    np.testing.assert_allclose(ours.objective_, theirs.objective_, rtol=1e-9)
+    assert adjusted_rand_score(ours.labels_.compute(), theirs.labels_) == 1
+    # Iterations × up and down × bytes × components × features, for two workers; and some for each of the messages
+    assert 0 < _moved(client) <= 13 * 2 * (8 * 4 * 50 + 600)
+    assert _remembered(client, "iterate") == 0  # what came before the checkpoint is forgotten
+    bridged = {"n_clusters": 4, "bridge": "union", "selection": "fixed", "random_state": 0}
+    ours, theirs = BridgedGRMF(**bridged).fit(unevenly(arrays, 0.4)), BridgedGRMF(**bridged).fit(arrays)
+    np.testing.assert_allclose(ours.objective_, theirs.objective_, rtol=1e-9)
+    assert adjusted_rand_score(ours.labels_.compute(), theirs.labels_) == 1
+
+
+@pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
+def test_a_worker_that_dies_costs_time_and_not_the_result(client: Any, made: Views) -> None:
+    blocks = unevenly(written_out(made), 0.2, 0.6)
+    settings = {"n_clusters": 4, "init": "data", "tol": 0, "max_iter": 9, "random_state": 0}
+    undisturbed = GRMF(**settings).fit(written_out(made))
+    victim = next(iter(client.run(os.getpid).values()))
+
+    def kill(event: Any) -> None:
+        if event.phase == "Iterating" and event.done == 7:
+            os.kill(victim, signal.SIGKILL)
+
+    with listening(kill):
+        model = GRMF(**settings).fit(blocks)
+    np.testing.assert_allclose(model.objective_, undisturbed.objective_, rtol=1e-9)
+    assert adjusted_rand_score(model.labels_.compute(), undisturbed.labels_) == 1

@@ -1,0 +1,106 @@
+"""Problems that made numbers have shown to go wrong, each as small as it could be made."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from gapview import GRMF, BridgedGRMF
+from gapview.baselines import DCNMF, GPMVC, MIC, PVC, ImputedKMeans, ImputedSpectral
+from gapview.baselines._tied import roughness
+from gapview.data_start import _nearest_orthonormal
+from gapview.errors import InputError
+from gapview.graph import knn_graph
+
+
+def test_start_from_data_of_a_size_whose_fourth_powers_overflow():
+    """The start multiplied slopes, which hold squares of the data, with themselves: eigenvalues did not converge."""
+    views = [np.random.RandomState(0).normal(size=(30, 4)) * 1e100]
+    plain = [view / 1e100 for view in views]
+    for method in (BridgedGRMF(2, scale=None, selection="fixed"), GRMF(2, scale=None, init="data")):
+        huge = method.set_params(random_state=0, sparsity_weight=0).fit(views)
+        assert np.isfinite(huge.embedding_).all()
+        np.testing.assert_array_equal(huge.labels_, method.fit(plain).labels_)
+
+
+@pytest.mark.parametrize("size", [1e-200, 1e-100, 1.0, 1e100, 1e200])
+def test_nearest_orthonormal_basis_does_not_depend_on_the_size(size):
+    slopes = np.random.RandomState(0).normal(size=(3, 7))
+    np.testing.assert_allclose(_nearest_orthonormal(slopes * size), _nearest_orthonormal(slopes), atol=1e-12)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_recovered_values_next_to_the_largest_number_are_finite(dtype):
+    """Differences from the mean of a view were infinite, and infinity times 0 is no number."""
+    groups = np.arange(20) % 2
+    large = np.zeros((20, 2), dtype=dtype)
+    large[:, 0] = np.where(groups | (np.arange(20) > 12), 0.9, -0.9) * np.finfo(dtype).max
+    views = [np.random.RandomState(0).normal(size=(20, 3)) + 9 * groups[:, None], large]
+    mask = np.ones((20, 2), dtype=bool)
+    mask[:5, 1] = False
+    model = BridgedGRMF(2, selection="fixed", scale="unit", random_state=0).fit(views, mask=mask)
+    recovered = model.recover()[1]
+    assert np.isfinite(recovered).all()
+    np.testing.assert_array_equal(recovered[5:], large[5:])
+
+
+def test_spreads_too_large_to_be_multiplied_are_said():
+    """The spread of a feature times the root of their number was infinite, and the view constant."""
+    views = [np.random.RandomState(0).choice([-1.7e308, 1.7e308], size=(20, 5))]
+    with pytest.raises(InputError, match="'view_0' holds values so large that the spreads of its features"):
+        GRMF(2, scale="standard+view").fit(views)
+
+
+@pytest.mark.parametrize("method", [PVC, DCNMF, GPMVC, MIC])
+@pytest.mark.parametrize(("size", "word"), [(1e155, "large"), (1e-160, "small")])
+def test_factorisations_refuse_unscaled_values_without_products(method, size, word):
+    """Products of such values are infinite or vanish: NumPy warned, or the objective rose."""
+    rng = np.random.RandomState(0)
+    views = [rng.uniform(size=(12, 4)) * size, rng.uniform(size=(12, 3))]
+    with pytest.raises(InputError, match=f"'view_0' holds values that are too {word} for products"):
+        method(2, scale=None, random_state=0).fit(views)
+    model = method(2, sparsity_weight=1e-3) if method is not GPMVC else method(2)
+    assert np.isfinite(model.set_params(random_state=0).fit(views).embedding_).all()
+
+
+def test_roughness_is_never_negative():
+    """Codes that hardly differ left nothing but rounding, times a huge weight: the objective was far below zero."""
+    graph = knn_graph(np.arange(12.0)[:, None], 2) * 1e30
+    degrees = np.asarray(graph.sum(axis=1)).ravel()
+    rng = np.random.RandomState(0)
+    values = [roughness(graph, degrees, 0.7 + 1e-16 * rng.normal(size=(12, 1))) for _ in range(50)]
+    assert min(values) >= 0
+
+
+@pytest.mark.parametrize("n_neighbors", [1, 11])
+@pytest.mark.parametrize("method", [ImputedSpectral, ImputedKMeans])
+def test_filling_single_precision_that_is_not_scaled(method, n_neighbors):
+    """Squares of the values overflowed inside scikit-learn."""
+    values = np.random.RandomState(0).uniform(1, 2, size=(12, 2)).astype(np.float32)
+    mask = np.ones((12, 2), dtype=bool)
+    mask[[0, 1], [0, 1]] = False
+    settings = {"scale": None, "n_neighbors": n_neighbors, "random_state": 0}
+    huge = method(2, **settings).fit([values * np.float32(2.0**100), values * np.float32(2.0**101)], mask=mask)
+    plain = method(2, **settings).fit([values, values * 2], mask=mask)
+    np.testing.assert_array_equal(huge.labels_, plain.labels_)
+
+
+def test_one_component_on_a_device():
+    """What evens out the directions was an array turned round, which PyTorch does not take."""
+    pytest.importorskip("torch")
+    views = [np.random.RandomState(0).normal(size=(30, 4))]
+    settings = {"n_components": 1, "selection": "fixed", "random_state": 0}
+    here, there = BridgedGRMF(2, **settings).fit(views), BridgedGRMF(2, device="cpu", **settings).fit(views)
+    np.testing.assert_allclose(np.abs(here.embedding_), np.abs(there.embedding_), atol=1e-6)
+
+
+@pytest.mark.parametrize("layout", ["turned", "read only"])
+def test_arrays_that_pytorch_cannot_share(layout):
+    """The error and the warning were those of PyTorch, and the second a threat of undefined behaviour."""
+    pytest.importorskip("torch")
+    plain = np.random.RandomState(0).normal(size=(30, 4))
+    other = plain[::-1].copy()[::-1]
+    other.setflags(write=layout == "turned")
+    settings = {"device": "cpu", "init": "data", "random_state": 0}
+    model = GRMF(2, **settings).fit([other])
+    np.testing.assert_array_equal(model.embedding_, GRMF(2, **settings).fit([plain]).embedding_)

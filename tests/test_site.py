@@ -1,0 +1,292 @@
+"""The documentation site: every example on it runs and shows what it says, and it builds without a warning."""
+
+from __future__ import annotations
+
+import contextlib
+import doctest
+import functools
+import importlib
+import inspect
+import io
+import re
+import shlex
+import subprocess
+import sys
+from dataclasses import dataclass
+from html.parser import HTMLParser
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner
+
+import gapview
+from gapview.cli import main
+from test_contract import made  # noqa: F401
+
+DOCS = Path(__file__).parents[1] / "docs"
+PAGES = sorted(path for path in DOCS.rglob("*.md") if not path.is_relative_to(DOCS / "api"))
+FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", flags=re.M | re.S)
+NEEDS = {
+    "start": ["pandas", "jinja2"],
+    "report": ["jinja2"],
+    "scale": ["faiss"],
+    "omics": ["pandas", "anndata", "jinja2"],
+}
+CHECKER = doctest.OutputChecker()
+
+
+@dataclass(frozen=True)
+class Block:
+    kind: str
+    text: str
+    line: int
+
+
+def blocks_of(path):
+    text = path.read_text()
+    return [Block(m[1], m[2], text.count("\n", 0, m.start()) + 2) for m in FENCE.finditer(text)]
+
+
+class Reader:
+    """Does what a reader of a page would do, one block after the other, in the working folder."""
+
+    def __init__(self, path, **names):
+        self.path, self.names, self.shown = path, {"__name__": "__main__", **names}, ""
+
+    def do(self, block):
+        getattr(self, block.kind)(block)
+
+    def python(self, block):
+        file = re.match(r"# file: (\S+)\n", block.text)
+        if file:
+            Path(file[1]).write_text(block.text)
+            return
+        written = io.StringIO()
+        with contextlib.redirect_stdout(written):
+            exec(compile("\n" * (block.line - 1) + block.text, str(self.path), "exec"), self.names)
+        self.shown = written.getvalue()
+
+    def text(self, block):
+        self.compare(block.text, self.shown, block)
+
+    def console(self, block):
+        for part in re.split(r"^\$ ", block.text, flags=re.M)[1:]:
+            command, _, wanted = part.partition("\n")
+            program, *arguments = shlex.split(command)
+            assert program == "gapview", command
+            result = CliRunner().invoke(main, arguments)
+            assert result.exit_code == 0, result.output
+            self.compare(wanted, result.output, block)
+
+    def compare(self, wanted, shown, block):
+        same = CHECKER.check_output(wanted, shown, doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE)
+        assert same, f"{self.path.name}, line {block.line}: the page shows\n{wanted}\nand it is\n{shown}"
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setenv("MPLBACKEND", "agg")
+    yield tmp_path
+    sys.modules.pop("similar_to", None)
+
+
+def run_blocks(reader, blocks):
+    for block in blocks:
+        if block.kind in ("python", "console", "text"):
+            reader.do(block)
+
+
+WITH_EXAMPLES = [path for path in PAGES if any(block.kind in ("python", "console") for block in blocks_of(path))]
+
+
+@pytest.mark.parametrize("path", WITH_EXAMPLES, ids=lambda path: str(path.relative_to(DOCS)))
+def test_the_examples_of_a_page_run_and_show_what_it_says(path, folder):
+    for package in NEEDS.get(path.stem, []):
+        pytest.importorskip(package)
+    run_blocks(Reader(path), blocks_of(path))
+
+
+def test_the_pages_that_should_have_examples_have_them():
+    found = {path.stem for path in WITH_EXAMPLES}
+    assert {"start", "omics", "images-and-text", "scale", "methods", "how-it-works", "adding-a-method"} <= found
+
+
+@pytest.mark.parametrize(
+    ("page", "wrong"),
+    [
+        ("```python\nprint(1)\n```\n```text\n2\n```\n", r"line 5: the page shows\s+2"),
+        ("```console\n$ gapview --version\nother\n```\n", r"the page shows\s+other"),
+        ("```python\nraise ValueError('said')\n```\n", "said"),
+        ("```console\n$ gapview nonsense\n```\n", "No such command"),
+    ],
+)
+def test_a_page_that_is_wrong_is_found(tmp_path, page, wrong):
+    path = tmp_path / "page.md"
+    path.write_text(page)
+    with pytest.raises((AssertionError, ValueError), match=wrong):
+        run_blocks(Reader(path), blocks_of(path))
+
+
+@pytest.mark.data
+def test_the_omics_tutorial_runs_on_the_real_tumours(dataset, folder):
+    pd = pytest.importorskip("pandas")
+    pytest.importorskip("anndata")
+    tumours = dataset("tcga_brca_mixomics")
+    names = [f"T{i:03d}" for i in range(tumours.views.n_samples)]
+    frames = {}
+    for k, (name, matrix) in enumerate(zip(("rna", "mirna", "protein"), tumours.views.matrices, strict=True)):
+        ids = [names[i] for i in tumours.views.rows(k)]
+        frames[name] = pd.DataFrame(matrix, index=ids, columns=[f"{name}{j}" for j in range(matrix.shape[1])])
+    path = DOCS / "tutorials" / "omics.md"
+    reader = Reader(path, pd=pd, frames=frames, kind=tumours.target, tumours=names)
+    taken = [block for block in blocks_of(path)[1:] if block.kind == "python" and "complete[" not in block.text]
+    run_blocks(reader, taken)
+    assert len(taken) > 8
+    assert len(frames["protein"]) == 150
+
+
+def contract_tests():
+    contract = importlib.import_module("test_contract")
+    for name, value in vars(contract).items():
+        asked_of_all = name.startswith("test_") and "samples_that_say_nothing" not in name  # that one is for codes
+        if asked_of_all and set(inspect.signature(value).parameters) == {"name", "made"}:
+            yield pytest.param(value, id=name.removeprefix("test_"))
+
+
+@pytest.mark.parametrize("test", list(contract_tests()))
+@pytest.mark.filterwarnings("ignore:The neighbour graph of the filled:gapview.errors.GapviewWarning")
+def test_the_worked_example_keeps_the_contract(test, made, folder, monkeypatch):  # noqa: F811
+    file = next(block for block in blocks_of(DOCS / "guide" / "adding-a-method.md") if "# file:" in block.text)
+    Reader(DOCS).do(file)
+    method = importlib.import_module("similar_to").SimilarTo
+    monkeypatch.setitem(inspect.unwrap(test).__globals__["METHODS"], "SimilarTo", (method(3), None))
+    test("SimilarTo", made)
+
+
+def commands_of(path):
+    for block in blocks_of(path):
+        if block.kind in ("sh", "console"):
+            for line in block.text.splitlines():
+                words = shlex.split(line.removeprefix("$ "), comments=True)
+                if words[:1] == ["gapview"]:
+                    yield words[1:]
+
+
+@pytest.mark.parametrize("path", [*PAGES, DOCS.parent / "README.md"], ids=lambda path: path.name)
+def test_commands_that_are_too_long_to_run_are_spelled_right(path):
+    for words in commands_of(path):
+        command = main
+        while hasattr(command, "commands") and words and words[0] in command.commands:
+            command, words = command.commands[words[0]], words[1:]
+        known = {name for parameter in command.params for name in (*parameter.opts, *parameter.secondary_opts)}
+        given = {word.partition("=")[0] for word in words if re.match(r"--?[a-z]", word)}
+        assert given <= known | {"--help", "-h", "--version"}, words
+
+
+def test_figures_of_the_league_are_those_of_its_tables():
+    shown = re.findall(r"\| (\d+\.\d) \| (\d+\.\d) (\w+) \|", (DOCS / "guide" / "methods.md").read_text())
+    tables = (DOCS / "league" / "league.md").read_text()
+    five_seeds = (DOCS / "league.md").read_text()
+    for ours, best, rival in shown:
+        if f"| {ours} | {best} {rival} |" not in tables:
+            assert re.search(rf"\| {ours} / .*\| {best} /", five_seeds), (ours, best, rival)
+    assert len(shown) == 8
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: str(path.relative_to(DOCS)))
+def test_links_between_pages_lead_somewhere(path):
+    for target in re.findall(r"\]\(([^)#\s]+)\)", path.read_text()):
+        assert target.startswith("http") or (path.parent / target).exists(), target
+
+
+class Fetched(HTMLParser):
+    """Collects what a browser fetches to show a page."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.places = []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attributes):
+        given = dict(attributes)
+        if tag == "link" and given.get("rel") in ("stylesheet", "preload", "icon", "modulepreload"):
+            self.places.append(given["href"])
+        if tag in ("script", "img", "iframe", "source", "object") and "src" in given:
+            self.places.append(given["src"])
+
+
+def test_the_site_builds_without_a_warning_and_is_whole(tmp_path):
+    """All that is asked of the built site in one test, since workers would build it once for each."""
+    for package in ("sphinx", "myst_parser", "furo", "numpydoc"):
+        pytest.importorskip(package, reason=f"the site needs {package}: pip install 'gapview[docs]'")
+    site, kept = tmp_path / "site", tmp_path / "kept"
+    command = [sys.executable, "-m", "sphinx", "-b", "html", "-q", "-W", "--keep-going", "-d", kept, DOCS, site]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
+    assert done.returncode == 0, done.stderr
+    demand_nothing_fetched(site)
+    demand_every_public_name(site)
+    demand_every_parameter(site)
+    demand_every_command(site)
+
+
+def demand_nothing_fetched(site):
+    pages = list(site.rglob("*.html"))
+    assert len(pages) > 30
+    for page in pages:
+        for place in Fetched(page.read_text()).places:
+            assert not re.match(r"https?:|//", place), f"{page.name} fetches {place}"
+    styles = [path for path in site.rglob("*.css") if re.search(r"url\(['\"]?(https?:|//)", path.read_text())]
+    assert not styles
+    formulas = (site / "guide" / "how-it-works.html").read_text()
+    assert formulas.count("<math") > 20
+    assert "MathJax" not in formulas
+
+
+def named(path):
+    """Find what a dotted path names."""
+    parts = path.split(".")
+    for n in range(len(parts), 0, -1):
+        with contextlib.suppress(ImportError):
+            return functools.reduce(getattr, parts[n:], importlib.import_module(".".join(parts[:n])))
+    raise AssertionError(path)
+
+
+def described(site):
+    """Yield every name in the API of the site, and what is said of it."""
+    for page in (site / "api").glob("*.html"):
+        pieces = re.split(r'<dt class="sig sig-object py" id="([\w.]+)">', page.read_text())
+        yield from zip(pieces[1::2], pieces[2::2], strict=True)
+
+
+def demand_every_public_name(site):
+    found = {path for path, _ in described(site)}
+    public = [gapview, *(value for name in gapview.__all__ if inspect.ismodule(value := getattr(gapview, name)))]
+    for module in (*public, gapview.trust, importlib.import_module("gapview.plots")):
+        names = [name for name in module.__all__ if not inspect.ismodule(getattr(module, name))]
+        assert {f"{module.__name__}.{name}" for name in names} <= found, module.__name__
+
+
+def demand_every_parameter(site):
+    n_asked = 0
+    for path, text in described(site):
+        value = named(path)
+        if inspect.isfunction(value) or (inspect.isclass(value) and inspect.isfunction(value.__init__)):
+            wanted = set(inspect.signature(value).parameters) - {"self", "args", "kwargs"}
+            said = {
+                name.strip(" *") for part in re.findall(r"<dt><strong>(.*?)</strong>", text) for name in part.split(",")
+            }
+            assert wanted <= said, f"{path}: nothing is said of {', '.join(sorted(wanted - said))}"
+            n_asked += len(wanted)
+    assert n_asked > 300
+
+
+def demand_every_command(site):
+    text = (site / "guide" / "command-line.html").read_text()
+    for name, command in main.commands.items():
+        assert f'id="gapview-{name}"' in text
+        for parameter in command.params:
+            if isinstance(parameter, click.Option):
+                assert parameter.opts[-1] in text, f"{name} {parameter.opts}"

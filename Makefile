@@ -2,8 +2,10 @@
 # All paths are relative, so that the folder may have any name, spaces included.
 PYTHON ?= python3
 PY := .venv/bin/python
+CONSTRAINTS ?= constraints.txt
+PINNED = $(if $(CONSTRAINTS),-c $(CONSTRAINTS))
 
-.PHONY: demo test test-browser docs lint bench picture clean
+.PHONY: demo test test-browser docs lint check-package constraints bench picture clean
 
 demo: .venv/.core
 	@$(PY) -m gapview demo
@@ -40,25 +42,32 @@ bench: .venv/.test
 picture: .venv/.test
 	@$(PY) examples/overview_picture.py docs/images/overview.png
 
+# The wheel and the sdist, installed and tested with the oldest and the newest Python on the path
+check-package:
+	@$(PYTHON) tools/check_package.py $(if $(OUT),-o $(OUT))
+
+constraints:
+	@$(PYTHON) tools/constraints.py $(PYTHONS)
+
 .venv/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "gapview needs Python 3.11 or newer; this is Python %d.%d. Try: make PYTHON=python3.11 ..." % sys.version_info[:2])'
 	@echo "Making the environment in .venv (once)"
 	@$(PYTHON) -m venv .venv
 
 .venv/.core: pyproject.toml | .venv/bin/python
-	@$(PY) -m pip install --quiet --editable ".[report,tables]"
+	@$(PY) -m pip install --quiet $(PINNED) --editable ".[report,tables]"
 	@touch .venv/.core
 
 .venv/.test: pyproject.toml | .venv/bin/python
-	@$(PY) -m pip install --quiet --editable ".[all,test,docs]"
+	@$(PY) -m pip install --quiet $(PINNED) --editable ".[all,test,docs]"
 	@touch .venv/.core .venv/.test
 
 .venv/.docs: pyproject.toml | .venv/bin/python
-	@$(PY) -m pip install --quiet --editable ".[report,tables,docs]"
+	@$(PY) -m pip install --quiet $(PINNED) --editable ".[report,tables,docs]"
 	@touch .venv/.core .venv/.docs
 
 .venv/.browser: .venv/.test
-	@$(PY) -m pip install --quiet --editable ".[browser]"
+	@$(PY) -m pip install --quiet $(PINNED) --editable ".[browser]"
 	@touch .venv/.browser
 
 clean:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 
 import pytest
 from click.testing import CliRunner
@@ -11,15 +10,8 @@ from click.testing import CliRunner
 import gapview
 from gapview.cli import main
 from gapview.commands import _pages
-from gapview.datasets import load_digits_views
 
-
-@pytest.fixture(autouse=True)
-def _few_digits(monkeypatch):
-    """Demonstrate with some of the digits: what is written does not depend on how many there are."""
-    data = load_digits_views()
-    few = replace(data, views=data.views[:400], target=data.target[:400])
-    monkeypatch.setattr("gapview.demo.load_digits_views", lambda: few)
+pytestmark = pytest.mark.usefixtures("few_digits")
 
 
 def test_the_report_comes_last_and_the_folder_is_whole(tmp_path):

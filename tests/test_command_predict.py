@@ -10,26 +10,9 @@ import gapview
 pd = pytest.importorskip("pandas")
 pytest.importorskip("pyarrow")
 
-from awkward_files import clustered, made, rows_of, run, write_plain  # noqa: E402
+from awkward_files import clustered, made, rows_of, run  # noqa: E402
 
 TRUTH = made()
-
-
-@pytest.fixture(scope="module")
-def model(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("trained")
-    return clustered(folder / "out", *write_plain(folder, TRUTH))
-
-
-@pytest.fixture
-def put(tmp_path):
-    """Write a frame as a file of samples."""
-
-    def write(name, frame, **more):
-        frame.to_csv(tmp_path / name, **more)
-        return tmp_path / name
-
-    return write
 
 
 def test_the_same_as_from_python(model, put, tmp_path):

@@ -13,26 +13,9 @@ import gapview
 pd = pytest.importorskip("pandas")
 pytest.importorskip("pyarrow")
 
-from awkward_files import clustered, made, run, write_in, write_plain  # noqa: E402
+from awkward_files import clustered, made, run, write_in  # noqa: E402
 
 TRUTH = made()
-
-
-@pytest.fixture(scope="module")
-def model(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("trained")
-    return clustered(folder / "out", *write_plain(folder, TRUTH))
-
-
-@pytest.fixture
-def put(tmp_path):
-    """Write a frame as a file of samples."""
-
-    def write(name, frame, **more):
-        frame.to_csv(tmp_path / name, **more)
-        return tmp_path / name
-
-    return write
 
 
 def test_in_the_format_and_units_of_the_files(model, put, tmp_path):

@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.progress import Progress, TextColumn
 
 import gapview
-from gapview.commands import _pages
+from gapview.commands import _console, _pages
 from gapview.commands._console import _Display, command_words, printable, warnings_said
 from gapview.commands._settings import value_of
 from gapview.errors import GapviewWarning
@@ -30,12 +30,6 @@ pytest.importorskip("matplotlib")
 from awkward_files import clustered, made, rows_of, run, write_plain  # noqa: E402
 
 TRUTH = made()
-
-
-@pytest.fixture(scope="module")
-def model(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("trained")
-    return clustered(folder / "out", *write_plain(folder, TRUTH))
 
 
 def words_of(path):
@@ -223,6 +217,21 @@ class TestWhatIsShown:
         assert seen[1].startswith("Trying settings: 3 of 18, about ")
         assert re.fullmatch(r"Trying settings: 3 of 18, objective 123\.457, about \d+ s left", seen[2])
         assert re.fullmatch(r"Iterating: 2 of at most 200, objective 99\.5, at most \d+ s left", seen[4])
+
+    def test_the_time_left_to_count_groups(self, monkeypatch):
+        now = 0.0
+        monkeypatch.setattr(_console, "perf_counter", lambda: now)
+        bar = Progress(disable=True)
+        display = _Display(bar)
+        display(Event("Counting groups"))
+        now = 100.0  # spent on what all counts share, which is no measure of how long one of them takes
+        display(Event("Iterating", 200, 200, 5.0))
+        display(Event("Counting groups", 0, 19))
+        assert bar.tasks[0].fields["detail"] == "0 of 19"
+        now = 106.0
+        display(Event("Counting groups", 3, 19))
+        assert (bar.tasks[0].completed, bar.tasks[0].total) == (3, 19)
+        assert bar.tasks[0].fields["detail"] == "3 of 19, about 32 s left"
 
     def test_a_fit_tells_what_it_does(self):
         views = gapview.Views({"blood": TRUTH.blood, "scans": TRUTH.scans})

@@ -20,7 +20,8 @@ from scipy.io import savemat
 
 from gapview import GRMF, BridgedGRMF, load
 from gapview.commands._inputs import Inputs
-from gapview.commands._recover import RecoverRequest, recover_files
+from gapview.commands._recover import recover_files
+from gapview.commands._samples import SamplesRequest
 from gapview.datasets import load_views, make_views
 from gapview.errors import DataFileError, GapviewError
 from gapview.experiments._run_file import RunFile
@@ -293,7 +294,7 @@ def test_names_of_views_lead_nowhere_else(tmp_path):
     )
     inputs = Inputs(())
     written = recover_files(
-        RecoverRequest(tmp_path / "m", inputs, tmp_path / "a" / "b" / "out"), lambda head, text: None
+        SamplesRequest(tmp_path / "m", inputs, tmp_path / "a" / "b" / "out"), lambda head, text: None
     )
     assert {file.resolve().parent for file in written} == {tmp_path / "a" / "b" / "out"}
     assert sorted(os.listdir(tmp_path)) == ["a", "m"]

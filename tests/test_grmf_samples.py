@@ -9,7 +9,7 @@ from sklearn.metrics import adjusted_rand_score
 
 from gapview import GRMF
 from gapview.datasets import hide_views, load_digits_views, make_views, paired_split
-from gapview.estimators._latent import _majority
+from gapview.estimators._placing import _majority
 from gapview.metrics import clustering_scores
 
 pd = pytest.importorskip("pandas")

@@ -5,7 +5,6 @@ import sys
 import threading
 import warnings
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
 from pathlib import Path
 
 import numpy as np
@@ -15,10 +14,10 @@ from threadpoolctl import threadpool_info, threadpool_limits
 from gapview import GRMF
 from gapview._warnings import muted, unheard, warn_user
 from gapview.clusters import cluster_rows
-from gapview.compute._threads import one_thread_each, threads_to_use
+from gapview.compute._threads import threads_to_use
 from gapview.datasets import make_views
 from gapview.errors import GapviewWarning
-from gapview.experiments.reliability._load import at_once, in_a_row
+from gapview.experiments.reliability._load import Job, at_once, in_a_row
 from gapview.experiments.reliability._process import Watch
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="reads /proc")
@@ -37,16 +36,24 @@ def in_new_process(code, **environment):
 
 
 def test_fits_in_a_row_leave_nothing_behind():
-    found = in_a_row(15, n_samples=60, warm_up=10)
-    assert found.same == 15
+    found = in_a_row(24, n_samples=60, warm_up=6, n_kinds=3)  # the quick ones
+    assert found.same == 24
     assert found.threads[1] <= found.threads[0]
     assert found.open_files[1] <= found.open_files[0]
     assert found.temporary_files == 0
-    assert found.kilobytes_per_fit < 200  # so few fits tell no more
+    assert found.kilobytes_per_fit < 100  # so few fits tell no more
+
+
+def test_growth_is_seen(monkeypatch):
+    kept, run = [], Job.__call__
+    monkeypatch.setattr(Job, "__call__", lambda job: (kept.append(np.ones(2**16)), run(job))[1])
+    found = in_a_row(9, n_samples=50, warm_up=1, n_kinds=1)
+    assert 300 < found.kilobytes_per_fit < 700
+    assert not found.holds
 
 
 def test_fits_at_once_in_threads_find_what_they_find_alone():
-    found = at_once("threads", 10, n_samples=60)
+    found = at_once("threads", 5, n_samples=60)
     assert found.holds, found
 
 
@@ -57,16 +64,28 @@ def test_fits_at_once_in_processes_find_what_they_find_alone():
 
 def test_regression_limit_of_blas_is_lifted_by_whoever_leaves_last():
     """With newer threadpoolctl, a limit could be lifted only by the thread that had set it first."""
-    before = blas_threads()
-    first, second = ExitStack(), ExitStack()
-    with ThreadPoolExecutor(1) as one, ThreadPoolExecutor(1) as other:
-        one.submit(first.enter_context, one_thread_each()).result()
-        other.submit(second.enter_context, one_thread_each()).result()
-        assert set(blas_threads()) == {1}
-        one.submit(first.close).result()
-        assert set(blas_threads()) == {1}
-        other.submit(second.close).result()
-        assert blas_threads() == before
+    printed = in_new_process("""
+import numpy, scipy.linalg
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from threadpoolctl import threadpool_info
+from gapview.compute._threads import one_thread_each
+
+def look():
+    print(max(each["num_threads"] for each in threadpool_info() if each["user_api"] == "blas"), end=" ")
+
+look()
+first, second = ExitStack(), ExitStack()
+with ThreadPoolExecutor(1) as one, ThreadPoolExecutor(1) as other:
+    one.submit(first.enter_context, one_thread_each()).result()
+    other.submit(second.enter_context, one_thread_each()).result()
+    look()
+    one.submit(first.close).result()
+    look()
+    other.submit(second.close).result()
+    look()
+""").split()
+    assert printed[1:] == ["1", "1", printed[0]]
 
 
 def test_regression_blas_is_limited_in_any_thread():
@@ -150,9 +169,10 @@ def test_regression_fits_in_threads_leave_filters_of_warnings_as_they_were():
 
 def test_regression_warnings_of_a_fit_are_not_lost_by_another():
     """While one fit tried settings, warnings of all others were dropped."""
-    with muted(GapviewWarning), ThreadPoolExecutor(1) as pool, pytest.warns(GapviewWarning, match="heard"):
+    with muted(GapviewWarning), ThreadPoolExecutor(1) as pool:
         warn_user("not said", GapviewWarning)
-        pool.submit(warn_user, "heard", GapviewWarning).result()
+        with pytest.warns(GapviewWarning, match="heard"):
+            pool.submit(warn_user, "heard", GapviewWarning).result()
 
 
 def test_too_few_distinct_points_are_said_once_and_in_our_words():

@@ -146,9 +146,9 @@ def test_crashes_and_hangs_are_counted_and_the_rest_goes_on(tmp_path):
     program = tmp_path / "hangs.py"
     program.write_text(HANGS)
     done = subprocess.run([sys.executable, program], capture_output=True, text=True, check=False)
-    assert done.stdout.strip() == str(
-        ["", "its process ended with code 3", "", "no answer within 10 seconds", ""]
-    ), done.stderr
+    assert done.stdout.strip() == str(["", "its process ended with code 3", "", "no answer within 10 seconds", ""]), (
+        done.stderr
+    )
 
 
 def test_unknown_estimators_are_refused(tmp_path):

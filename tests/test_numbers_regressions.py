@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 from gapview import GRMF, BridgedGRMF
 from gapview.baselines import DCNMF, GPMVC, MIC, PVC, ImputedKMeans, ImputedSpectral
 from gapview.baselines._tied import roughness
 from gapview.data_start import _nearest_orthonormal
-from gapview.errors import InputError
+from gapview.errors import InputError, SolutionError
 from gapview.graph import knn_graph
+from gapview.neighbors import Search, nearest
+from gapview.neighbors._search import number_of_cells
 
 
 def test_start_from_data_of_a_size_whose_fourth_powers_overflow():
@@ -65,10 +68,12 @@ def test_factorisations_refuse_unscaled_values_without_products(method, size, wo
 
 def test_roughness_is_never_negative():
     """Codes that hardly differ left nothing but rounding, times a huge weight: the objective was far below zero."""
-    graph = knn_graph(np.arange(12.0)[:, None], 2) * 1e30
-    degrees = np.asarray(graph.sum(axis=1)).ravel()
     rng = np.random.RandomState(0)
-    values = [roughness(graph, degrees, 0.7 + 1e-16 * rng.normal(size=(12, 1))) for _ in range(50)]
+    values = []
+    for weight in np.linspace(0.1e30, 1e30, 50):
+        graph = knn_graph(rng.normal(size=(12, 2)), 3) * weight
+        degrees = np.asarray(graph.sum(axis=1)).ravel()
+        values.append(roughness(graph, degrees, np.full((12, 1), rng.uniform())))
     assert min(values) >= 0
 
 
@@ -104,3 +109,47 @@ def test_arrays_that_pytorch_cannot_share(layout):
     settings = {"device": "cpu", "init": "data", "random_state": 0}
     model = GRMF(2, **settings).fit([other])
     np.testing.assert_array_equal(model.embedding_, GRMF(2, **settings).fit([plain]).embedding_)
+
+
+@pytest.mark.parametrize("as_sparse", [False, True])
+def test_means_of_the_largest_number_stay_finite(as_sparse):
+    """Ten tenths of the largest number were more than it."""
+    large = np.zeros((40, 2), dtype=np.float32)
+    large[np.arange(40), np.arange(40) % 2] = np.finfo(np.float32).max
+    first = np.random.RandomState(0).normal(size=(40, 3)) + 9 * (np.arange(40) % 2)[:, None]
+    mask = np.ones((40, 2), dtype=bool)
+    mask[:6, 1] = False
+    views = [first, sparse.csr_array(large) if as_sparse else large]
+    recovered = GRMF(2, init="data", random_state=0).fit(views, mask=mask).recover()[1]
+    recovered = recovered.toarray() if as_sparse else recovered
+    assert np.isfinite(recovered).all()
+    assert recovered.max() > 1e38
+
+
+def test_rows_from_bases_that_are_too_large_for_their_type_are_refused():
+    """Codes of one view, times the basis of another of a smaller type, were infinite."""
+    rng = np.random.RandomState(0)
+    views = {"huge": rng.normal(size=(30, 4)) * 1e90, "small": rng.normal(size=(30, 3)).astype(np.float32)}
+    model = GRMF(2, scale=None, init="data", random_state=0).fit(views)
+    with pytest.raises(SolutionError, match="'small' cannot be recovered with method='basis'.* too large for float32"):
+        model.recover({"huge": views["huge"]}, method="basis")
+    assert np.isfinite(model.recover({"huge": views["huge"]})["small"]).all()
+
+
+def test_sparse_views_whose_features_add_up_to_more_than_the_largest_number():
+    """Whether a view is constant was told from a sum over its features, which overflowed."""
+    values = np.random.RandomState(0).uniform(0.5, 0.9, size=(20, 6)) * 1e308 * (np.arange(6) < 5)
+    views = [sparse.csr_array(values)]
+    with pytest.raises(InputError, match="so large that the lengths of its rows"):
+        GRMF(2).fit(views)
+    assert np.isfinite(GRMF(2, random_state=0).fit([sparse.csr_array(values / 8)]).embedding_).all()
+
+
+@pytest.mark.parametrize("n_points", [1, 2, 3])
+def test_an_index_over_hardly_any_points(n_points):
+    """One point was to be divided into two cells; the error was that of faiss."""
+    pytest.importorskip("faiss")
+    points = np.random.RandomState(0).normal(size=(n_points, 4))
+    found = nearest(points, 1, np.zeros((50, 4)), search=Search("approximate"))
+    np.testing.assert_array_equal(found[1], nearest(points, 1, np.zeros((50, 4)))[1])
+    assert number_of_cells(n_points) <= n_points

@@ -24,6 +24,15 @@ def test_every_iteration_is_told():
     assert all(isinstance(event, Event) for event in events)
 
 
+def test_every_number_of_groups_is_told():
+    events = []
+    with listening(events.append):
+        model = BridgedGRMF("auto", max_clusters=6, selection="fixed", random_state=0).fit(VIEWS)
+    told = [(event.done, event.total) for event in events if event.phase == "Counting groups"]
+    n_counts = len(model.cluster_count_.counts)
+    assert told == [(None, None), *((done, n_counts) for done in range(n_counts))]
+
+
 def test_nothing_is_told_afterwards():
     events = []
     with listening(events.append):

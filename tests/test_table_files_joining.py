@@ -42,6 +42,17 @@ def test_ids_as_numbers_and_as_text_join(put):
     )
 
 
+def test_samples_without_ids_lack_a_view_where_their_row_is_empty(put, tmp_path):
+    np.save(tmp_path / "a.npy", np.array([[1.0, 2.0], [np.nan, np.nan], [3.0, np.nan], [4.0, 5.0]]))
+    np.save(tmp_path / "b.npy", np.arange(8.0).reshape(4, 2))
+    views = read_views([tmp_path / "a.npy", tmp_path / "b.npy"])
+    shares = [line.split("; ")[1] for line in summary_lines(views)]
+    assert shares == ["25.0 % of the 4 samples lack it", "0 % of the 4 samples lack it"]
+    assert (1 - join_views(views, partial_rows="fill").mask.mean(axis=0)).tolist() == [0.25, 0]
+    mixed = [*views, read_view(put("c.csv", "id,x\np,1\nq,2\n"))]
+    assert summary_lines(mixed) == [view.summary for view in mixed]  # rows that cannot be matched are not counted
+
+
 def test_zeros_in_front_are_part_of_an_id(put):
     zeros, plain = put("a.csv", "id,x\n001,10\n010,20\n"), put("b.csv", "id,y\n1,10\n10,20\n")
     assert read_view(zeros).frame.index.tolist() == ["001", "010"]

@@ -81,7 +81,7 @@ class _Unheard:
             if not self.n_wanting:
                 for place in (*self.places, warnings.filters):
                     if self.filter in place:
-                        place.remove(self.filter)  # type: ignore[union-attr]
+                        place.remove(self.filter)  # type: ignore[attr-defined]
                 self.places.clear()
 
 

@@ -55,9 +55,13 @@ def normalized(graph: Any) -> Any:
 def divided_by_roots(graph: Any, of_rows: Array, of_columns: Array) -> Any:
     """Divide every weight by the roots of the degrees of its row and of its column; degrees of 0 count as 1."""
     rows, columns, values = coordinates(graph)
-    xp = array_namespace(values)
-    left, right = (xp.sqrt(xp.where(d > 0, d, xp.ones_like(d))) for d in (of_rows, of_columns))
-    return csr(rows, columns, values / (left[rows] * right[columns]), graph.shape)
+    return csr(rows, columns, values / (roots(of_rows)[rows] * roots(of_columns)[columns]), graph.shape)
+
+
+def roots(degrees: Array) -> Array:
+    """Return the square roots of degrees; of 0, which divides nothing, 1."""
+    xp = array_namespace(degrees)
+    return xp.sqrt(xp.where(degrees > 0, degrees, xp.ones_like(degrees)))  # type: ignore[no-any-return]
 
 
 def union_graph(

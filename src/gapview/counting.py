@@ -17,6 +17,7 @@ from .checkpoints import remember
 from .clusters import cluster_rows
 from .errors import GapviewWarning, InputError, ParameterError, ParameterTypeError, SolutionError
 from .graph import modularity
+from .progress import tell
 from .scaling import unit_rows
 from .views import Array
 
@@ -199,8 +200,11 @@ def suggest_n_clusters(
     tried = _read_counts(default_counts(len(points)) if counts is None else counts, len(points))
     state = random_generator(random_state)
     directions = unit_rows(points)
+    values = []
     with muted(GapviewWarning):  # samples without a representation, too few distinct points: told by the fit
-        values = [remember("count", partial(_judged, directions, graphs, count, state), state) for count in tried]
+        for done, count in enumerate(tried):
+            tell("Counting groups", done, len(tried))
+            values.append(remember("count", partial(_judged, directions, graphs, count, state), state))
     found = ClusterCount(np.array(tried), *np.array(values).T)
     if not found.score.any():
         raise SolutionError(

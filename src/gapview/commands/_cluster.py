@@ -13,13 +13,12 @@ from typing import Any
 import click
 import numpy as np
 
+from .._words import counted, duration, joined
 from ..checkpoints import Checkpoint
 from ..errors import some
 from ..estimators import MultiViewClusterer
 from ..estimators._latent import LatentClusterer
-from ..experiments._words import duration, joined
 from ..files import join_views, summary_lines
-from ..files._view_file import counted
 from ..model_files._registry import METHODS
 from ..progress import tell
 from ..views import Views

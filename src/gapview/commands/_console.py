@@ -15,8 +15,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn
 from rich.text import Text
 from sklearn.exceptions import ConvergenceWarning
 
+from .._words import duration
 from ..errors import GapviewWarning
-from ..experiments._words import duration
 from ..progress import ITERATING, Event, listening
 
 __all__ = [
@@ -136,7 +136,7 @@ class _Display:
         """Show one event."""
         inner = event.phase == ITERATING and self._phase.phase in ("Counting groups", "Weighing views", _TRIALS)
         if not inner:
-            if event.phase != self._phase.phase:
+            if event.phase != self._phase.phase or event.done == 0:  # steps are counted from here
                 self._began = perf_counter()
             self._phase = event
         phase = self._phase

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import wraps
 from pathlib import Path
 from typing import Any
 
 import click
 
-from ..files._ids import DUPLICATES
+from ..files import DUPLICATES
 from ..views._cells import PARTIAL_ROWS
+from ._inputs import Inputs
+from ._samples import SamplesRequest
 
 __all__ = [
     "arguments_typed",
@@ -23,6 +26,7 @@ __all__ = [
     "model_argument",
     "partial_rows_option",
     "results_option",
+    "samples_options",
 ]
 
 Decorator = Callable[[Any], Any]
@@ -114,3 +118,37 @@ def partial_rows_option(default: str | None) -> Decorator:
 def arguments_typed() -> tuple[str, ...]:
     """Return what was typed after ``gapview``, for the record."""
     return tuple(click.get_current_context().find_root().obj or ())
+
+
+def samples_options(output: Decorator, *, files_required: bool, replaces: str) -> Decorator:
+    """Declare what all commands on new samples take; the command gets it as one request."""
+    options = (
+        model_argument,
+        files_argument(required=files_required),
+        output,
+        id_option,
+        duplicates_option,
+        partial_rows_option(None),
+        force_option(replaces),
+    )
+
+    def decorate(command: Callable[[SamplesRequest], None]) -> Any:
+        @wraps(command)
+        def run(
+            model: Path,
+            files: tuple[str, ...],
+            output: Path,
+            id_columns: tuple[str, ...],
+            duplicates: str,
+            partial_rows: str | None,
+            force: bool,
+        ) -> None:
+            inputs = Inputs(files, id_columns, duplicates)
+            command(SamplesRequest(model, inputs, output, partial_rows, force, arguments_typed()))
+
+        declared: Any = run
+        for option in reversed(options):  # as a stack of decorators, which works from below
+            declared = option(declared)
+        return declared
+
+    return decorate

@@ -2,48 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 
 import click
 import numpy as np
 
-from ..experiments._words import joined
-from ..files._view_file import counted
+from .._words import counted, joined
 from ..progress import tell
 from ..storage import make_folder
 from ._console import Say, new_console, progress_shown, saying, warnings_said
 from ._folder import demand_new_file
-from ._inputs import Inputs
-from ._options import (
-    duplicates_option,
-    file_option,
-    files_argument,
-    force_option,
-    id_option,
-    model_argument,
-    partial_rows_option,
-)
-from ._samples import load_latent, read_samples
+from ._options import file_option, samples_options
+from ._samples import SamplesRequest, load_latent, read_samples
 from ._tables import write_predictions
 
-__all__ = ["PredictRequest", "predict", "predict_files"]
+__all__ = ["predict", "predict_files"]
 
 _FAR = 3.0  # times the usual distance between neighbours: unlike anything seen in training
 
 
-@dataclass(frozen=True)
-class PredictRequest:
-    """A model, files of new samples, and where their groups go."""
-
-    model: Path
-    inputs: Inputs
-    output: Path
-    partial_rows: str | None = None
-    force: bool = False
-
-
-def predict_files(request: PredictRequest, say: Say) -> Path:
+def predict_files(request: SamplesRequest, say: Say) -> Path:
     """Assign the samples of files to the groups of a model, and write a table; return its path."""
     demand_new_file(request.output, [request.model, *request.inputs.paths], force=request.force)
     with warnings_said(say):
@@ -72,22 +50,8 @@ def predict_files(request: PredictRequest, say: Say) -> Path:
     short_help="Put new samples into the groups of a model.",
     epilog="Example: gapview predict out/model.gapview new_blood.csv scans=march.csv -o new_labels.csv",
 )
-@model_argument
-@files_argument(required=True)
-@file_option("predicted.csv")
-@id_option
-@duplicates_option
-@partial_rows_option(None)
-@force_option("a file that is there")
-def predict(
-    model: Path,
-    files: tuple[str, ...],
-    output: Path,
-    id_columns: tuple[str, ...],
-    duplicates: str,
-    partial_rows: str | None,
-    force: bool,
-) -> None:
+@samples_options(file_option("predicted.csv"), files_required=True, replaces="a file that is there")
+def predict(request: SamplesRequest) -> None:
     """Put new samples into the groups of a model, from any of its views.
 
     Which file is which view is told by NAME=FILE, by the name of the file, or by its features. Writes a table with the
@@ -96,6 +60,5 @@ def predict(
     console = new_console()
     say = saying(console)
     with progress_shown(console):
-        request = PredictRequest(model, Inputs(files, id_columns, duplicates), output, partial_rows, force)
         written = predict_files(request, say)
     say("Wrote", str(written))

@@ -4,52 +4,30 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import click
 import numpy as np
 
+from .._extras import extra
+from .._names import free_name, numbered
+from .._words import counted
 from ..files import SourceFormat, ViewFile, WrittenView, write_like
-from ..files._names import free_name, numbered
-from ..files._sources import extra
-from ..files._view_file import counted
 from ..progress import tell
 from ..views import Views
 from ..views._containers import Container
 from ._console import Say, new_console, progress_shown, saying, warnings_said
 from ._folder import RECORD, results_folder
-from ._inputs import Inputs, fingerprint
-from ._options import (
-    arguments_typed,
-    duplicates_option,
-    files_argument,
-    folder_option,
-    force_option,
-    id_option,
-    model_argument,
-    partial_rows_option,
-)
+from ._inputs import fingerprint
+from ._options import folder_option, samples_options
 from ._record import described_run, described_view, described_views, write_record
-from ._samples import load_latent, read_samples
+from ._samples import SamplesRequest, load_latent, read_samples
 
-__all__ = ["RecoverRequest", "recover", "recover_files"]
-
-
-@dataclass(frozen=True)
-class RecoverRequest:
-    """A model, files of samples to complete (none: the training samples), and where completed views go."""
-
-    model: Path
-    inputs: Inputs
-    output: Path
-    partial_rows: str | None = None
-    force: bool = False
-    arguments: tuple[str, ...] = ()
+__all__ = ["recover", "recover_files"]
 
 
-def recover_files(request: RecoverRequest, say: Say) -> list[Path]:
+def recover_files(request: SamplesRequest, say: Say) -> list[Path]:
     """Complete every view of the samples, and write each to a file; return the files."""
     with results_folder(request.output, force=request.force) as folder, warnings_said(say) as warned:
         tell("Loading the model")
@@ -168,22 +146,8 @@ def _say_view(written: WrittenView, name: str, lacking: Any, filled: Any, say: S
     short_help="Complete the views that samples lack.",
     epilog="Example: gapview recover out/model.gapview blood.csv scans.csv -o completed",
 )
-@model_argument
-@files_argument(required=False)
-@folder_option("gapview-recovered")
-@id_option
-@duplicates_option
-@partial_rows_option(None)
-@force_option("results that are in the folder")
-def recover(
-    model: Path,
-    files: tuple[str, ...],
-    output: Path,
-    id_columns: tuple[str, ...],
-    duplicates: str,
-    partial_rows: str | None,
-    force: bool,
-) -> None:
+@samples_options(folder_option("gapview-recovered"), files_required=False, replaces="results that are in the folder")
+def recover(request: SamplesRequest) -> None:
     """Complete the views that samples lack, in the format and units of the files.
 
     Which file is which view is told by NAME=FILE, by the name of the file, or by its features. Every view of the model
@@ -192,8 +156,6 @@ def recover(
     """
     console = new_console()
     say = saying(console)
-    inputs = Inputs(files, id_columns, duplicates)
-    request = RecoverRequest(model, inputs, output, partial_rows, force, arguments_typed())
     with progress_shown(console):
         written = recover_files(request, say)
     for file in written:

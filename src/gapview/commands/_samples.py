@@ -3,23 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from .._words import counted
 from ..errors import DataFileError, InputTypeError, some
 from ..estimators._latent import LatentClusterer
-from ..files import ViewFile
-from ..files._joining import _as_view, _demand_one_way_of_matching, _whole_rows
-from ..files._view_file import counted
+from ..files import ViewFile, samples_of
 from ..model_files import load
 from ..views import Views
 from ._console import Say
 from ._inputs import Inputs, read_inputs, say_notes
 
-__all__ = ["load_latent", "match_views", "read_samples"]
+__all__ = ["SamplesRequest", "load_latent", "match_views", "read_samples"]
 
 _ADVICE = " Columns of text can be encoded as columns of 0 and 1 (encode)."  # the model has settled that
+
+
+@dataclass(frozen=True)
+class SamplesRequest:
+    """A model, files of samples (none: those it was trained on, where a command allows that), and where results go."""
+
+    model: Path
+    inputs: Inputs
+    output: Path
+    partial_rows: str | None = None
+    force: bool = False
+    arguments: tuple[str, ...] = ()
 
 
 def load_latent(path: Path, partial_rows: str | None = None) -> Any:
@@ -45,10 +56,7 @@ def read_samples(inputs: Inputs, model: Any, say: Say) -> tuple[Views, list[View
     for view in views:
         say("View", f"{view.path.name} is {view.summary}.")
         say_notes(replace(view, notes=tuple(note.removesuffix(_ADVICE) for note in view.notes)), say)
-    _demand_one_way_of_matching(views)
-    keyed = all(view.keyed for view in views)
-    whole = _whole_rows(views) if model.partial_rows == "drop" and keyed else views
-    return model._read_new({view.name: _as_view(view) for view in whole}), views
+    return model._read_new(samples_of(views, partial_rows=model.partial_rows)), views
 
 
 def match_views(found: Sequence[tuple[ViewFile, bool]], trained: Views) -> list[ViewFile]:

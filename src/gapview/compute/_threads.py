@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
 from threading import Lock, local
 from typing import Any
 
-from threadpoolctl import ThreadpoolController, threadpool_limits
+from threadpoolctl import ThreadpoolController
 
 from .._warnings import absent_leftovers, drop_leftovers
 
@@ -25,11 +26,21 @@ def _libraries() -> list[Any]:
     return list(ThreadpoolController().select(user_api="blas").lib_controllers)
 
 
+@cache
+def _controller_of_openmp(bringing_their_own: tuple[bool, ...]) -> Any:
+    return ThreadpoolController().select(user_api="openmp")
+
+
+def _limit_openmp(n_threads: int | None) -> Any:
+    """Limit OpenMP, for the calling thread alone; looking for the libraries takes milliseconds, so it is done once."""
+    return _controller_of_openmp(tuple(name in sys.modules for name in ("faiss", "torch"))).limit(limits=n_threads)
+
+
 def _set(library: Any, n_threads: int) -> None:
     """Set the threads of a library for all, from whatever thread this is called.
 
-    With newer threadpoolctl, the first thread to set them stays the only one that can, and what others set is dropped in
-    silence. But here the last to leave restores what the first has set.
+    With newer threadpoolctl, the first thread to set them stays the only one that can, and what others set is
+    dropped in silence. But here the last to leave restores what the first has set.
     """
     free = getattr(library, "clear_controlling_thread", lambda force: None)
     free(force=True)
@@ -137,17 +148,19 @@ def sharing_cores() -> Iterator[None]:
         return
     with threads_to_use() as n_threads:
         n_most = n_threads if n_threads < _loan.n_usual else None
-        with threadpool_limits(n_most, user_api="openmp"):
+        with _limit_openmp(n_most):
             yield
 
 
 @contextmanager
 def without_helpers() -> Iterator[None]:
     """Keep the libraries beneath on the calling thread: for small work, in which threads would wait for each other."""
-    before = getattr(_loan.here, "is_small", False)
-    with one_thread_each(), threadpool_limits(1, user_api="openmp"):
+    if getattr(_loan.here, "is_small", False):
+        yield
+        return
+    with one_thread_each(), _limit_openmp(1):
         _loan.here.is_small = True
         try:
             yield
         finally:
-            _loan.here.is_small = before
+            _loan.here.is_small = False

@@ -7,11 +7,12 @@
 from ._budget import read_budget
 from ._plan import FitSize, MemoryPlan, plan_memory
 from ._tools import tools_for
-from ._within import fit_size, read_into_memory, within_budget
+from ._within import demand_memory_for_parts, fit_size, read_into_memory, within_budget
 
 __all__ = [
     "FitSize",
     "MemoryPlan",
+    "demand_memory_for_parts",
     "fit_size",
     "plan_memory",
     "read_budget",

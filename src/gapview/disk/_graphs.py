@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from ..bridges import roots
 from ..views import Array
 
 __all__ = ["link_rows", "united"]
@@ -89,7 +90,6 @@ def united(parts: Iterable[tuple[sparse.csr_array, Array, float]], n_samples: in
 
 def _normalize(graph: sparse.csr_array) -> None:
     """Divide every weight by the roots of the degrees of its two ends, in place."""
-    degrees = graph @ np.ones(graph.shape[0], dtype=graph.dtype)
-    roots = np.sqrt(np.where(degrees > 0, degrees, np.ones_like(degrees)))
-    graph.data /= np.repeat(roots, np.diff(graph.indptr))
-    graph.data /= roots[graph.indices]
+    divisors = roots(graph @ np.ones(graph.shape[0], dtype=graph.dtype))
+    graph.data /= np.repeat(divisors, np.diff(graph.indptr))
+    graph.data /= divisors[graph.indices]

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -20,7 +22,7 @@ from ._scratch import Scratch
 from ._tools import DiskTools
 from ._views import all_mapped, read_mapped
 
-__all__ = ["fit_size", "read_into_memory", "within_budget"]
+__all__ = ["demand_memory_for_parts", "fit_size", "read_into_memory", "within_budget"]
 
 
 @contextmanager
@@ -61,6 +63,28 @@ def _demand_memory(plan: MemoryPlan, budget: int) -> None:
             f"memory_budget: with the views in memory this needs {in_words(plan.in_memory)}, you gave "
             f"{in_words(budget)}: use a larger budget; or save each view with np.save and give it as np.load(path, "
             f"mmap_mode='r'), so that it stays on disk and {in_words(plan.least)} are enough."
+        )
+
+
+def demand_memory_for_parts(model: Any, share: float) -> None:
+    """Refuse to repeat the fit of a model on parts of its training data, which are held in memory, beyond its budget.
+
+    Raises
+    ------
+    ParameterError
+        If a part needs more, with what it needs and what to change.
+    """
+    budget = read_budget(model.memory_budget)
+    if budget is None:
+        return
+    size = fit_size(model, model.views_)
+    n_present = tuple(math.ceil(share * count) for count in size.n_present)
+    plan = plan_memory(replace(size, n_samples=math.ceil(share * size.n_samples), n_present=n_present))
+    if plan.in_memory > budget:
+        raise ParameterError(
+            f"memory_budget: cluster_stability holds one resample after the other in memory: this needs "
+            f"{in_words(plan.in_memory)}, you gave {in_words(budget)}: use a larger budget, with "
+            "model.set_params(memory_budget=...), which needs no other fit, or a smaller share."
         )
 
 

@@ -279,7 +279,8 @@ class BridgedGRMF(LatentClusterer):
         [(60, 20), (60, 30)]
         """
         check_choice("method", method, ("bridge", "neighbors", "basis"))
-        return self._recover(views, method, n_neighbors)
+        check_integer("n_neighbors", n_neighbors, low=1)
+        return self._where_views_are("recover", views, method=method, n_neighbors=n_neighbors)
 
     def _recovered(self, given: Views, embedding: Array, method: str, n_neighbors: int) -> Iterator[Matrix]:
         if method != "bridge":

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
-from scipy import sparse
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
 
@@ -18,29 +16,25 @@ from ..checkpoints import recording
 from ..compute import one_thread_each
 from ..disk import read_budget, within_budget
 from ..distributed import apply_to_blocks, dask_kind, fit_on_cluster, is_for_cluster
-from ..errors import GapviewWarning, InputError, ParameterError
+from ..errors import ParameterError
 from ..factorization import Solution
 from ..graph import mean_modularity, resolve_n_neighbors
 from ..metrics import clustering_accuracy
-from ..neighbors import Search, SearchReport, distance_elsewhere, nearest
-from ..scaling import unit_rows
-from ..sources import neighbor_means
-from ..views import Array, Matrix, Views, new_views
-from ._output import CLUSTER, as_frame, as_series
-from ._trusted import TrustedClusterer
+from ..neighbors import Search, SearchReport
+from ..views import Views
+from ._output import as_frame
+from ._placing import PlacingClusterer
 
 N_LATENT_NEIGHBORS = 10
-_N_TYPICAL = 1000  # training samples from which the usual distance between neighbours is taken
 
 
-class LatentClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, TrustedClusterer):  # type: ignore[misc]
-    """A clusterer whose bases carry samples into one latent space and back."""
+class LatentClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PlacingClusterer):  # type: ignore[misc]
+    """A clusterer whose bases carry samples into one latent space and back, in memory, from disk or on a cluster."""
 
     search: Any
     device: Any
     memory_budget: Any
 
-    bases_: list[Array]
     neighbor_search_: tuple[SearchReport, ...]
 
     def _check_place_and_search(self) -> None:
@@ -62,10 +56,6 @@ class LatentClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Trusted
     def _new_search(self) -> Search:
         """Return how to look for neighbours in this fit, with an empty list of what was done."""
         return replace(self.search) if isinstance(self.search, Search) else Search(self.search)
-
-    @property
-    def _n_features_out(self) -> int:
-        return int(self.embedding_.shape[1])
 
     def fit(self, views: Any, y: Any = None, *, mask: Any = None, checkpoint: Any = None) -> Self:
         """Find groups among the samples.
@@ -174,10 +164,7 @@ class LatentClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Trusted
         >>> model.transform({"view_1": data.views.matrices[1][50:]}).shape
         (10, 2)
         """
-        if is_for_cluster(self, views):
-            return apply_to_blocks(self, "transform", views)
-        given = self._read_new(views)
-        return as_frame(self, self._embed(given), given)
+        return self._where_views_are("transform", views)
 
     def predict(
         self,
@@ -224,27 +211,8 @@ class LatentClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Trusted
         """
         check_choice("method", method, ("neighbors", "centers"))
         check_integer("n_neighbors", n_neighbors, low=1)
-        if is_for_cluster(self, views):
-            options = {"method": method, "n_neighbors": n_neighbors, "return_distance": return_distance}
-            return apply_to_blocks(self, "predict", views, **options)
-        given = self._read_new(views)
-        points = self._points(self._embed(given))
-        n_empty = int((~points.any(axis=1)).sum())
-        if n_empty:
-            warn_user(
-                f"{n_empty} sample(s) have no place in the latent space, so that the group they are assigned to means "
-                "nothing: their rows are zeros, which have no direction.",
-                GapviewWarning,
-            )
-        if method == "centers":
-            labels = nearest(self.cluster_centers_, 1, points)[1][:, 0].astype(self.labels_.dtype)
-        else:
-            _, voters = nearest(self._points(self.embedding_), min(n_neighbors, len(self.labels_)), points)
-            labels = _majority(self.labels_[voters])
-        found = as_series(self, labels, given, CLUSTER)
-        if not return_distance:
-            return found
-        return found, as_series(self, self._strangeness(given), given, "distance")
+        options = {"method": method, "n_neighbors": n_neighbors, "return_distance": return_distance}
+        return self._where_views_are("predict", views, **options)
 
     def recover(self, views: Any = None, *, method: str = "neighbors", n_neighbors: int = N_LATENT_NEIGHBORS) -> Any:
         """Complete the missing views of samples, in the units of the data.
@@ -274,30 +242,8 @@ class LatentClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Trusted
         [(60, 20), (60, 30)]
         """
         check_choice("method", method, ("neighbors", "basis"))
-        return self._recover(views, method, n_neighbors)
-
-    def _recover(self, views: Any, method: str, n_neighbors: int) -> Any:
         check_integer("n_neighbors", n_neighbors, low=1)
-        if is_for_cluster(self, views):
-            return apply_to_blocks(self, "recover", views, method=method, n_neighbors=n_neighbors)
-        self._demand_fitted()
-        given = self.views_ if views is None else self._read_new(views)
-        embedding = self.embedding_ if views is None else self._embed(given)
-        recovered = self._recovered(given, embedding, method, n_neighbors)
-        lacking = ~given.mask.T
-        return given.give_back([_interleave(*parts) for parts in zip(given.matrices, recovered, lacking, strict=True)])
-
-    def _recovered(self, given: Views, embedding: Array, method: str, n_neighbors: int) -> Iterator[Matrix]:
-        """Recover for every view the rows of those samples of ``given`` that lack it."""
-        for k, lacking in enumerate(~given.mask.T):
-            codes = embedding[lacking]
-            if method == "basis":
-                yield self.scalings_[k].undo(codes @ self.bases_[k])
-            else:
-                yield self._mean_of_neighbors(codes, k, n_neighbors)
-
-    def _scaled(self, views: Views) -> list[Matrix]:
-        return [scaling.apply(matrix) for scaling, matrix in zip(self.scalings_, views.matrices, strict=True)]
+        return self._where_views_are("recover", views, method=method, n_neighbors=n_neighbors)
 
     def score(self, views: Any, y: Any = None) -> float:
         """Say how good the groups are on these samples; the higher, the better.
@@ -322,8 +268,15 @@ class LatentClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Trusted
         >>> model.score(data.views) > 0.3, model.score(data.views, data.target)
         (True, 1.0)
         """
+        return float(self._where_views_are("score", views, y=y))
+
+    def _where_views_are(self, name: str, views: Any, **options: Any) -> Any:
+        """Do what a method does: by ``_name`` here, or block by block where the data or the model are on a cluster."""
         if is_for_cluster(self, views):
-            return float(apply_to_blocks(self, "score", views, y=y))
+            return apply_to_blocks(self, name, views, **options)
+        return getattr(self, f"_{name}")(views, **options)
+
+    def _score(self, views: Any, y: Any) -> float:
         given = self._read_new(views)
         labels = np.asarray(self.predict(given))
         if y is not None:
@@ -331,50 +284,6 @@ class LatentClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Trusted
         scaled = self._scaled(given)
         counts = resolve_n_neighbors("auto", given, len(self.cluster_centers_))
         return float(mean_modularity([labels], scaled, given, counts)[0])
-
-    def _read_new(self, views: Any) -> Views:
-        self._demand_fitted()
-        return new_views(views, self.views_, self.partial_rows)
-
-    def _embed(self, views: Views) -> Array:
-        """Project samples onto the bases and average over the views they have."""
-        total = np.zeros((views.n_samples, self._n_features_out), dtype=self.embedding_.dtype)
-        weights = self._view_weights().astype(total.dtype)
-        with np.errstate(over="ignore", invalid="ignore"):
-            for k, matrix in enumerate(views.matrices):
-                total[views.rows(k)] += weights[k] * (self.scalings_[k].apply(matrix) @ self.bases_[k].T)
-        if not np.isfinite(total).all():
-            raise InputError(
-                "Some samples hold values so large that their place in the latent space is not finite as "
-                f"{total.dtype}. Give them in the units of the training data."
-            )
-        return np.asarray(total / (views.mask @ weights)[:, None])
-
-    def _view_weights(self) -> Array:
-        """Say how much every view counts where views are averaged."""
-        return np.ones(self.views_.n_views)
-
-    def _points(self, embedding: Array) -> Array:
-        """Give the rows among which k-means has found the groups, and neighbours are looked up."""
-        return np.asarray(unit_rows(embedding))
-
-    def _mean_of_neighbors(self, queries: Array, view: int, n_neighbors: int) -> Matrix:
-        source = self.views_.matrices[view]
-        points = self._points(self.embedding_[self.views_.rows(view)])
-        _, indices = nearest(points, min(n_neighbors, source.shape[0]), self._points(queries))
-        return neighbor_means(source, np.arange(source.shape[0]), indices)[0]
-
-    def _strangeness(self, views: Views) -> Array:
-        farthest = np.zeros(views.n_samples)
-        for k, matrix in enumerate(views.matrices):
-            if not matrix.shape[0]:
-                continue
-            known = self.scalings_[k].apply(self.views_.matrices[k])
-            distances, _ = nearest(known, 1, self.scalings_[k].apply(matrix))
-            rows = views.rows(k)
-            with np.errstate(over="ignore"):  # farther than the type can say is infinitely far
-                farthest[rows] = np.maximum(farthest[rows], distances[:, 0] / _usual_distance(known))
-        return farthest
 
 
 def warn_unless_converged(model: Any, solution: Solution) -> None:
@@ -390,28 +299,3 @@ def warn_unless_converged(model: Any, solution: Solution) -> None:
             f"tol={float(model.tol):.1e}. Raise max_iter or tol.",
             ConvergenceWarning,
         )
-
-
-def _majority(votes: Array) -> Array:
-    """Return the label most frequent in every row; of several, the one that comes first."""
-    n_labels = int(votes.max(initial=0)) + 1
-    rows = np.arange(len(votes))[:, None]
-    counts = np.bincount((rows * n_labels + votes).ravel(), minlength=len(votes) * n_labels).reshape(-1, n_labels)
-    first = np.take_along_axis(counts, votes, axis=1).argmax(axis=1)
-    return np.asarray(votes[rows[:, 0], first])
-
-
-def _usual_distance(points: Matrix) -> float:
-    """Return the median distance to the nearest point elsewhere, from a spread of the points; 1 if all coincide."""
-    chosen = np.unique(np.linspace(0, points.shape[0] - 1, _N_TYPICAL).astype(np.intp))
-    distances = distance_elsewhere(points, points[chosen])
-    apart = distances[np.isfinite(distances)]
-    return float(np.median(apart)) if apart.size else 1.0
-
-
-def _interleave(present: Matrix, recovered: Matrix, lacking: Array) -> Matrix:
-    """Put present and recovered rows back into the order of the samples."""
-    order = np.argsort(np.concatenate([np.flatnonzero(~lacking), np.flatnonzero(lacking)]))
-    if sparse.issparse(present) or sparse.issparse(recovered):
-        return sparse.csr_array(sparse.vstack([present, sparse.csr_array(recovered)]))[order]
-    return np.concatenate([present, recovered.astype(present.dtype, copy=False)])[order]

@@ -9,7 +9,9 @@ from scipy import sparse
 from sklearn.base import clone
 
 from .._own import one_per_view
+from .._parameters import check_real
 from .._warnings import muted
+from ..disk import demand_memory_for_parts
 from ..errors import GapviewWarning
 from ..graph import knn_graph
 from ..scaling import Scaling
@@ -59,6 +61,8 @@ class TrustedClusterer(MultiViewClusterer):
         ------
         SolutionError
             If the fit fails on every resample.
+        ParameterError
+            If a resample, which is held in memory, needs more than ``memory_budget``.
 
         Examples
         --------
@@ -70,6 +74,8 @@ class TrustedClusterer(MultiViewClusterer):
         True
         """
         self._demand_fitted()
+        check_real("share", share, low=0, high=1, open_low=True)
+        demand_memory_for_parts(self, share)
         pinned, views = self._pinned(), self._written_out()
 
         def fit(rows: Array, seed: int) -> Array:

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from .._words import NO_BREAK, counted, joined, number
 from ._paper import METHODS, PAPER_DATA
 from ._tables import PaperTable
 from ._tasks import FIGURE_RATE, Plan
-from ._words import NO_BREAK, counted, joined, number
 
 __all__ = ["Descent", "caption2", "caption3", "caption4", "caption5", "descent"]
 

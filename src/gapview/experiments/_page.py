@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from .._words import counted, joined, spelled
 from ..report import Block, Code, Details, Drawing, Items, Page, Section, Text, render
 from ._findings import OURS, answer, deviations, far_words
 from ._methods import COMPARED
@@ -13,7 +14,7 @@ from ._paper import METHODS, PAPER_DATA
 from ._run_file import run_facts
 from ._tables import CHOICES, PaperTable
 from ._tasks import Plan
-from ._words import counted, joined, rates_text, spelled
+from ._words import rates_text
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

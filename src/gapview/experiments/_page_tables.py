@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from .._words import counted, number, signed
 from ..report import Cell as Shown
 from ..report import Group, Legend, Row, Table, Tone
 from ._findings import FAR, NEAR, Duel, duels, problems
@@ -12,7 +13,7 @@ from ._methods import COMPARED, read_setting
 from ._paper import METHODS, PaperData
 from ._tables import CHOICES, Cell, PaperTable
 from ._tasks import Plan
-from ._words import counted, number, setting_text, signed
+from ._words import setting_text
 
 __all__ = ["LEGEND", "data_table", "glance_table", "method_table", "score_table", "setting_table"]
 

@@ -13,14 +13,15 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from .._extras import extra
+from .._names import numbered
 from ..datasets._files import find_mask, find_target, find_views
 from ..datasets._readers import is_hdf5, read_mat, read_npz
 from ..errors import DataFileError
 from ..views import Array, Matrix
 from . import _limits
 from ._ids import as_keys
-from ._names import numbered
-from ._sources import damaged, demand_size, extra, suffix_of
+from ._sources import damaged, demand_size, suffix_of
 from ._view_file import SourceFormat, ViewFile
 
 __all__ = ["frame_of", "read_arrays", "read_npy"]

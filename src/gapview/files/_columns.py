@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from .._words import counted
 from ..errors import some
 from ..views import Array
 from . import _limits
 from ._names import distinct
 from ._table import Table, arrow
-from ._view_file import counted
 from ._words import as_booleans, as_numbers, is_number, looks_like_dates, looks_like_thousands
 
 __all__ = ["Features", "find_features"]

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from .._words import counted, percent
 from ..errors import DataFileError, some
 from ..views import Array
 from ._arrays import frame_of
@@ -16,7 +17,7 @@ from ._columns import find_features
 from ._ids import demand_ids, find_ids, repeated
 from ._sources import suffix_of
 from ._table import Table, arrow
-from ._view_file import ViewFile, counted, percent
+from ._view_file import ViewFile
 
 __all__ = ["finished", "from_table"]
 

@@ -6,9 +6,10 @@ from collections import Counter
 from dataclasses import dataclass, field
 from itertools import pairwise
 
+from .._names import numbered
+from .._words import counted
 from ..errors import some
-from ._names import looks_like_id, numbered
-from ._view_file import counted
+from ._names import looks_like_id
 from ._words import is_missing, is_number
 
 __all__ = ["COLUMNS_LOOKED_AT", "Header", "find_header"]

@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from .._words import counted
 from ..errors import DataFileError, ParameterTypeError, some
 from ._names import is_unnamed, looks_like_id
 from ._table import Table
-from ._view_file import counted
 from ._words import is_number, looks_like_dates
 
 __all__ = ["DUPLICATES", "Ids", "as_keys", "check_id_column", "demand_ids", "find_ids", "repeated"]

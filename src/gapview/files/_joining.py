@@ -9,13 +9,14 @@ from typing import Any
 
 from scipy import sparse
 
+from .._extras import extra
 from .._warnings import warn_user
+from .._words import counted, percent
 from ..errors import DataFileError, GapviewWarning, some
 from ..views import Views
-from ._sources import extra
-from ._view_file import ViewFile, counted, percent
+from ._view_file import ViewFile
 
-__all__ = ["join_views", "summary_lines"]
+__all__ = ["join_views", "samples_of", "summary_lines"]
 
 _FEW = 0.05  # of the samples of the smaller file: fewer in common is worth a word
 
@@ -48,8 +49,40 @@ def join_views(files: Sequence[ViewFile], *, partial_rows: str = "raise") -> Vie
     keyed = [view for view in files if view.keyed]
     if len(keyed) > 1:
         _demand_common_samples(keyed)
-    chosen = _whole_rows(files) if partial_rows == "drop" and len(keyed) == len(files) else files
-    return Views({view.name: _as_view(view) for view in chosen}, partial_rows=partial_rows)
+    return Views(samples_of(files, partial_rows=partial_rows), partial_rows=partial_rows)
+
+
+def samples_of(files: Sequence[ViewFile], *, partial_rows: str = "raise") -> dict[str, Any]:
+    r"""Hand over the views of files as the methods of a model take them; unlike when joined, they may share no sample.
+
+    Parameters
+    ----------
+    files : sequence of ViewFile
+        What :func:`read_views` gives.
+    partial_rows : {"raise", "fill", "drop"}, default="raise"
+        With ``"drop"``, rows that have some but not all values are taken out here, where samples have ids; else the
+        methods of the model deal with them.
+
+    Returns
+    -------
+    dict of frames, or of sparse matrices with their ids
+        By the names of the views.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from gapview.files import read_views, samples_of
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     blood, scans = pathlib.Path(folder) / "blood.csv", pathlib.Path(folder) / "scans.csv"
+    ...     _ = blood.write_text("id,iron,zinc\na,1,2\nb,,3\nc,4,5\n")
+    ...     _ = scans.write_text("id,size\nb,2\nd,7\n")
+    ...     samples = samples_of(read_views([blood, scans]), partial_rows="drop")
+    >>> {name: frame.index.tolist() for name, frame in samples.items()}
+    {'blood': ['a', 'c'], 'scans': ['b', 'd']}
+    """
+    _demand_one_way_of_matching(files)
+    dropped = partial_rows == "drop" and all(view.keyed for view in files)
+    return {view.name: _as_view(view) for view in (_whole_rows(files) if dropped else files)}
 
 
 def summary_lines(files: Sequence[ViewFile]) -> list[str]:
@@ -71,12 +104,19 @@ def summary_lines(files: Sequence[ViewFile]) -> list[str]:
     ...     summary_lines(read_views([blood, scans]))[0]
     "'blood': 2 samples, 1 feature, 0 % of the cells empty; 33.3 % of the 3 samples lack it"
     """
+    if len({view.keyed for view in files}) > 1:  # which rows are the same sample is not known
+        return [view.summary for view in files]
     total = len({key for view in files for key in view.frame.index})
-    lacking = [percent(1 - len(view.frame) / total) for view in files]
+    lacking = [percent(1 - _n_having(view) / total) for view in files]
     return [
         f"{view.summary}; {share} of the {counted(total, 'sample')} lack it"
         for view, share in zip(files, lacking, strict=True)
     ]
+
+
+def _n_having(view: ViewFile) -> int:
+    """Count the rows with any number; without ids, empty rows stay in their places."""
+    return len(view.frame) if view.is_sparse else int(view.frame.notna().any(axis=1).sum())
 
 
 def _whole_rows(files: Sequence[ViewFile]) -> list[ViewFile]:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-__all__ = ["distinct", "is_unnamed", "looks_like_id", "numbered"]
+from .._names import free_name
+
+__all__ = ["distinct", "is_unnamed", "looks_like_id"]
 
 # Without spaces, underscores and the like; the second list only counts for columns without repeats
 _ID_NAMES = {
@@ -28,11 +30,6 @@ def is_unnamed(name: str) -> bool:
     return not name or re.fullmatch(r"Unnamed: \d+|__index_level_\d+__", name) is not None
 
 
-def numbered(count: int) -> list[str]:
-    """Name columns that have no names, counted from 1 as people do."""
-    return [f"column_{number}" for number in range(1, count + 1)]
-
-
 def distinct(names: Sequence[str]) -> tuple[list[str], list[str]]:
     """Give every column a name of its own; return all names, and those that came more than once."""
     taken = set(names)
@@ -47,13 +44,3 @@ def distinct(names: Sequence[str]) -> tuple[list[str], list[str]]:
         seen.add(new)
         found.append(new)
     return found, repeated
-
-
-def free_name(name: str, taken: set[str]) -> str:
-    """Return the name, or the name with the first number that makes it new."""
-    number = 2
-    new = name
-    while new in taken:
-        new = f"{name}_{number}"
-        number += 1
-    return new

@@ -20,9 +20,9 @@ from ._table import Table
 from ._text import read_text
 from ._view_file import ViewFile
 
-__all__ = ["read_view", "read_views"]
+__all__ = ["TABLES", "read_view", "read_views"]
 
-_TABLES: dict[str, Callable[[Path], Table]] = {"text": read_text, "parquet": read_parquet, "feather": read_feather}
+TABLES: dict[str, Callable[[Path], Table]] = {"text": read_text, "parquet": read_parquet, "feather": read_feather}
 
 
 def read_view(path: Any, *, id_column: Any = None, encode: bool = False, duplicates: str = "raise") -> ViewFile:
@@ -118,8 +118,8 @@ def _read_file(path: Any, wanted: list[str] | None, encode: bool, duplicates: st
     check_choice("duplicates", duplicates, DUPLICATES)
     file = existing(path)
     kind = kind_of(file)
-    if kind in _TABLES:
-        return [from_table(_TABLES[kind](file), wanted, encode, duplicates)]
+    if kind in TABLES:
+        return [from_table(TABLES[kind](file), wanted, encode, duplicates)]
     if kind == "npy":
         views = [read_npy(file)]
     elif kind in ("npz", "mat"):

@@ -7,15 +7,14 @@ import os
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from ..errors import DataFileError, GapviewError, InputTypeError, MissingExtraError
+from ..errors import DataFileError, GapviewError, InputTypeError
 from . import _limits
 from .reader._words import too_large
 
-__all__ = ["content_of", "damaged", "demand_size", "existing", "extra", "kind_of", "suffix_of"]
+__all__ = ["content_of", "damaged", "demand_size", "existing", "kind_of", "suffix_of"]
 
 _KINDS = {
     ".csv": "text",
@@ -60,14 +59,6 @@ _OWN_SIGNS = {
     "h5mu": (b"\x89HDF\r\n\x1a\n", b"MuData"),
 }
 _CONTROLS = {*range(9), *range(14, 32)}
-
-
-def extra(module: str, package_extra: str, purpose: str) -> Any:
-    """Import an optional package, or say how to install it."""
-    try:
-        return import_module(module)
-    except ImportError:
-        raise MissingExtraError(module.split(".")[0], package_extra, purpose) from None
 
 
 @contextmanager

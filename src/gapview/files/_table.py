@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from .._extras import extra
 from ..errors import some
-from ._sources import extra
 from ._view_file import SourceFormat
 from ._words import is_missing
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from .._words import counted, percent
 from ..errors import DataFileError, some
 
 __all__ = ["SourceFormat", "ViewFile"]
@@ -152,16 +153,3 @@ class ViewFile:
         if more := [name for name in frame.columns if name not in columns]:
             notes += (f"{counted(len(more), 'column')} that the model does not know left out: {some(more)}.",)
         return replace(self, frame=type(frame)(columns, index=frame.index), notes=notes)
-
-
-def counted(number: int, what: str) -> str:
-    """Write a number with its noun: ``1 row``, ``1,200 rows``."""
-    plural = what[:-1] + "ies" if what.endswith("y") else what + "s"
-    return f"{number:,} {what if number == 1 else plural}"
-
-
-def percent(share: float) -> str:
-    """Write a share in per cent, so that little is not shown as nothing."""
-    if 0 < share < 0.0005:
-        return "under 0.1 %"
-    return f"{100 * share:.1f} %" if share else "0 %"

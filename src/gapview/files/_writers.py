@@ -15,10 +15,10 @@ import numpy as np
 from scipy import sparse
 from scipy.io import savemat
 
+from .._extras import extra
 from ..errors import some
 from ..views import Array
 from ._dialect import BYTE_ORDER_MARKS
-from ._sources import extra
 from ._table import arrow
 from ._view_file import ViewFile
 

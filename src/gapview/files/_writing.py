@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from .._names import free_name
 from ..errors import DataFileError, InputError, InputTypeError, some
 from ..storage import write_whole
 from ..views import Array
-from ._names import free_name
 from ._sources import suffix_of
 from ._view_file import ViewFile
 from ._writers import WRITERS

@@ -118,4 +118,4 @@ class Search:
 
 def number_of_cells(n_points: int) -> int:
     """Say into how many cells to divide points: finding the near cells and searching them cost about the same."""
-    return max(1, round(1.5 * math.sqrt(n_points)))
+    return max(1, min(n_points, round(1.5 * math.sqrt(n_points))))

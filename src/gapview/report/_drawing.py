@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ._numbers import powers
+from .._words import powers
 from ._style import INK, PAPER, SERIES, SOFT, letters_on
 
 __all__ = [

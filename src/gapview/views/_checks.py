@@ -48,7 +48,7 @@ def training_views(data: Any, mask: Any, partial_rows: str, n_clusters: int) -> 
 def is_constant(matrix: Matrix) -> bool:
     """Tell whether all rows of a matrix are the same."""
     if sparse.issparse(matrix):
-        return bool((abs(matrix.max(axis=0) - matrix.min(axis=0))).sum() == 0)
+        return np.array_equal(matrix.max(axis=0).toarray(), matrix.min(axis=0).toarray())
     return all(bool((matrix[block] == matrix[:1]).all()) for block in row_blocks(matrix))
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from ..._words import counted, signed
 from ...report import Cell as Shown
 from ...report import Group, Legend, Row, Table, Tone
 from .._methods import read_setting
-from .._words import counted, setting_text, signed
+from .._words import setting_text
 from ._data import HIDINGS, Cell, Source
 from ._entrants import Entrant
 from ._findings import NAMES, NEAR

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from ._document import document
 from ._fuzz import fuzz
 from ._kill import kill
 from ._load import load_test
@@ -15,6 +16,7 @@ def main() -> None:
     """Try to break gapview, and count."""
 
 
+main.add_command(document)
 main.add_command(fuzz)
 main.add_command(kill)
 main.add_command(load_test)

@@ -54,8 +54,8 @@ def settings_for(
     """Draw settings for a method on these views."""
     chance = _Chance(rng)
     n_samples, n_clusters = mask.shape[0], _n_clusters(chance, mask.shape[0])
-    if n_samples > 60 and method not in ("GRMF", "BridgedGRMF"):
-        n_clusters = min(n_clusters, 20)
+    if n_samples > 60:  # as many groups as hundreds of samples would take all the time there is
+        n_clusters = min(n_clusters, 60 if method in ("GRMF", "BridgedGRMF") else 20)
     found: dict[str, Any] = {
         "n_clusters": n_clusters,
         "scale": chance.often("unit", *SCALES),
@@ -93,7 +93,7 @@ def _n_neighbors(chance: _Chance, n_samples: int, usual: Any = "auto") -> Any:
 
 def _of_grmf(chance: _Chance, views: list[Matrix], mask: Array, n_clusters: int) -> dict[str, Any]:
     n_samples = mask.shape[0]
-    n_components = _n_components(chance, n_samples, None)
+    n_components = _n_components(chance, min(n_samples, 100), None)
     found = {
         "n_components": n_components,
         "consensus_weight": chance.often(100.0, *_WEIGHTS, 1e300),

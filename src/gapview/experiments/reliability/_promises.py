@@ -17,7 +17,7 @@ from sklearn.exceptions import ConvergenceWarning
 from ... import GRMF, BridgedGRMF, Views, baselines
 from ...baselines._nonnegative import scaled_nonnegative
 from ...bridges import Reach
-from ...errors import GapviewError, GapviewWarning
+from ...errors import GapviewError, GapviewWarning, SolutionError
 from ...scaling import row_lengths
 from ._made_problems import Made
 
@@ -194,7 +194,13 @@ def _used(model: Any, made: Made, views: Views) -> Iterator[tuple[str, None]]:
         yield f"recover of {name}", None
         methods = ["neighbors", "basis", "bridge"] if made.method == "BridgedGRMF" else ["neighbors", "basis"]
         given = None if part is views and rng.random() < 0.5 else part
-        _check_recovered(model.recover(given, method=str(rng.choice(methods))), part, views)
+        method = str(rng.choice(methods))
+        try:
+            recovered = model.recover(given, method=method)
+        except SolutionError:  # products of codes and bases need not be numbers that the type of a view can hold
+            _demand(method == "basis", "every view recovered")
+        else:
+            _check_recovered(recovered, part, views)
     yield "score", None
     _demand(np.isfinite(model.score(views)), "a finite score")
     yield "view_agreement", None

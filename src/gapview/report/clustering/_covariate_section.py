@@ -6,11 +6,12 @@ import math
 
 import numpy as np
 
+from ..._words import counted, joined
 from .._blocks import Block, Cell, Details, Drawing, Group, Items, Row, Section, Table, Text
 from ._covariates import Comparison, Covariates
 from ._figures import draw_survival
 from ._summary import Summary
-from ._words import bare_p, comparison_sentence, counted, group_name, listed, number, share, shorten, shown_groups
+from ._words import bare_p, comparison_sentence, group_name, number, share, shorten, shown_groups
 
 __all__ = ["covariate_section"]
 
@@ -45,7 +46,7 @@ def _covariate_words(covariates: Covariates, summary: Summary) -> list[str]:
         return [f"{matched}{unknown}. None of its columns can be compared between the groups."]
     firm = [shorten(one.column) for one in covariates.comparisons if one.adjusted < _FIRM]
     found = (
-        f"After Holm’s correction for {counted(n_tests, 'test')}, the groups go with {listed(firm[:12])}"
+        f"After Holm’s correction for {counted(n_tests, 'test')}, the groups go with {joined(firm[:12])}"
         + (f" and {len(firm) - 12} more." if len(firm) > 12 else ".")
         if firm
         else f"After Holm’s correction for {counted(n_tests, 'test')}, the groups go with none of the columns for sure."

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 
+from ..._words import joined, percent
 from ...trust import FeatureEffect
 from .._blocks import Block, Cell, Details, Drawing, Group, Row, Section, Table, Text
 from ._covariate_section import covariate_section
 from ._figures import draw_groups
 from ._groups import CLEAR, DOUBTFUL, GroupFacts
 from ._summary import Summary
-from ._words import group_name, listed, number, percent, share, shorten, shown_groups
+from ._words import group_name, number, share, shorten, shown_groups
 
 __all__ = ["group_section"]
 
@@ -83,7 +84,7 @@ def _means(groups: list[GroupFacts]) -> tuple[Block, ...]:
 
 def _in_brief(group: GroupFacts, view: str) -> str:
     strongest = [effect for effect in group.features if effect.view == view][:_N_BRIEF]
-    return listed([f"{_feature(effect)} {_signed(effect.effect)}" for effect in strongest]) or "nothing stands out"
+    return joined([f"{_feature(effect)} {_signed(effect.effect)}" for effect in strongest]) or "nothing stands out"
 
 
 def _feature(effect: FeatureEffect) -> str:

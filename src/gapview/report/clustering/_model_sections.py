@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 
+from ..._words import NO_BREAK, counted, joined
 from .._blocks import Block, Cell, Code, Drawing, Facts, Group, Row, Section, Table, Text, Tone
 from ._figures import draw_convergence
 from ._groups import DOUBTFUL
 from ._recovery import Recovered
 from ._summary import Summary
-from ._words import NO_BREAK, counted, group_name, listed, pattern_name, share, shorten
+from ._words import group_name, pattern_name, share, shorten
 
 __all__ = ["convergence_section", "doubt_section", "recovery_section", "repeat_section"]
 
@@ -109,7 +110,7 @@ def repeat_section(summary: Summary) -> Section:
         blocks.append(Text("No seed was given (random_state): another run may end a little differently."))
     elif not repeat.seed.isdigit():
         blocks.append(Text(f"random_state was a {repeat.seed}: only the same state of it gives the same groups."))
-    views = listed([f"{shorten(view.name)} ({view.n_samples:,} × {view.n_features:,})" for view in summary.views])
+    views = joined([f"{shorten(view.name)} ({view.n_samples:,} × {view.n_features:,})" for view in summary.views])
     facts = [("data", f"{counted(summary.n_samples, 'sample')}; {views}"), ("digest of the data", repeat.digest)]
     facts += [*repeat.versions, *((name, shorten(value, 400)) for name, value in repeat.run[:60])]
     blocks.append(Facts(tuple(facts)))

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ..._parameters import check_flag
+from ..._words import counted
 from ...errors import ParameterTypeError
 from ...storage import write_whole
 from .._blocks import Page
@@ -17,7 +18,7 @@ from ._model_sections import convergence_section, doubt_section, recovery_sectio
 from ._settings_section import settings_section
 from ._summary import Summary, summarise
 from ._view_sections import agreement_section, gap_section
-from ._words import answer, counted
+from ._words import answer
 
 __all__ = ["clustering_page", "write_clustering_report"]
 

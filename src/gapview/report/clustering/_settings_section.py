@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from ..._words import joined, percent
 from .._blocks import Block, Cell, Details, Drawing, Group, Items, Row, Section, Table, Text
 from ._figures import draw_counts
 from ._history import Choices
 from ._summary import Summary
-from ._words import listed, percent, shorten
+from ._words import shorten
 
 __all__ = ["settings_section"]
 
@@ -34,7 +35,7 @@ def settings_section(summary: Summary) -> Section:
         ]
     if choices.view_weights is not None and len(choices.view_weights) > 1:
         pairs = zip(summary.views, choices.view_weights, strict=True)
-        weights = listed([f"{shorten(view.name)} {weight:.2f}" for view, weight in pairs])
+        weights = joined([f"{shorten(view.name)} {weight:.2f}" for view, weight in pairs])
         blocks.append(Text(f"How much every view counted, 1 on average: {weights}."))
     blocks += [_setting_table(choices), *_candidates(choices), *_searches(choices)]
     return Section("How the settings were chosen", tuple(blocks))

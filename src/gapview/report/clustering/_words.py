@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from ...files._view_file import counted, percent
+from ..._words import NO_BREAK, counted, joined, percent, spelled
 from ._association import Association
 from ._covariates import Comparison
 from ._gaps import Gaps, Pattern
@@ -13,32 +13,26 @@ from ._groups import DOUBTFUL, GroupFacts
 from ._summary import Summary
 
 __all__ = [
-    "NO_BREAK",
     "answer",
     "bare_p",
     "comparison_sentence",
-    "counted",
     "gap_sentence",
     "goes_with",
     "group_name",
-    "listed",
     "number",
     "p_value",
     "pattern_name",
-    "percent",
     "share",
     "shorten",
     "shown_groups",
     "strength_word",
 ]
 
-NO_BREAK = "\u00a0"
 _LONGEST = 80  # characters of a name that are shown
 _SIGNIFICANT = 0.05
 _WEAK = 0.1  # Cramér's V that is commonly called weak
 _TINY = 0.001
 _MOST_GROUPS = 200  # in one table
-_SPELLED = {2: "two", 3: "three", 4: "four", 5: "five", 6: "six"}
 
 
 def share(value: float) -> str:
@@ -79,11 +73,6 @@ def shorten(text: str, longest: int = _LONGEST) -> str:
     return f"{text[:half]}…{text[len(text) - half :]}"
 
 
-def listed(items: Sequence[str], word: str = "and") -> str:
-    """Write a list: a, b and c."""
-    return items[0] if len(items) == 1 else f"{', '.join(items[:-1])} {word} {items[-1]}" if items else ""
-
-
 def pattern_name(pattern: Pattern, names: Sequence[str]) -> str:
     """Name the views of a pattern."""
     if all(pattern.present):
@@ -115,7 +104,7 @@ def answer(summary: Summary) -> tuple[str, ...]:
         if not n_doubtful
         else f"{n_doubtful:,} of them ({percent(n_doubtful / summary.n_samples)}) have a confidence below {DOUBTFUL:g}"
     )
-    gaps, views = summary.gaps, _SPELLED.get(len(summary.views), str(len(summary.views)))
+    gaps, views = summary.gaps, spelled(len(summary.views))
     if len(summary.views) == 1:
         missing = "there is one view"
     elif len(gaps.patterns) == 1 and summary.n_complete:
@@ -171,7 +160,7 @@ def gap_sentence(gaps: Gaps, n_views: int) -> tuple[str, ...]:
             "too little to have made the groups.",
         )
     driving = [gap.view for gap in gaps.views if gap.adjusted < _SIGNIFICANT]
-    which = f" It is to be seen in {listed([shorten(name) for name in driving[:8]])}." if driving else ""
+    which = f" It is to be seen in {joined([shorten(name) for name in driving[:8]])}." if driving else ""
     return (
         f"Which views a sample lacks goes with its group, {strength_word(found.strength)} ({figures}).{which}",
         "Either the views are missing for a reason that has to do with what the groups are, such as tests made of "

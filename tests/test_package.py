@@ -1,0 +1,153 @@
+"""What the archives hold, what the package asks for, and the page on reliability."""
+
+import ast
+import json
+import re
+import subprocess
+import sys
+import tarfile
+import tomllib
+import zipfile
+from itertools import chain
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+ROOT = Path(__file__).resolve().parent.parent
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+OF_PYTHON = set(sys.stdlib_module_names) | {"gapview", "__future__"}
+MODULES = {"scikit-learn": "sklearn", "faiss-cpu": "faiss"}
+needs_sources = pytest.mark.skipif(not (ROOT / "src").is_dir(), reason="the sources are not here")
+
+
+@pytest.fixture(scope="module")
+def archives(tmp_path_factory):
+    pytest.importorskip("hatchling", reason="builds the archives")
+    folder = tmp_path_factory.mktemp("archives")
+    code = """
+import sys
+from hatchling.builders.sdist import SdistBuilder
+from hatchling.builders.wheel import WheelBuilder
+for builder in (WheelBuilder, SdistBuilder):
+    print(next(builder(sys.argv[1]).build(directory=sys.argv[2], versions=["standard"])))
+"""
+    command = [sys.executable, "-c", code, str(ROOT), str(folder)]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    return [Path(line) for line in done.stdout.split("\n")[:2]]
+
+
+@pytest.fixture
+def tools(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT / "tools"))
+    import check_package
+
+    return check_package
+
+
+@needs_sources
+def test_archives_hold_what_they_should_and_nothing_else(archives, tools):
+    wheel, sdist = archives
+    assert tools.wrong_in_wheel(wheel) == []
+    assert tools.wrong_in_sdist(sdist) == []
+
+
+@needs_sources
+def test_what_an_archive_lacks_or_has_too_much_is_seen(archives, tools, tmp_path):
+    wheel, sdist = archives
+    changed = tmp_path / wheel.name
+    with zipfile.ZipFile(wheel) as before, zipfile.ZipFile(changed, "w") as after:
+        for name in before.namelist():
+            if name != "gapview/py.typed":
+                after.writestr(name, before.read(name))
+        after.writestr("tests/test_grmf.py", "")
+    assert tools.wrong_in_wheel(changed) == [
+        f"{wheel.name} lacks gapview/py.typed",
+        f"{wheel.name} holds tests/test_grmf.py, which it should not",
+    ]
+    with tarfile.open(tmp_path / sdist.name, "w:gz") as archive:
+        archive.add(ROOT / "README.md", f"{tools.NAME}/.venv/README.md")
+    assert any(line.endswith("holds .venv/README.md, which it should not")
+               for line in tools.wrong_in_sdist(tmp_path / sdist.name))  # fmt: skip
+
+
+def names_of(requirements):
+    return {re.match(r"[\w.-]+", one)[0] for one in requirements}
+
+
+def test_every_dependency_has_a_lowest_version():
+    every = [*PROJECT["dependencies"], *chain.from_iterable(PROJECT["optional-dependencies"].values())]
+    assert [one for one in every if ">=" not in one and not one.startswith("gapview[")] == []
+
+
+def test_all_that_is_imported_is_asked_for():
+    """At the top of a module: the core. Inside functions: some extra."""
+    extras = names_of(chain.from_iterable(PROJECT["optional-dependencies"].values()))
+    declared = {MODULES.get(name, name.replace("-", "_")) for name in names_of(PROJECT["dependencies"]) | extras}
+    import gapview
+
+    unknown = set()
+    for path in Path(gapview.__file__).parent.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            if isinstance(node, ast.ImportFrom) and not node.level:
+                names = [node.module]
+            unknown |= {name.split(".")[0] for name in names} - OF_PYTHON - declared
+    assert unknown == set()
+
+
+def test_constraints_name_versions_within_the_bounds_and_no_addresses():
+    packaging = pytest.importorskip("packaging.requirements")
+    text = (ROOT / "constraints.txt").read_text(encoding="utf-8")
+    assert "://" not in text
+    assert "@" not in text
+    lines = [packaging.Requirement(line) for line in text.splitlines() if line and not line.startswith("#")]
+    assert all(len(line.specifier) == 1 and str(line.specifier).startswith("==") for line in lines)
+    pinned = {line.name.lower().replace("_", "-"): str(line.specifier)[2:] for line in lines}
+    extras = PROJECT["optional-dependencies"]
+    for one in [*PROJECT["dependencies"], *extras["tables"], *extras["report"], *extras["test"]]:
+        asked = packaging.Requirement(one)
+        assert asked.specifier.contains(pinned[asked.name.lower()]), one
+
+
+def test_page_on_reliability_says_what_was_run_and_what_was_not(tmp_path):
+    from gapview.experiments.reliability.__main__ import main
+
+    (tmp_path / "defects.markdown").write_text("## Defects\n\nNone.\n")
+    killed = {"estimator": "GRMF", "had_ended": False, "n_parts": 2, "n_damaged": 0, "same": True}
+    (tmp_path / "kill.json").write_text(f"{json.dumps(killed)}\n{json.dumps(killed | {'same': False})}\n")
+    page = tmp_path / "reliability.md"
+    done = CliRunner().invoke(main, ["document", str(tmp_path), str(page)])
+    assert done.exit_code == 0, done.output
+    text = page.read_text()
+    assert text.count("Not run yet.") == 4
+    assert "2 fits were killed" in text
+    assert "1 lost anything" in text
+    assert "| GRMF | 2 | 2 | 0 | 1 |" in text
+    assert text.endswith("None.\n")
+
+
+@pytest.mark.parametrize("content", ["{", "", "[1"])
+def test_damaged_results_are_refused(content, tmp_path):
+    from gapview.experiments.reliability.__main__ import main
+
+    (tmp_path / "load.json").write_text(content)
+    done = CliRunner().invoke(main, ["document", str(tmp_path), str(tmp_path / "page.md")])
+    assert done.exit_code == 1
+    assert "damaged" in done.output
+    assert not (tmp_path / "page.md").exists()
+
+
+@needs_sources
+def test_tests_named_on_the_page_exist():
+    named = re.findall(r"`(test_\w+)`", (ROOT / "docs" / "reliability" / "defects.markdown").read_text())
+    there = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "tests").glob("test_*.py"))
+    assert [name for name in named if f"def {name}(" not in there] == []
+
+
+@needs_sources
+def test_page_in_the_repository_is_that_of_its_results(tmp_path):
+    from gapview.experiments.reliability._document import write_document
+
+    text = write_document(ROOT / "docs" / "reliability", tmp_path / "page.md")
+    assert text == (ROOT / "docs" / "reliability.md").read_text(encoding="utf-8")

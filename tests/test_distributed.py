@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 
 from gapview import GRMF, BridgedGRMF, Views
@@ -31,6 +32,7 @@ pytest.importorskip("distributed")
 from distributed_problems import unevenly, written_out  # noqa: E402
 from gapview.distributed._blocks import read_blocks  # noqa: E402
 from gapview.distributed._cells import regions_of  # noqa: E402
+from gapview.distributed._exchange import exchanged, flat  # noqa: E402
 from gapview.distributed._tasks import Tasks  # noqa: E402
 
 
@@ -85,6 +87,41 @@ def test_bridged_is_the_one_in_memory(three: Views, settings: dict[str, Any]) ->
     _same(ours, theirs)
     assert ours.setting_ == theirs.setting_
     assert [row["score"] for row in ours.selection_.table] == [row["score"] for row in theirs.selection_.table]
+
+
+def test_many_blocks_exchange_in_two_stages(three: Views) -> None:
+    arrays = written_out(three)
+    blocks = unevenly(arrays, *np.linspace(0, 1, 24)[1:-1])
+    settings = {"n_clusters": 4, "random_state": 0}
+    for model, options in ((GRMF, {"init": "data"}), (BridgedGRMF, {"bridge": "union", "selection": "fixed"})):
+        _same(model(**settings, **options).fit(blocks), model(**settings, **options).fit(arrays))
+
+
+@pytest.mark.parametrize(("n_senders", "n_receivers"), [(1, 1), (3, 5), (16, 40), (17, 1), (30, 7), (40, 40)])
+def test_parts_arrive_in_the_order_of_the_senders(n_senders: int, n_receivers: int) -> None:
+    whole = [[(sender, receiver) for receiver in range(n_receivers)] for sender in range(n_senders)]
+    received = exchanged(Tasks(), "test", whole, n_receivers)
+    assert [flat(parts) for parts in received] == [
+        [(sender, receiver) for sender in range(n_senders)] for receiver in range(n_receivers)
+    ]
+
+
+def test_tasks_before_the_iterations_grow_less_than_the_pairs_of_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    counted = [0]
+    really = Tasks.map
+
+    def counting(self: Tasks, name: str, function: Any, *lists: Any, **common: Any) -> list[Any]:
+        counted[0] += len(lists[0])
+        return really(self, name, function, *lists, **common)
+
+    monkeypatch.setattr(Tasks, "map", counting)
+    monkeypatch.setattr(Tasks, "homes", lambda self, handles: {i: [*range(i, len(handles), 10)] for i in range(10)})
+    rows = make_views(1600, [4], n_clusters=3, random_state=0).views.matrices[0]
+    for size, most in ((64, 4500), (16, 18_500)):  # 25 and 100 blocks; with a task for each pair 55,000
+        counted[0] = 0
+        model = GRMF(3, init="data", search="approximate", tol=0, max_iter=1, random_state=0)
+        model.fit([da.from_array(rows, chunks=(size, -1))])
+        assert counted[0] < most
 
 
 def test_several_starts_share_their_passes_and_the_best_counts(three: Views) -> None:
@@ -311,6 +348,10 @@ def test_a_checkpoint_goes_on_where_the_fit_stood(three: Views, tmp_path: Path) 
         GRMF(**settings).fit([blocks[0] + 1, *blocks[1:]], checkpoint=path)
     for file in path.glob("0*.npz"):
         file.write_bytes(file.read_bytes()[:-50])
+    with pytest.warns(ConvergenceWarning), pytest.warns(GapviewWarning, match="cannot be read.*begin anew"):
+        again = GRMF(**settings).fit(blocks, checkpoint=path)
+    np.testing.assert_array_equal(again.labels_.compute(), whole.labels_.compute())
+    (path / "fit.npz").write_bytes((path / "fit.npz").read_bytes()[:-50])
     with pytest.raises(DataFileError, match="cannot be read"):
         GRMF(**settings).fit(blocks, checkpoint=path)
     other = tmp_path / "other"
@@ -325,6 +366,95 @@ def test_a_checkpoint_without_a_seed_keeps_the_one_it_drew(three: Views, tmp_pat
     first = GRMF(4, init="data").fit(blocks, checkpoint=tmp_path / "fit")
     again = GRMF(4, init="data").fit(blocks, checkpoint=tmp_path / "fit")
     np.testing.assert_array_equal(first.labels_.compute(), again.labels_.compute())
+
+
+class _Cut(Exception):
+    pass
+
+
+def _cut_at(iteration: int) -> Any:
+    def listener(event: Any) -> None:
+        if event.phase == "Iterating" and event.done == iteration:
+            raise _Cut
+
+    return listening(listener)
+
+
+def test_a_checkpoint_of_several_runs_is_written_until_the_last_has_ended(three: Views, tmp_path: Path) -> None:
+    blocks = unevenly(written_out(three), 0.2, 0.6)
+    settings = {"n_clusters": 4, "n_init": 4, "random_state": 1, "tol": 2e-4, "max_iter": 300}
+    seen: list[int] = []
+    with listening(lambda event: seen.append(event.done) if event.phase == "Iterating" else None):
+        whole = GRMF(**settings).fit(blocks)
+    alone = [
+        GRMF(**settings | {"n_init": n_init}).fit(blocks).n_iter_ for n_init in (1, 2, 3)
+    ]  # the first runs are the same ones
+    assert min(alone) + 10 < seen[-1]  # some have ended well before the last
+    path = tmp_path / "fit"
+    with pytest.raises(_Cut), _cut_at(seen[-1]):
+        GRMF(**settings).fit(blocks, checkpoint=path)
+    again: list[int] = []
+    with listening(lambda event: again.append(event.done) if event.phase == "Iterating" else None):
+        model = GRMF(**settings).fit(blocks, checkpoint=path)
+    assert again[0] == (seen[-1] - 1) // 10 * 10 + 1
+    np.testing.assert_array_equal(model.objective_, whole.objective_)
+    np.testing.assert_array_equal(model.embedding_.compute(), whole.embedding_.compute())
+    assert sorted(file.name for file in path.iterdir())[-1] == "fit.npz"
+    assert len(list(path.iterdir())) == 1 + 3
+
+
+def test_a_checkpoint_that_cannot_be_written_is_told_once(
+    three: Views, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from gapview.distributed import _store
+
+    blocks = unevenly(written_out(three), 0.5)
+    settings = {"n_clusters": 4, "init": "data", "random_state": 0, "tol": 0, "max_iter": 35}
+    whole = GRMF(**settings).fit(blocks)
+    (tmp_path / "file").write_text("x")
+    with pytest.warns(GapviewWarning, match="cannot be written: .*The fit goes on") as told:
+        model = GRMF(**settings).fit(blocks, checkpoint=tmp_path / "file" / "fit")
+    assert len(told) == 1
+    np.testing.assert_array_equal(model.embedding_.compute(), whole.embedding_.compute())
+    # The disk is full from the second time on: what was written before counts, and nothing half written stays
+    really, written = _store._write, []
+
+    def full(address: str, **arrays: Any) -> None:
+        written.append(address)
+        if len(written) > 4:
+            raise DataFileError("The checkpoint cannot be written: no space left on device.")
+        really(address, **arrays)
+
+    monkeypatch.setattr(_store, "_write", full)
+    path = tmp_path / "fit"
+    with pytest.warns(GapviewWarning, match="no space left.*The fit goes on") as told, pytest.raises(_Cut), _cut_at(31):
+        GRMF(**settings).fit(blocks, checkpoint=path)
+    assert len(told) == 1
+    assert len(list(path.iterdir())) == 1 + 2
+    monkeypatch.undo()
+    seen: list[int] = []
+    with listening(lambda event: seen.append(event.done) if event.phase == "Iterating" else None):
+        model = GRMF(**settings).fit(blocks, checkpoint=path)
+    assert seen[0] == 11
+    np.testing.assert_array_equal(model.embedding_.compute(), whole.embedding_.compute())
+
+
+def test_a_checkpoint_may_begin_with_what_a_lost_fit_has_left(three: Views, tmp_path: Path) -> None:
+    blocks = unevenly(written_out(three), 0.5)
+    path = tmp_path / "fit"
+    path.mkdir()
+    for name in ("000010-0123abcd-000000.npz", "000010-0123abcd-000001.npz.89ab4567.part"):
+        (path / name).write_bytes(b"half")
+    GRMF(4, init="data", random_state=0).fit(blocks, checkpoint=path)
+    assert not list(path.glob("*0123abcd*"))
+    for wrong, error in (
+        (3, InputTypeError),
+        (b"fit", InputTypeError),
+        ("", DataFileError),
+        ("no://fit", DataFileError),
+    ):
+        with pytest.raises(error):
+            GRMF(4).fit(blocks, checkpoint=wrong)
 
 
 def test_what_a_cluster_cannot_do_is_refused(made: Views) -> None:

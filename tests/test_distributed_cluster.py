@@ -27,7 +27,7 @@ def client() -> Iterator[Any]:
     settings = {"threads_per_worker": 1, "processes": True, "dashboard_address": ":0", "memory_limit": "1GB"}
     logging.getLogger("distributed").setLevel(logging.CRITICAL)
     with (
-        distributed.LocalCluster(2, silence_logs=logging.CRITICAL, **settings) as cluster,
+        distributed.LocalCluster(n_workers=2, silence_logs=logging.CRITICAL, **settings) as cluster,
         distributed.Client(cluster) as client,
     ):
         yield client
@@ -74,16 +74,26 @@ def test_a_cluster_finds_what_memory_finds_and_little_travels(client: Any, made:
 
 @pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
 def test_a_worker_that_dies_costs_time_and_not_the_result(client: Any, made: Views) -> None:
+    """After codes were held, and when the fit has long ended; and the scheduler forgets what it can."""
     blocks = unevenly(written_out(made), 0.2, 0.6)
-    settings = {"n_clusters": 4, "init": "data", "tol": 0, "max_iter": 9, "random_state": 0}
+    settings = {"n_clusters": 4, "init": "data", "tol": 0, "max_iter": 14, "random_state": 0}
     undisturbed = GRMF(**settings).fit(written_out(made))
-    victim = next(iter(client.run(os.getpid).values()))
+    remembered = {}
 
     def kill(event: Any) -> None:
-        if event.phase == "Iterating" and event.done == 7:
-            os.kill(victim, signal.SIGKILL)
+        if event.phase != "Iterating":
+            return
+        remembered[event.done] = _remembered(client, "iterate") + _remembered(client, "hold")
+        if event.done == 13:
+            os.kill(next(iter(client.run(os.getpid).values())), signal.SIGKILL)
 
     with listening(kill):
         model = GRMF(**settings).fit(blocks)
     np.testing.assert_allclose(model.objective_, undisturbed.objective_, rtol=1e-9)
     assert adjusted_rand_score(model.labels_.compute(), undisturbed.labels_) == 1
+    assert max(remembered.values()) <= 3 * 11  # three blocks, ten iterations, and what these start from
+    assert remembered[14] < remembered[10]
+    embedding = model.embedding_.compute()
+    for victim in client.run(os.getpid).values():
+        os.kill(victim, signal.SIGKILL)
+    np.testing.assert_array_equal(model.embedding_.compute(), embedding)

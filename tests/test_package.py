@@ -71,6 +71,12 @@ def test_what_an_archive_lacks_or_has_too_much_is_seen(archives, tools, tmp_path
                for line in tools.wrong_in_sdist(tmp_path / sdist.name))  # fmt: skip
 
 
+def test_regression_folders_of_the_sdist_are_those_at_the_root():
+    """A folder ``tests`` anywhere, of another package even, was packed as well."""
+    build = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["hatch"]["build"]
+    assert all(pattern.startswith("/") for pattern in build["targets"]["sdist"]["include"])
+
+
 def names_of(requirements):
     return {re.match(r"[\w.-]+", one)[0] for one in requirements}
 

@@ -3,7 +3,7 @@
     python tools/check_package.py [-o FOLDER] [--python PYTHON]... [--all-tests]
 
 By default with the oldest and the newest python3.x on the path, and on the oldest also with the lowest versions that
-pyproject.toml allows. FOLDER gets package.json.
+pyproject.toml allows. FOLDER gets package.json; what it says of other Pythons stays.
 """
 
 from __future__ import annotations
@@ -20,8 +20,9 @@ import tempfile
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
-from environments import PROJECT, ROOT, Environment, lowest_bounds, pythons_found
+from environments import OLDEST, PROJECT, ROOT, Environment, lowest_bounds, pythons_found
 
 EXTRAS = ("tables", "report")
 NAME = f"gapview-{PROJECT['version']}"
@@ -97,14 +98,25 @@ def run_tests(environment: Environment, sdist: Path, folder: Path, *, all_tests:
 
 
 def cases(pythons: list[str]) -> Iterator[tuple[str, str, bool]]:
-    """List what is tested: each archive on each Python, and the lowest versions allowed on the first."""
+    """List what is tested: each archive on each Python, and on the oldest of all the lowest versions allowed."""
     for python in pythons:
         yield python, "wheel", False
         yield python, "sdist", False
-    yield pythons[0], "wheel", True
+    if pythons[0].endswith(OLDEST):  # they are older than the newer Pythons
+        yield pythons[0], "wheel", True
 
 
-def check(pythons: list[str], *, all_tests: bool) -> dict[str, object]:
+def store(output: Path, content: dict[str, Any]) -> None:
+    """Write package.json; what other Pythons have found stays, so that they may be tried on other machines."""
+    output.mkdir(parents=True, exist_ok=True)
+    file = output / "package.json"
+    earlier = json.loads(file.read_text(encoding="utf-8"))["runs"] if file.exists() else []
+    runs = {(one["python"], one["archive"], one["lowest"]): one for one in [*earlier, *content["runs"]]}
+    content = content | {"runs": [runs[key] for key in sorted(runs)]}
+    file.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
+
+
+def check(pythons: list[str], *, all_tests: bool) -> dict[str, Any]:
     """Do all of it, and return what was found."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -144,8 +156,7 @@ def main() -> None:
     content = check(pythons if asked.python else sorted({pythons[0], pythons[-1]}, key=pythons.index),
                     all_tests=asked.all_tests)  # fmt: skip
     if asked.output:
-        asked.output.mkdir(parents=True, exist_ok=True)
-        (asked.output / "package.json").write_text(json.dumps(content, indent=2), encoding="utf-8")
+        store(asked.output, content)
 
 
 if __name__ == "__main__":

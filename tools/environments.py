@@ -11,7 +11,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-_OLDEST = 11
+OLDEST = "3.11"
 
 
 class Environment:
@@ -46,7 +46,8 @@ class Environment:
 def pythons_found() -> list[str]:
     """List the Pythons on the path that gapview is for, the oldest first."""
     found = []
-    for minor in range(_OLDEST, _OLDEST + 30):
+    first = int(OLDEST.removeprefix("3."))
+    for minor in range(first, first + 30):
         path = shutil.which(f"python3.{minor}")
         if path and not subprocess.run([path, "-c", "import venv"], capture_output=True).returncode:
             found.append(path)

@@ -23,7 +23,8 @@ from ..neighbors import Search, SearchReport, nearest
 from ..neighbors._sample import N_SAMPLED, Sample, surely
 from ..neighbors._search import number_of_cells
 from ..views import Array
-from ._neighbors import _EXACT, Points, merged, nearest_within
+from ._exchange import crossed, exchanged, flat, waves_of
+from ._neighbors import _EXACT, Points, merged, nearest_within, stack, whole_numbers
 
 __all__ = ["found_by_cells", "regions_of"]
 
@@ -81,7 +82,7 @@ def _truth(points: Points, count: int, seed: int) -> tuple[Any, Any]:
     chosen = np.sort(np.random.RandomState(seed).choice(total, min(N_SAMPLED, total), replace=False))
     edges = np.concatenate([[0], np.cumsum(points.counts)])
     places = [chosen[(chosen >= begin) & (chosen < end)] - begin for begin, end in pairwise(edges)]
-    asking = tasks.submit("true-neighbours", _stack, tasks.map("true-neighbours", _picked, points.blocks, places))
+    asking = tasks.submit("true-neighbours", stack, tasks.map("true-neighbours", _picked, points.blocks, places))
     return asking, _compared_with_all(points, asking, count)
 
 
@@ -93,10 +94,6 @@ def _compared_with_all(points: Points, asking: Any, count: int) -> Any:
 
 def _picked(points: tuple[Array, Array], places: Array) -> tuple[Array, Array]:
     return points[0][places], points[1][places]
-
-
-def _stack(parts: Sequence[tuple[Array, ...]]) -> tuple[Array, ...]:
-    return tuple(np.concatenate(arrays) for arrays in zip(*parts, strict=True))
 
 
 def _true_part(asking: tuple[Array, Array], known: tuple[Array, Array], *, count: int) -> tuple[Array, Array, Array]:
@@ -213,45 +210,46 @@ def _halve(centers: Array, sizes: Array, cells: Array, first: int, n_regions: in
 
 
 def _search(points: Points, count: int, plan: _Plan) -> list[Any]:
-    """Send samples to regions, compare them there, and send what was found home."""
+    """Send samples to regions, some regions at a time, compare them there, and send what was found home."""
     tasks, n_blocks = points.tasks, len(points.blocks)
-    n_regions = int(plan.region.max()) + 1
-    sent = tasks.split(
-        "to-regions",
-        _by_region,
-        n_regions,
-        points.blocks,
-        [plan.centers] * n_blocks,
-        region=plan.region,
-        n_regions=n_regions,
-        n_probes=plan.n_probes,
-    )
-    arrived = [list(pieces) for pieces in zip(*sent, strict=True)]
-    back = tasks.split("find-neighbours", _search_region, n_blocks, arrived, count=count, starts=points.starts)
-    home = [list(pieces) for pieces in zip(*back, strict=True)]
+    probes = tasks.map("to-regions", _probed, points.blocks, [plan.centers] * n_blocks, n_probes=plan.n_probes)
+    n_regions, n_workers = int(plan.region.max()) + 1, len(tasks.groups(points.blocks))
+    back: list[Any] = []
+    for wave in waves_of([range(first, n_regions, n_workers) for first in range(min(n_workers, n_regions))]):
+        sent = tasks.map("to-regions", _by_region, points.blocks, probes, region=plan.region, wave=wave)
+        arrived = crossed(tasks, "to-regions", sent, len(wave))
+        del sent
+        back += tasks.map("find-neighbours", _search_region, arrived, count=count, starts=points.starts)
+        del arrived
+        tasks.wait(back)
+    home = exchanged(tasks, "find-neighbours", back, n_blocks)
     found = tasks.map("find-neighbours-merge", _brought_home, points.blocks, home, count=count)
     return _with_lonely(points, found, count)
 
 
+def _probed(points: tuple[Array, Array], centers: Array, *, n_probes: int) -> Array:
+    """Name the cells nearest to every row, the one it is a member of first."""
+    return _nearest_cells(points[0], centers, n_probes).astype(np.int16)  # of which there are no more than 4096
+
+
 def _by_region(
-    points: tuple[Array, Array], centers: Array, *, region: Array, n_regions: int, n_probes: int
+    points: tuple[Array, Array], probes: Array, *, region: Array, wave: Sequence[int]
 ) -> list[tuple[Array, Array, Array]]:
-    """For every region the rows that visit one of its cells, whose they are, and these cells; others are −1."""
-    probes = _nearest_cells(points[0], centers, n_probes)
-    where = region[probes]
+    """For some regions the rows that visit one of its cells, whose they are, and these cells; others are −1."""
+    where = region.astype(np.int16)[probes]
     pieces = []
-    for number in range(n_regions):
+    for number in wave:
         inside = where == number
         visits = inside.any(axis=1)
-        pieces.append((points[0][visits], points[1][visits], np.where(inside[visits], probes[visits], -1)))
+        pieces.append((points[0][visits], points[1][visits], np.where(inside[visits], probes[visits], np.int16(-1))))
     return pieces
 
 
 def _search_region(
-    pieces: Sequence[tuple[Array, Array, Array]], *, count: int, starts: Array
+    groups: Sequence[Sequence[tuple[Array, Array, Array]]], *, count: int, starts: Array
 ) -> list[tuple[Array, Array, Array]]:
     """Compare visitors with the members of the cells they visit; what was found is sorted by the block of who asked."""
-    rows, samples, probes = _stack(pieces)
+    rows, samples, probes = stack(flat(groups))
     distances = np.full((len(samples), count), np.inf)
     found = np.full(distances.shape, -1, dtype=np.int64)
     # Who visits which cell; the nearest cell of a sample, its first, is the one it is a member of
@@ -267,15 +265,16 @@ def _search_region(
         distances[visitors], found[visitors] = merged([(distances[visitors], found[visitors]), here])
     order = np.argsort(samples, kind="stable")
     edges = np.searchsorted(samples[order], starts[1:-1])
-    return [(samples[own], distances[own], found[own]) for own in np.split(order, edges)]
+    kind = whole_numbers(starts[-1])
+    return [(samples[own], distances[own], found[own].astype(kind)) for own in np.split(order, edges)]
 
 
 def _brought_home(
-    points: tuple[Array, Array], pieces: Sequence[tuple[Array, Array, Array]], *, count: int
+    points: tuple[Array, Array], groups: Sequence[Sequence[tuple[Array, Array, Array]]], *, count: int
 ) -> tuple[Array, Array, Array]:
     samples = points[1]
     distances, found = np.full((len(samples), count), np.inf), np.full((len(samples), count), -1, dtype=np.int64)
-    for whose, far, which in pieces:
+    for whose, far, which in flat(groups):
         rows = np.searchsorted(samples, whose)
         distances[rows], found[rows] = merged([(distances[rows], found[rows]), (far, which)])
     return samples, distances, found
@@ -288,7 +287,7 @@ def _with_lonely(points: Points, found: list[Any], count: int) -> list[Any]:
     n_short = sum(tasks.gather(tasks.map("lonely", _count_of, short)))
     if not n_short:
         return found
-    asking = tasks.submit("lonely", _stack, short)
+    asking = tasks.submit("lonely", stack, short)
     truth = _compared_with_all(points, asking, count)
     return tasks.map("lonely", _replaced, found, [asking] * len(found), [truth] * len(found))
 

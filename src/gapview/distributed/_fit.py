@@ -27,8 +27,9 @@ from ._problem import view_problems
 from ._reference import Rows, opened, reference_of
 from ._results import as_arrays
 from ._scale import demand_enough
-from ._solve import BlockSolution, solve_blocks
+from ._solve import solve_blocks
 from ._start import data_starts, given_starts, random_starts
+from ._states import BlockSolution
 from ._store import Store, identity_of_blocks
 from ._tasks import Tasks, current_tasks
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from ..errors import InputError
 from ..views._containers import _demand_distinct_columns
+from ._exchange import exchanged, flat
 from ._tasks import Tasks
 
 __all__ = ["keyed_blocks"]
@@ -25,8 +26,8 @@ def keyed_blocks(tasks: Tasks, names: Sequence[str], frames: Sequence[Any]) -> l
     n_blocks = max(frame.npartitions for frame in frames)
     of_views = []
     for partitions in tasks.read(list(frames)):
-        split = tasks.split("sort-ids", _by_hash, n_blocks, partitions, n_blocks=n_blocks)
-        of_views.append(tasks.map("join-ids", _stacked, [list(parts) for parts in zip(*split, strict=True)]))
+        split = tasks.map("sort-ids", _by_hash, partitions, n_blocks=n_blocks)
+        of_views.append(tasks.map("join-ids", _stacked, exchanged(tasks, "sort-ids", split, n_blocks)))
     return [list(own) for own in zip(*of_views, strict=True)]
 
 
@@ -40,9 +41,10 @@ def _by_hash(frame: Any, *, n_blocks: int) -> list[Any]:
     return [frame[block == number] for number in range(n_blocks)]
 
 
-def _stacked(frames: Sequence[Any]) -> Any:
+def _stacked(groups: Sequence[Sequence[Any]]) -> Any:
     import pandas as pd
 
+    frames = flat(groups)
     filled = [frame for frame in frames if len(frame)] or frames[:1]
     stacked = pd.concat(filled)
     return stacked.set_axis(stacked.index.astype(object).rename(filled[0].index.name), axis=0)

@@ -11,7 +11,8 @@ from scipy import sparse
 
 from ..bridges import divided_by_roots
 from ..views import Array
-from ._exchange import Exchange
+from ._exchange import Exchange, exchanged, flat
+from ._neighbors import whole_numbers
 from ._sizes import measured
 from ._tasks import Tasks
 
@@ -37,23 +38,23 @@ def linked_blocks(tasks: Tasks, found: list[Any], starts: Array, dtype: Any) -> 
 
     ``found`` holds for every block a pair of places among all samples: those who asked, and what each has found.
     """
-    sent = tasks.split("link", _edges_by_block, len(found), found, starts=starts)
-    received = [list(pieces) for pieces in zip(*sent, strict=True)]
+    received = exchanged(tasks, "link", tasks.map("link", _edges_by_block, found, starts=starts), len(found))
     return tasks.map("link", _linked, received, starts[:-1].tolist(), np.diff(starts).tolist(), dtype=dtype)
 
 
 def _edges_by_block(found: tuple[Array, Array], *, starts: Array) -> list[Array]:
     """Sort edges, each seen from both of its ends, by the block of the first."""
-    asked, ends = np.repeat(found[0], found[1].shape[1]), found[1].ravel()
+    kind = whole_numbers(int(starts[-1]))
+    asked, ends = np.repeat(found[0].astype(kind), found[1].shape[1]), found[1].ravel().astype(kind)
     edges = np.concatenate([np.column_stack([asked, ends]), np.column_stack([ends, asked])])
     edges = edges[np.argsort(edges[:, 0], kind="stable")]
     return np.split(edges, np.searchsorted(edges[:, 0], starts[1:-1]))
 
 
-def _linked(pieces: Sequence[Array], begin: int, size: int, *, dtype: Any) -> BlockGraph:
-    edges = np.concatenate(pieces)
+def _linked(groups: Sequence[Sequence[Array]], begin: int, size: int, *, dtype: Any) -> BlockGraph:
+    edges = np.concatenate(flat(groups))
     needed, columns = np.unique(edges[:, 1], return_inverse=True)
-    keys = np.unique((edges[:, 0] - begin) * max(len(needed), 1) + columns)  # every edge once
+    keys = np.unique((edges[:, 0].astype(np.int64) - begin) * max(len(needed), 1) + columns)  # every edge once
     rows, columns = np.divmod(keys, max(len(needed), 1))
     shape = (size, len(needed))
     return BlockGraph(needed, sparse.csr_array((np.ones(len(keys), dtype=dtype), (rows, columns)), shape=shape))
@@ -102,9 +103,9 @@ def pick_rows(values: Array, places: Array) -> Array:
     return values[places]
 
 
-def stacked(pieces: Sequence[Array], width: tuple[int, ...], dtype: Any) -> Array:
+def stacked(groups: Sequence[Sequence[Array]]) -> Array:
     """Put rows that came from other blocks one below the other."""
-    return np.concatenate(pieces) if pieces else np.empty((0, *width), dtype=dtype)
+    return np.concatenate(flat(groups))
 
 
 def _all_needed(graphs: Sequence[BlockGraph]) -> Array:
@@ -119,10 +120,8 @@ def _degrees(graph: BlockGraph) -> Array:
     return graph.degrees
 
 
-def _summed(
-    graphs: Sequence[BlockGraph], needed: Array, pieces: Sequence[Array], *, view_weights: Sequence[float]
-) -> BlockGraph:
-    total, others = None, stacked(pieces, (len(graphs),), graphs[0].weights.dtype)
+def _summed(graphs: Sequence[BlockGraph], needed: Array, pieces: Any, *, view_weights: Sequence[float]) -> BlockGraph:
+    total, others = None, stacked(pieces)
     for k, (graph, weight) in enumerate(zip(graphs, view_weights, strict=True)):
         places = np.searchsorted(needed, graph.needed)
         own = divided_by_roots(graph.weights, graph.degrees, others[places, k]).tocoo()
@@ -132,6 +131,5 @@ def _summed(
     return BlockGraph(needed, sparse.csr_array(total))
 
 
-def _normalized(graph: BlockGraph, pieces: Sequence[Array]) -> BlockGraph:
-    others = stacked(pieces, (), graph.weights.dtype)
-    return BlockGraph(graph.needed, divided_by_roots(graph.weights, graph.degrees, others))
+def _normalized(graph: BlockGraph, pieces: Any) -> BlockGraph:
+    return BlockGraph(graph.needed, divided_by_roots(graph.weights, graph.degrees, stacked(pieces)))

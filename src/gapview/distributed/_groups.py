@@ -153,10 +153,10 @@ def _one_hot(labels: Array, claims: Array) -> Array:
     return np.asarray(labels[:, None] == np.arange(claims.shape[1]), dtype=claims.dtype)
 
 
-def _walked(graph: BlockGraph, pieces: Sequence[Array], ends: Array) -> Array:
+def _walked(graph: BlockGraph, pieces: Any, ends: Array) -> Array:
     """One step of all walks; one that can go no further stays."""
     totals = graph.degrees
-    further = graph.weights @ stacked(pieces, ends.shape[1:], ends.dtype)
+    further = graph.weights @ stacked(pieces)
     linked = totals > 0
     return np.where(linked[:, None], further / np.where(linked, totals, 1)[:, None], ends)
 

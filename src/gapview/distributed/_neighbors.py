@@ -21,6 +21,7 @@ from ._tasks import Tasks
 __all__ = ["Points", "found_blocks", "nearest_within"]
 
 _EXACT = Search(method="exact")
+_N_TOGETHER = 4096  # rows that are compared with others in one go
 
 
 class Points:
@@ -80,11 +81,17 @@ def found_blocks(points: Points, n_neighbors: int, search: Search) -> list[Any]:
 
 
 def _all_pairs(points: Points, count: int) -> list[Any]:
-    """Compare every block with every other, and keep the nearest of all."""
+    """Compare every block with every other, small ones taken together, and keep the nearest of all."""
     tasks, blocks = points.tasks, points.blocks
+    groups: list[list[int]] = []
+    for number, size in enumerate(points.counts):
+        if not groups or points.counts[groups[-1]].sum() + size > _N_TOGETHER:
+            groups.append([])
+        groups[-1].append(number)
+    known = tasks.map("points", stack, [[blocks[number] for number in group] for group in groups])
     found = []
     for asking in blocks:
-        parts = tasks.map("find-neighbours", nearest_within, [asking] * len(blocks), blocks, count=count)
+        parts = tasks.map("find-neighbours", nearest_within, [asking] * len(known), known, count=count)
         found.append(tasks.submit("find-neighbours-merge", _merged, asking, parts))
     return found
 
@@ -103,6 +110,16 @@ def nearest_within(asking: tuple[Array, Array], known: tuple[Array, Array], *, c
     near, chosen = nearest_listed(near, samples[places], kept, asking[1])
     distances[:, :kept], found[:, :kept] = near, np.where(np.isfinite(near), chosen, -1)
     return distances, found
+
+
+def stack(parts: Sequence[tuple[Array, ...]]) -> tuple[Array, ...]:
+    """Put arrays of the same kind one below the other."""
+    return tuple(np.concatenate(arrays) for arrays in zip(*parts, strict=True)) if len(parts) > 1 else parts[0]
+
+
+def whole_numbers(largest: int) -> Any:
+    """Return the smallest type for the places of samples."""
+    return np.int32 if largest < 2**31 else np.int64
 
 
 def merged(parts: Sequence[tuple[Array, Array]]) -> tuple[Array, Array]:

@@ -13,9 +13,10 @@ from typing import Any
 import numpy as np
 
 from ..problem import Problem, build_problem
+from ..scaling import row_lengths
 from ..views import Array, Views
 from ._blocks import BlockedViews
-from ._exchange import Exchange
+from ._exchange import Exchange, flat
 from ._graph import BlockGraph, pick_rows, stacked
 from ._sizes import measured
 from ._tasks import Tasks
@@ -30,8 +31,12 @@ def view_problems(tasks: Tasks, scaled: BlockedViews, graphs: list[list[Any]]) -
     parts = []
     for k, blocks in enumerate(graphs):
         exchange = Exchange(tasks, tasks.map("who-needs-whom", _needed, blocks), scaled.starts)
-        received = exchange.rows("send-features", scaled.blocks, _pick_present, view=k)
-        parts.append(tasks.map("smooth", _smoothed, scaled.blocks, blocks, received, view=k))
+
+        def smooth(wave: list[int], received: list[Any], k: int = k, blocks: list[Any] = blocks) -> list[Any]:
+            known, graph = ([handles[block] for block in wave] for handles in (scaled.blocks, blocks))
+            return tasks.map("smooth", _smoothed, known, graph, received, view=k)
+
+        parts.append(exchange.in_waves("send-features", scaled.blocks, _pick_present, smooth, view=k))
     return tasks.map("set-up", _joined, [list(own) for own in zip(*parts, strict=True)])
 
 
@@ -44,10 +49,22 @@ def _pick_present(views: Views, places: Array, *, view: int) -> Array:
     return np.asarray(views.matrices[view][where[places]])
 
 
-def _smoothed(views: Views, graph: BlockGraph, pieces: Sequence[Array], *, view: int) -> Problem:
-    matrix, rows = views.matrices[view], views.rows(view)
-    features = stacked(pieces, matrix.shape[1:], matrix.dtype)
-    return build_problem([features], [graph.weights[rows].T.tocsr()], [rows], views.n_samples)
+def _smoothed(views: Views, graph: BlockGraph, pieces: Any, *, view: int) -> Problem:
+    """Set up one view of a block; the rows received are taken piece by piece, and never lie in one array."""
+    rows, n_features = views.rows(view), views.n_features[view]
+    weights = graph.weights[rows].tocsc()
+    smoothed = np.zeros((len(rows), n_features), dtype=views.matrices[view].dtype)
+    lengths, begin = [], 0
+    for piece in flat(pieces):
+        if len(piece):
+            smoothed += weights[:, begin : begin + len(piece)] @ piece
+        lengths.append(row_lengths(piece))
+        begin += len(piece)
+    degrees, row_weights = graph.degrees[rows], weights.T @ np.ones(len(rows), dtype=smoothed.dtype)
+    # Of the rows themselves only their lengths count, besides what was just made of them
+    reach = _Reached(smoothed, degrees, row_weights)
+    problem = build_problem([np.concatenate(lengths)[:, None]], [reach], [rows], views.n_samples)
+    return replace(problem, terms=(replace(problem.terms[0], n_features=n_features),))
 
 
 def _joined(problems: Sequence[Problem]) -> Problem:
@@ -81,11 +98,14 @@ def bridged_problems(
     """Set up the problem on (I + T + … + Tʰ), a step along the graph at a time; see :class:`gapview.bridges.Reach`."""
     parts = []
     for k, weight in enumerate(view_weights):
-        starts = tasks.map("reach", _start, scaled.blocks, view=k)
-        totals = starts
+
+        def walk(wave: list[int], received: list[Any], k: int = k) -> list[Any]:
+            known, graph = ([handles[block] for block in wave] for handles in (scaled.blocks, steps))
+            return tasks.map("reach", _further, graph, received, known, view=k)
+
+        totals = tasks.map("reach", _start, scaled.blocks, view=k)
         for _ in range(n_steps):
-            received = exchange.rows("send-features", totals, pick_rows)
-            totals = tasks.map("reach", _further, steps, received, starts)
+            totals = exchange.in_waves("send-features", totals, pick_rows, walk)
         parts.append(tasks.map("smooth", _reached, scaled.blocks, totals, view=k, weight=float(weight)))
         tasks.wait(parts[-1])  # so that only one view is on its way at a time
     return tasks.map("set-up", _joined, [list(own) for own in zip(*parts, strict=True)])
@@ -101,8 +121,8 @@ def _start(views: Views, *, view: int) -> Array:
     return start
 
 
-def _further(graph: BlockGraph, pieces: Sequence[Array], start: Array) -> Array:
-    return np.asarray(graph.weights @ stacked(pieces, start.shape[1:], start.dtype) + start)
+def _further(graph: BlockGraph, pieces: Any, views: Views, *, view: int) -> Array:
+    return np.asarray(graph.weights @ stacked(pieces) + _start(views, view=view))
 
 
 @dataclass(frozen=True)

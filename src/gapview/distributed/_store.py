@@ -2,7 +2,8 @@
 
 Every few iterations each block writes its codes, and the client then writes where the fit stands, last: what that names
 is whole. From then on the blocks are read from the checkpoint where they are needed again, so that what the scheduler
-has to remember does not grow with the iterations.
+has to remember does not grow with the iterations. Of a checkpoint that cannot be written a
+warning tells, and the fit goes on.
 """
 
 from __future__ import annotations
@@ -11,24 +12,30 @@ import hashlib
 import io
 import json
 import os
+import re
 import uuid
-import zipfile
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from .._warnings import warn_user
 from ..checkpoints._identity import _described, _digest, _digest_of_matrix, differences
-from ..errors import DataFileError, MissingExtraError
-from ..runs import Run, Weights
+from ..errors import DataFileError, GapviewWarning, InputTypeError, MissingExtraError
+from ..problem import Problem
+from ..runs import Run, Solution, Weights
 from ..views import Array, Views
 from ._blocks import BlockedViews
+from ._states import BlockSolution, State
 from ._tasks import Tasks
 
 __all__ = ["Store", "identity_of_blocks"]
 
 _EVERY = 10  # iterations
 _NAME = "fit.npz"
+_LEFT = re.compile(r"\d{6,}-[0-9a-f]{8}-\d{6,}\.npz(\.[0-9a-f]{8}\.part)?|fit\.npz\.[0-9a-f]{8}\.part")  # by a lost fit
 
 
 class Store:
@@ -43,9 +50,10 @@ class Store:
     """
 
     def __init__(self, address: Any, identity: dict[str, Any]) -> None:
-        self.address, self.identity = os.fspath(address).rstrip("/"), identity
+        self.address, self.identity = _absolute(address), identity
         self.extra: dict[str, Any] = {}  # what else has to be the same when the fit goes on
         self._generation: str | None = None
+        self._has_failed = False
         content = self._read_head()
         if content is not None:
             self._head, self._arrays = content
@@ -60,14 +68,15 @@ class Store:
     def _read_head(self) -> tuple[dict[str, Any], dict[str, Array]] | None:
         self._head, self._arrays = {}, {}
         files, path = _file_system(self.address)
-        if not files.exists(path):
-            return None
-        if not files.exists(f"{path}/{_NAME}"):
-            if files.ls(path):
-                raise DataFileError(
-                    f"The folder {self.address!r} holds something else than a checkpoint of a fit on a cluster. Give a "
-                    "new or an empty one."
-                )
+        with _told(self.address, "read"):
+            is_there, is_whole = files.exists(path), files.exists(f"{path}/{_NAME}")
+            others = files.ls(path, detail=False) if is_there and not is_whole else []
+        if any(not _LEFT.fullmatch(os.path.basename(name)) for name in others):
+            raise DataFileError(
+                f"The folder {self.address!r} holds something else than a checkpoint of a fit on a cluster. Give a "
+                "new or an empty one."
+            )
+        if not is_whole:
             return None
         arrays = _read(f"{self.address}/{_NAME}")
         return json.loads(arrays.pop("head").tobytes()), arrays
@@ -76,25 +85,47 @@ class Store:
         """Tell whether it is time to write."""
         return n_iter % _EVERY == 0
 
-    def load(self, tasks: Tasks, problems: list[Any]) -> tuple[list[Any], list[Run], list[Array], int] | None:
-        """Read where the fit stands; the blocks are read by those who need them."""
+    def load(
+        self, tasks: Tasks, problems: list[Any]
+    ) -> tuple[list[Any], list[Run], list[Array], int, list[BlockSolution]] | None:
+        """Read where the fit stands: codes, runs that go on, sums, iterations, and the best run that has ended.
+
+        If a block is damaged, a warning says so, and the iterations begin anew.
+        """
         if not self._head:
             return None
+        try:
+            return self._loaded(tasks, problems)
+        except DataFileError as error:
+            warn_user(f"{error} The iterations begin anew.", GapviewWarning)
+            return None
+
+    def _loaded(
+        self, tasks: Tasks, problems: list[Any]
+    ) -> tuple[list[Any], list[Run], list[Array], int, list[BlockSolution]]:
         runs = []
         for r, told in enumerate(self._head["runs"]):
-            bases = [self._arrays[f"basis_{r}_{k}"] for k in range(self._head["n_views"])]
-            rows = slice(*told["rows"])
-            run = Run(
-                Weights(*told["weights"]), told["n_components"], rows, bases, told["objective"], told["converged"]
-            )
+            run = Run(Weights(*told["weights"]), told["n_components"], slice(*told["rows"]), self._bases(f"basis_{r}"))
+            run.objective, run.converged = told["objective"], told["converged"]
             runs.append(run)
         correlations = [self._arrays[f"correlation_{k}"] for k in range(self._head["n_views"])]
-        return self._blocks(tasks, problems), runs, correlations, self._head["n_iter"]
+        found = []
+        if self._head["ended"]:
+            objective, converged = np.asarray(self._head["ended"]["objective"]), self._head["ended"]["converged"]
+            blocks = self._read_blocks(tasks, problems, _read_ended)
+            found = [BlockSolution(blocks, self._bases("ended"), objective, len(objective), converged)]
+            tasks.wait(blocks)
+        state = self._read_blocks(tasks, problems, _read_state)
+        tasks.wait(state)
+        return state, runs, correlations, self._head["n_iter"], found
 
-    def _blocks(self, tasks: Tasks, problems: list[Any]) -> list[Any]:
+    def _bases(self, name: str) -> list[Array]:
+        return [self._arrays[f"{name}_{k}"] for k in range(self._head["n_views"])]
+
+    def _read_blocks(self, tasks: Tasks, problems: list[Any], read: Any) -> list[Any]:
         # With the problem, so that a block is read where its H is
         addresses = [self._block(number) for number in range(len(problems))]
-        return tasks.map("read-checkpoint", _read_state, addresses, problems)
+        return tasks.map("read-checkpoint", read, addresses, problems)
 
     def _block(self, number: int) -> str:
         return f"{self.address}/{self._generation}-{number:06d}.npz"
@@ -107,13 +138,48 @@ class Store:
         runs: Sequence[Run],
         correlations: list[Array],
         n_iter: int,
-    ) -> list[Any]:
-        """Write where the fit stands; gives handles of the blocks as they are in the checkpoint."""
+        found: list[BlockSolution],
+    ) -> tuple[list[Any], list[BlockSolution]] | None:
+        """Write where the fit stands; gives codes, and the best run that has ended, as they are in the checkpoint.
+
+        If it cannot be written, a warning says so once, and None is returned: the fit goes on without.
+        """
         before, self._generation = self._generation, f"{n_iter:06d}-{uuid.uuid4().hex[:8]}"
-        files, path = _file_system(self.address)
-        files.makedirs(path, exist_ok=True)
+        try:
+            saved = self._saved(tasks, problems, state, runs, correlations, n_iter, found)
+        except DataFileError as error:
+            self._remove(lambda name: name.startswith(str(self._generation)))
+            self._generation = before
+            if not self._has_failed:
+                warn_user(
+                    f"{error} The fit goes on; if it is cut off, what was computed since the last checkpoint is lost.",
+                    GapviewWarning,
+                )
+            self._has_failed = True
+            return None
+        self._remove(lambda name: not name.startswith(str(self._generation)))
+        return saved
+
+    def _saved(
+        self,
+        tasks: Tasks,
+        problems: list[Any],
+        state: list[Any],
+        runs: Sequence[Run],
+        correlations: list[Array],
+        n_iter: int,
+        found: list[BlockSolution],
+    ) -> tuple[list[Any], list[BlockSolution]]:
+        _make_folder(self.address)
         addresses = [self._block(number) for number in range(len(state))]
-        tasks.gather(tasks.map("write-checkpoint", _write_state, state, addresses))
+        ended = found[0].blocks if found else [None] * len(state)
+        tasks.gather(tasks.map("write-checkpoint", _write_state, state, ended, addresses))
+        blocks, found = (
+            self._read_blocks(tasks, problems, _read_state),
+            [replace(each, blocks=self._read_blocks(tasks, problems, _read_ended)) for each in found],
+        )
+        for handles in (blocks, *(each.blocks for each in found)):
+            tasks.wait(handles)  # only then may what they were made from go, and the checkpoint count
         head = {
             "identity": self.identity,
             "extra": self.extra,
@@ -130,16 +196,22 @@ class Store:
                 }
                 for run in runs
             ],
+            "ended": {"objective": found[0].objective.tolist(), "converged": found[0].converged} if found else None,
         }
         arrays = {f"correlation_{k}": correlation for k, correlation in enumerate(correlations)}
         arrays |= {f"basis_{r}_{k}": basis for r, run in enumerate(runs) for k, basis in enumerate(run.bases)}
+        arrays |= {f"ended_{k}": basis for each in found for k, basis in enumerate(each.bases)}
         _write(f"{self.address}/{_NAME}", head=np.frombuffer(json.dumps(head).encode(), dtype=np.uint8), **arrays)
-        blocks = self._blocks(tasks, problems)
-        tasks.wait(blocks)  # only then may what they were made from go
-        if before is not None:
-            for old in files.glob(f"{path}/{before}-*.npz"):
-                files.rm_file(old)
-        return blocks
+        return blocks, found
+
+    def _remove(self, is_old: Callable[[str], bool]) -> None:
+        """Delete blocks, also those of a fit that was cut off; what cannot be deleted stays."""
+        files, path = _file_system(self.address)
+        with suppress(Exception):
+            for file in files.ls(path, detail=False):
+                name = os.path.basename(file)
+                if _LEFT.fullmatch(name) and is_old(name):
+                    files.rm_file(file)
 
 
 def identity_of_blocks(tasks: Tasks, model: Any, views: BlockedViews) -> dict[str, Any]:
@@ -171,6 +243,18 @@ def _combined(digests: Sequence[str]) -> str:
 # -- files -----------------------------------------------------------------------------------------------------
 
 
+def _absolute(address: Any) -> str:
+    """Return an address that is the same for all workers: a folder is not sought in the one where each was started."""
+    if not isinstance(address, str | os.PathLike) or isinstance(os.fspath(address), bytes):
+        raise InputTypeError(
+            f"checkpoint must be None, the path of a folder, or an address that fsspec knows; got {address!r}."
+        )
+    text = os.fspath(address)
+    if not text or "\0" in text:
+        raise DataFileError(f"No folder can be called {text!r}.")
+    return text.rstrip("/") if "://" in text or "::" in text else os.path.abspath(text)
+
+
 def _file_system(address: str) -> tuple[Any, str]:
     try:
         from fsspec.core import url_to_fs
@@ -183,42 +267,67 @@ def _file_system(address: str) -> tuple[Any, str]:
     return files, path
 
 
+@contextmanager
+def _told(address: str, what: str) -> Iterator[None]:
+    """Say in our words what went wrong; an object store has errors of its own."""
+    try:
+        yield
+    except DataFileError:
+        raise
+    except Exception as error:
+        said = str(error).rstrip(".") or type(error).__name__
+        raise DataFileError(f"The checkpoint {address!r} cannot be {what}: {said}.") from None
+
+
+def _make_folder(address: str) -> None:
+    files, path = _file_system(address)
+    with _told(address, "written"):
+        files.makedirs(path, exist_ok=True)
+
+
 def _write(address: str, **arrays: Array) -> None:
     """Write a file whole: an object store takes all of it or nothing, and in a folder it is renamed when it is."""
     files, path = _file_system(address)
     content = io.BytesIO()
     np.savez(content, **arrays)  # type: ignore[arg-type]
     staged = f"{path}.{uuid.uuid4().hex[:8]}.part" if "file" in files.protocol else path
-    try:
-        with files.open(staged, "wb") as file:
-            file.write(content.getbuffer())
-        if staged != path:
-            os.replace(staged, path)
-    except OSError as error:
-        raise DataFileError(f"The checkpoint {address!r} cannot be written: {error}.") from None
+    with _told(address, "written"):
+        try:
+            with files.open(staged, "wb") as file:
+                file.write(content.getbuffer())
+            if staged != path:
+                os.replace(staged, path)
+        except BaseException:
+            with suppress(OSError):
+                os.remove(staged) if staged != path else None
+            raise
 
 
 def _read(address: str) -> dict[str, Array]:
     files, path = _file_system(address)
-    try:
+    with _told(address, "read"):
         with files.open(path, "rb") as file:
             content = io.BytesIO(file.read())
         with np.load(content, allow_pickle=False) as archive:
             return {name: archive[name] for name in archive.files}
-    except (OSError, ValueError, EOFError, KeyError, zipfile.BadZipFile) as error:
-        raise DataFileError(
-            f"The checkpoint {address!r} cannot be read: {str(error).rstrip('.')}. Remove its folder, and fit anew."
-        ) from None
 
 
-def _write_state(state: tuple[list[Array], list[Array]], address: str) -> bool:
+def _write_state(state: State, ended: Solution | None, address: str) -> bool:
     arrays = {f"codes_{k}": codes for k, codes in enumerate(state[0])}
     arrays |= {f"share_{k}": share for k, share in enumerate(state[1])}
+    if ended is not None:
+        arrays |= {f"ended_{k}": codes for k, codes in enumerate(ended.codes)} | {"consensus": ended.consensus}
     _write(address, **arrays)
     return True
 
 
-def _read_state(address: str, problem: Any) -> tuple[list[Array], list[Array]]:
+def _read_state(address: str, problem: Problem) -> State:
     arrays = _read(address)
-    n_views = sum(name.startswith("codes_") for name in arrays)  # the last share is that of the objective
+    n_views = len(problem.terms)
     return [arrays[f"codes_{k}"] for k in range(n_views)], [arrays[f"share_{k}"] for k in range(n_views + 1)]
+
+
+def _read_ended(address: str, problem: Problem) -> Solution:
+    arrays = _read(address)
+    codes = [arrays[f"ended_{k}"] for k in range(len(problem.terms))]
+    return Solution([], codes, arrays["consensus"], np.empty(0), 0, False)

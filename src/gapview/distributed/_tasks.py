@@ -59,22 +59,35 @@ class Tasks:
                 if handle.status == "error":
                     handle.result()
 
-    def split(self, name: str, function: Callable[..., list[Any]], n_parts: int, *lists: Any, **common: Any) -> Any:
-        """Call a function that returns a list of parts, and give a handle for each part: ``result[item][part]``."""
-        whole = self.map(name, function, *lists, **common)
-        places = [(item, part) for item in range(len(whole)) for part in range(n_parts)]
-        parts = self.map(f"{name}-part", _part, [whole[item] for item, _ in places], [part for _, part in places])
-        return [parts[begin : begin + n_parts] for begin in range(0, len(parts), n_parts)]
+    def map_at(
+        self, name: str, function: Callable[..., Any], homes: dict[Any, list[int]], *lists: Sequence[Any], **common: Any
+    ) -> list[Any]:
+        """Do as :meth:`map` does, each item on the worker where it is at home, or elsewhere if that is gone.
+
+        Left to itself, Dask runs a task wherever one of its arguments is, if only that worker has less to do.
+        """
+        if self.client is None:
+            return self.map(name, function, *lists, **common)
+        results: list[Any] = [None] * len(lists[0])
+        for home, items in homes.items():
+            own = [[values[i] for i in items] for values in lists]
+            for i, handle in zip(items, self.map(name, function, *own, **common, **_at(home)), strict=True):
+                results[i] = handle
+        return results
 
     def groups(self, handles: Sequence[Any]) -> list[list[int]]:
         """Say which results lie together on a worker, so that sums of them need not travel."""
+        return list(self.homes(handles).values())
+
+    def homes(self, handles: Sequence[Any]) -> dict[Any, list[int]]:
+        """Say which results lie on which worker."""
         if self.client is None:
-            return [list(range(len(handles)))]
+            return {"": list(range(len(handles)))}
         where = self.client.who_has(handles)
         together: dict[Any, list[int]] = {}
         for i, handle in enumerate(handles):
             together.setdefault(min(where.get(handle.key) or ("",)), []).append(i)
-        return list(together.values())
+        return together
 
     def summed(self, name: str, add: Callable[[Any], Any], parts: Sequence[Any], groups: Any = None) -> Any:
         """Add up in a tree: first what lies together, then a few sums at a time."""
@@ -110,13 +123,13 @@ def current_tasks() -> Tasks:
         return Tasks()
 
 
+def _at(home: str) -> dict[str, Any]:
+    return {"workers": [home], "allow_other_workers": True} if home else {}
+
+
 def _same(value: Any) -> Any:
     # In a list, so that the cluster takes it as it is
     return value[0]
-
-
-def _part(parts: Sequence[Any], part: int) -> Any:
-    return parts[part]
 
 
 def _chunks(items: list[Any]) -> list[list[Any]]:

@@ -77,8 +77,9 @@ class LatentClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Placing
             the fit is cut off, by Ctrl-C, a crash or a power cut, the same fit with the same folder goes on from there,
             and finds what it would have found. The folder is made when there is something to keep, and deleted when the
             fit has ended. It holds neighbours, codes and labels, not the views. On a cluster: a folder that all workers
-            reach, or an address that fsspec knows, written every ten iterations; it holds codes, and stays, since
-            results that are lost with a worker are made again from it.
+            reach, or an address that fsspec knows, written every ten iterations; it holds codes, and stays when the
+            fit has ended, since results that are lost with a worker are made again from it: remove it when these
+            are stored elsewhere. Nobody watches there that two fits do not use the same one.
 
         Returns
         -------

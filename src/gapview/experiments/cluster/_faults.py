@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import click
@@ -37,7 +38,7 @@ def _model(n_clusters: int) -> Any:
 
 @click.command()
 @_DATA
-@click.option("--checkpoint", is_flag=True, help="Also with a checkpoint.")
+@click.option("--checkpoint", is_flag=True, help="With a checkpoint.")
 @_OUTPUT
 def faults(data: Path, checkpoint: bool, output: Path) -> None:
     """Kill a worker with SIGKILL in every phase of a fit, and compare the labels with those of an undisturbed one."""
@@ -46,10 +47,10 @@ def faults(data: Path, checkpoint: bool, output: Path) -> None:
     with cluster_of(2):
         undisturbed = _model(n_clusters).fit(blocks)
         labels = undisturbed.labels_.compute()
-    for number, (phase, done, delay) in enumerate(_MOMENTS):
+    for phase, done, delay in _MOMENTS:
         record: dict[str, Any] = {"data": data.stem, "phase": phase, "iteration": done, "checkpoint": checkpoint}
-        path = output / f"checkpoint-{number}" if checkpoint else None
-        with cluster_of(2) as client:
+        with cluster_of(2) as client, TemporaryDirectory() as folder:
+            path = Path(folder) / "fit" if checkpoint else None
             killing = _Killing(next(iter(client.run(os.getpid).values())), phase, done, delay)
             with timed(record), listening(killing):
                 model = _model(n_clusters).fit(blocks, checkpoint=path)
@@ -83,34 +84,37 @@ class _Killing:
 @_OUTPUT
 def client_killed(data: Path, one_fit: bool, output: Path) -> None:
     """Kill the client, and its cluster with it, after a checkpoint; then start it anew."""
-    path = output / "checkpoint-client"
     if one_fit:
-        _fit_once(data, path, output)
+        _fit_once(data, output)
         return
+    with TemporaryDirectory() as folder:
+        write(output, "client", _resumed(data, Path(folder)))
+
+
+def _resumed(data: Path, folder: Path) -> dict[str, Any]:
     views, n_clusters = data_set(data)
     with cluster_of(2):
         undisturbed = _model(n_clusters).fit(as_blocks(views, _SHARES)).labels_.compute()
-    command = [sys.executable, "-m", "gapview.experiments.cluster", "client", str(data), "--one-fit", "-o", str(output)]
+    command = [sys.executable, "-m", "gapview.experiments.cluster", "client", str(data), "--one-fit", "-o", str(folder)]
     process = subprocess.Popen(command, start_new_session=True)
-    while not (path / "fit.npz").exists() and process.poll() is None:
+    while not (folder / "fit" / "fit.npz").exists() and process.poll() is None:
         time.sleep(0.05)
     os.killpg(process.pid, signal.SIGKILL)
     process.wait()
-    finished = (output / "client.npz").exists()
+    finished = (folder / "client.npz").exists()
     subprocess.run(command, check=True)
-    with np.load(output / "client.npz") as archive:
-        record = {
+    with np.load(folder / "client.npz") as archive:
+        return {
             "data": data.stem,
             "killed_before_the_end": not finished,
             "first_iteration_after": int(archive["first"]),
             "adjusted_rand": adjusted_rand_score(undisturbed, archive["labels"]),
         }
-    write(output, "client", record)
 
 
-def _fit_once(data: Path, path: Path, output: Path) -> None:
+def _fit_once(data: Path, folder: Path) -> None:
     views, n_clusters = data_set(data)
     seen: list[int] = []
     with cluster_of(2), listening(lambda event: seen.append(event.done or 0) if event.phase == "Iterating" else None):
-        model = _model(n_clusters).fit(as_blocks(views, _SHARES), checkpoint=path)
-        np.savez(output / "client.npz", labels=model.labels_.compute(), first=seen[0] if seen else 0)
+        model = _model(n_clusters).fit(as_blocks(views, _SHARES), checkpoint=folder / "fit")
+        np.savez(folder / "client.npz", labels=model.labels_.compute(), first=seen[0] if seen else 0)

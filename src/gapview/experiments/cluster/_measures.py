@@ -12,10 +12,11 @@ from sklearn.metrics import adjusted_rand_score
 
 from ... import GRMF, BridgedGRMF
 from ...progress import Event, listening
-from ._setup import as_blocks, cluster_of, data_set, made_blocks, timed, write
+from ._setup import as_blocks, cluster_of, data_set, made_blocks, timed, untied, write
 
 _OUTPUT = click.option("-o", "--output", type=click.Path(path_type=Path), required=True, help="Folder for the figures.")
 _DATA = click.argument("data", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+_CONSTANT = 400  # MB that a worker may take besides three times its share of the data
 _OF_ITERATIONS = ("iterate", "shares", "sum-shares", "bases")
 
 
@@ -26,6 +27,7 @@ _OF_ITERATIONS = ("iterate", "shares", "sum-shares", "bases")
 def same(data: Path, workers: tuple[int, ...], output: Path) -> None:
     """Compare labels and objective with those in memory, on the same graph, with uneven blocks."""
     views, n_clusters = data_set(data)
+    views = untied(views)
     plain = GRMF(n_clusters, init="data", random_state=0).fit(views)
     bridged = BridgedGRMF(n_clusters, bridge="union", selection="fixed", random_state=0).fit(views)
     for n_workers in workers:
@@ -78,17 +80,18 @@ def recall(data: Path | None, samples: int, widths: tuple[int, ...], block: int,
 
 
 @click.command()
-@click.option("--samples", type=int, multiple=True, default=(2000, 8000, 16000), show_default=True)
+@click.option("--samples", type=int, multiple=True, default=(2000, 16000), show_default=True)
 @click.option("--workers", type=int, multiple=True, default=(2, 4), show_default=True)
 @click.option("--iterations", type=int, default=8, show_default=True)
+@click.option("--stealing", is_flag=True, help="Let Dask move blocks from busy workers to idle ones.")
 @_OUTPUT
-def traffic(samples: tuple[int, ...], workers: tuple[int, ...], iterations: int, output: Path) -> None:
+def traffic(samples: tuple[int, ...], workers: tuple[int, ...], iterations: int, stealing: bool, output: Path) -> None:
     """Add up what workers send each other in an iteration, and compare it with the formula."""
     widths, n_clusters = (60, 40), 10
     for n_workers in workers:
         for n_samples in samples:
-            with cluster_of(n_workers) as client:
-                blocks = made_blocks(n_samples, widths, n_clusters, n_samples // (2 * n_workers))
+            with cluster_of(n_workers, stealing=stealing) as client:
+                blocks = made_blocks(n_samples, widths, n_clusters, n_samples // (4 * n_workers))
                 used: set[str] = set()
 
                 def note(event: Event, client: Any = client, used: set[str] = used) -> None:
@@ -101,6 +104,7 @@ def traffic(samples: tuple[int, ...], workers: tuple[int, ...], iterations: int,
                 moved = sum(client.run(_fetched).values()) / (iterations + 0.5)
                 formula = 2 * (len(used) - 1) * 4 * n_clusters * sum(widths)
                 record = {"samples": n_samples, "workers": n_workers, "workers_with_blocks": len(used)}
+                record["stealing"] = stealing
                 record |= {"bytes": round(moved), "formula": formula, "share": round(moved / max(formula, 1), 3)}
                 write(output, "traffic", record)
 
@@ -121,28 +125,44 @@ def _fetched(dask_worker: Any) -> int:
 @click.command()
 @click.option("--samples", type=int, default=200_000, show_default=True)
 @click.option("--widths", type=int, multiple=True, default=(120, 80), show_default=True)
-@click.option("--block", type=int, default=6250, show_default=True)
+@click.option("--block", type=int, default=3125, show_default=True)
 @click.option("--workers", type=int, default=2, show_default=True)
-@click.option("--limit", default="700MB", show_default=True, help="Memory limit of a worker.")
+@click.option("--iterations", type=int, default=15, show_default=True)
+@click.option("--limit", default="640MB", show_default=True, help="Memory limit of a worker.")
+@click.option("--bridged", is_flag=True, help="BridgedGRMF in place of GRMF.")
 @_OUTPUT
-def memory(samples: int, widths: tuple[int, ...], block: int, workers: int, limit: str, output: Path) -> None:
+def memory(
+    samples: int,
+    widths: tuple[int, ...],
+    block: int,
+    workers: int,
+    iterations: int,
+    limit: str,
+    bridged: bool,
+    output: Path,
+) -> None:
     """Fit with a memory limit on the workers, and say how much each has taken at most."""
     with cluster_of(workers, limit) as client:
         before = max(client.run(_peak).values())
         blocks = made_blocks(samples, widths, 10, block)
-        record: dict[str, Any] = {"samples": samples, "widths": widths, "workers": workers, "limit": limit}
+        record: dict[str, Any] = {"method": "BridgedGRMF" if bridged else "GRMF", "samples": samples, "widths": widths}
+        record |= {"workers": workers, "blocks": -(-samples // block), "limit": limit}
         phases: list[Any] = []
+        limits: dict[str, Any] = {"random_state": 0, "tol": 0, "max_iter": iterations}
+        plain, union = GRMF(10, init="data", **limits), BridgedGRMF(10, bridge="union", selection="fixed", **limits)
+        model: Any = union if bridged else plain
 
         def note(event: Event) -> None:
             if event.done is None:
                 phases.append([event.phase, round(max(client.run(_peak).values()) / 1e6)])
 
         with timed(record), listening(note):
-            model = GRMF(10, init="data", random_state=0).fit(blocks)
+            model.fit(blocks)
             np.asarray(model.labels_[:1])
         peak = max(client.run(_peak).values())
         share = samples * sum(widths) * 4 / workers
         record |= {"share_mb": round(share / 1e6), "idle_mb": round(before / 1e6), "peak_mb": round(peak / 1e6)}
+        record["constant_mb"] = _CONSTANT
         record |= {"peak_less_idle_by_share": round((peak - before) / share, 2), "peak_mb_before_phase": phases}
         record["recall"] = [round(told.recall, 4) for told in model.neighbor_search_]
         write(output, "memory", record)

@@ -16,18 +16,23 @@ from ...datasets import load_views, paired_split
 from ...errors import MissingExtraError
 from ...views import Array, Views
 
-__all__ = ["as_blocks", "cluster_of", "data_set", "made_blocks", "timed", "write"]
+__all__ = ["as_blocks", "cluster_of", "data_set", "made_blocks", "timed", "untied", "write"]
 
 
 @contextmanager
-def cluster_of(n_workers: int, memory_limit: str = "4GB") -> Iterator[Any]:
+def cluster_of(n_workers: int, memory_limit: str = "4GB", *, stealing: bool = True) -> Iterator[Any]:
     """Start workers in processes of their own, each with one thread; gives their client."""
     try:
+        import dask
         from distributed import Client, LocalCluster
     except ImportError:
         raise MissingExtraError("distributed", "dask", "Measuring fits on a cluster") from None
     settings = {"threads_per_worker": 1, "processes": True, "dashboard_address": ":0", "silence_logs": 50}
-    with LocalCluster(n_workers, memory_limit=memory_limit, **settings) as cluster, Client(cluster) as client:
+    with (
+        dask.config.set({"distributed.scheduler.work-stealing": stealing}),
+        LocalCluster(n_workers=n_workers, memory_limit=memory_limit, **settings) as cluster,
+        Client(cluster) as client,
+    ):
         yield client
 
 
@@ -36,6 +41,15 @@ def data_set(path: Path) -> tuple[Views, int]:
     data = load_views(path)
     views = paired_split(Views(list(data.views.matrices[:2])), 0.5, random_state=0)
     return views, len(np.unique(np.asarray(data.target)))
+
+
+def untied(views: Views) -> Views:
+    """Add to every value a millionth of the spread of its view: of equal distances rounding picks the neighbour."""
+    source = np.random.RandomState(0)
+    matrices = [
+        matrix.astype(np.float64) + 1e-6 * matrix.std() * source.normal(size=matrix.shape) for matrix in views.matrices
+    ]
+    return views._like(tuple(matrices), views.mask, views.sample_ids)
 
 
 def as_blocks(views: Views, shares: Sequence[float]) -> list[Any]:

@@ -107,9 +107,7 @@ def kill_and_go_on(estimator: str, n_moments: int, *, n_samples: int = 1500, see
         fits = _Fits(estimator, n_samples, Path(folder))
         undisturbed, length = fits.finish()
         if undisturbed is None:
-            raise SolutionError(
-                f"{estimator} fails without being killed, so that nothing can be told."
-            )
+            raise SolutionError(f"{estimator} fails without being killed, so that nothing can be told.")
         while n_moments > 0:
             moment = chance.uniform(0, length)
             process = fits.start()

@@ -97,3 +97,12 @@ def test_a_worker_that_dies_costs_time_and_not_the_result(client: Any, made: Vie
     for victim in client.run(os.getpid).values():
         os.kill(victim, signal.SIGKILL)
     np.testing.assert_array_equal(model.embedding_.compute(), embedding)
+
+
+@pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
+def test_views_that_were_fitted_can_be_predicted_though_they_are_cut_anew(client: Any, made: Views) -> None:
+    """The cut has the same names in both as far as Dask can tell, and the tasks of the fit are gone."""
+    arrays = written_out(made)
+    views = [da.from_array(array, chunks=(size, -1)) for array, size in zip(arrays, (150, 130), strict=True)]
+    model = GRMF(n_clusters=4, init="data", random_state=0).fit(views)
+    assert adjusted_rand_score(model.predict(views).compute(), model.labels_.compute()) > 0.8

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
+from uuid import uuid4
 
 import numpy as np
 
@@ -122,7 +123,7 @@ def aligned(names: Sequence[str], views: Sequence[Any], mask: Any) -> list[Any]:
     rows = tuple(size for size in widest.chunks[0] if size)
     if not rows:
         raise InputError("The views have no rows.")
-    arrays = [array.rechunk((rows, array.shape[1:])) for array in arrays]
+    arrays = _cut(arrays, rows)
     if mask is None:
         return arrays
     shown = mask if descends(mask, "dask", "Array") else da.from_array(np.asarray(mask), chunks=-1)
@@ -132,7 +133,27 @@ def aligned(names: Sequence[str], views: Sequence[Any], mask: Any) -> list[Any]:
             f"mask must have one row for each sample and one column for each view, shape {(len(widest), len(names))}; "
             f"got shape {shown.shape}."
         )
-    return [*arrays, shown.rechunk((rows, shown.shape[1:]))]
+    return [*arrays, *_cut([shown], rows)]
+
+
+def _cut(arrays: list[Any], rows: tuple[int, ...]) -> list[Any]:
+    """Cut arrays into blocks of these rows, by tasks with names of their own.
+
+    Dask gives the same names to the same cut. A fit lets its tasks go; the same views cut again, by ``predict``, would
+    lean on tasks of which the scheduler knows some and has forgotten others.
+    """
+    return [
+        array
+        if array.chunks[0] == rows and len(array.chunks[1]) == 1
+        else array.map_blocks(_same, meta=array._meta, name=f"gapview-view-{uuid4().hex}").rechunk(
+            (rows, array.shape[1:])
+        )
+        for array in arrays
+    ]
+
+
+def _same(block: Any) -> Any:
+    return block
 
 
 def _read_array(name: str, view: Any) -> Any:

@@ -5,13 +5,17 @@ PY := .venv/bin/python
 CONSTRAINTS ?= constraints.txt
 PINNED = $(if $(CONSTRAINTS),-c $(CONSTRAINTS))
 
-.PHONY: demo test test-browser docs lint check-package constraints bench picture clean
+.PHONY: demo test test-all test-browser docs lint check-package constraints bench picture clean
 
 demo: .venv/.core
 	@$(PY) -m gapview demo
 
 test: .venv/.test lint
 	@OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(PY) -m pytest -q -n 2 --dist worksteal
+
+# Also what takes long and is much like what `make test` runs
+test-all: .venv/.test lint
+	@OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(PY) -m pytest -q -n 2 --dist worksteal -m "slow or not slow"
 
 # In a real browser. Chromium comes from the packages of Debian: installed here if absent and allowed.
 test-browser: .venv/.browser

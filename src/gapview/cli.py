@@ -11,9 +11,9 @@ from rich.console import Console
 
 from . import __version__
 from .commands import bench, cluster, info, predict, recover, report
-from .commands._console import command_words, new_console, printable, progress_shown, runs_shown
+from .commands._console import command_words, new_console, printable, progress_shown, runs_shown, say_files, say_runs
 from .commands._console import say as _say
-from .commands._options import arguments_typed, data_option, force_option, results_option
+from .commands._options import arguments_typed, data_option, folder_option, force_option, results_option
 from .commands._stopping import ending_heard
 from .demo import DemoResult, run_demo
 from .errors import GapviewError, ParameterError
@@ -66,14 +66,7 @@ for _command in (bench, cluster, predict, recover, report, info):
 
 
 @main.command(short_help="Cluster the embedded example.", epilog="Example: gapview demo --paired-rate 0.3 -o out")
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(file_okay=False, path_type=Path),
-    default=Path("gapview-demo"),
-    show_default=True,
-    help="Folder for the results.",
-)
+@folder_option("gapview-demo")
 @click.option(
     "--paired-rate",
     type=click.FloatRange(0, 1),
@@ -121,8 +114,7 @@ def _print_demo(console: Console, result: DemoResult) -> None:
             f"hidden {name}: error {100 * abs(1 - share):.0f} % {'below' if share < 1 else 'above'} "
             "that of filling in the mean.",
         )
-    for file in result.files:
-        _say(console, "Wrote", str(file))
+    say_files(console, result.files)
     if result.report is None:
         _say(console, "Left out", f"the report. {result.without_report}")
     else:
@@ -176,7 +168,7 @@ def reproduce(
 
 
 def _print_outcome(console: Console, outcome: Outcome) -> None:
-    _say(console, "Runs", f"{outcome.n_new} done now, {outcome.run['n_runs']} in all.")
+    say_runs(console, outcome)
     for table in outcome.tables:
         best = [_best(table.mean_accuracy(choice)) for choice in ("by labels", "fixed")]
         _say(
@@ -184,8 +176,7 @@ def _print_outcome(console: Console, outcome: Outcome) -> None:
             f"Table {table.data.table}",
             f"{table.data.title}, mean ACC in %: settings by labels, {best[0]}; fixed settings, {best[1]}.",
         )
-    for file in outcome.files:
-        _say(console, "Wrote", str(file))
+    say_files(console, outcome.files)
 
 
 def _best(means: dict[str, float]) -> str:

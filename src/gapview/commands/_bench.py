@@ -19,7 +19,7 @@ from ..experiments import (
     run_scale,
     run_speed,
 )
-from ._console import new_console, runs_shown, say
+from ._console import new_console, runs_shown, say, say_files, say_runs
 from ._options import data_option, results_option
 
 __all__ = ["bench"]
@@ -93,7 +93,7 @@ def quality(
 
 
 def _print_league(console: Console, outcome: LeagueOutcome) -> None:
-    say(console, "Runs", f"{outcome.n_new} done now, {outcome.run['n_runs']} in all.")
+    say_runs(console, outcome)
     for summary in outcome.summaries:
         common, steady = summary.common, summary.steady
         tables = {f"{len(common.cells)} cells in which all methods ran": common}
@@ -104,8 +104,7 @@ def _print_league(console: Console, outcome: LeagueOutcome) -> None:
                 order = sorted(table.places, key=lambda place: -place.mean[score])
                 means = ", ".join(f"{place.method} {place.mean[score]:.1f}" for place in order)
                 say(console, name, f"{summary.way}, {where}, mean in %: {means or 'none'}.")
-    for file in outcome.files:
-        say(console, "Wrote", str(file))
+    say_files(console, outcome.files)
 
 
 @bench.command(
@@ -132,12 +131,11 @@ def speed(output: Path, data_dir: Path | None, quick: bool) -> None:
 
 
 def _print_speed(console: Console, outcome: SpeedOutcome) -> None:
-    say(console, "Runs", f"{outcome.n_new} done now, {outcome.run['n_runs']} in all.")
+    say_runs(console, outcome)
     for goal in outcome.goals:
         verdict = "met" if goal.met else "not met"
         say(console, "Goal", f"{goal.text}: {goal.measured}, asked for {goal.asked}, {verdict}.")
-    for file in outcome.files:
-        say(console, "Wrote", str(file))
+    say_files(console, outcome.files)
 
 
 def _listed_sizes(context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> tuple[int, ...]:
@@ -203,11 +201,10 @@ def scale(
 
 
 def _print_scale(console: Console, outcome: ScaleOutcome) -> None:
-    say(console, "Runs", f"{outcome.n_new} done now, {outcome.run['n_runs']} in all.")
+    say_runs(console, outcome)
     for growth in outcome.growths:
         power = growth.power()
         grows = f"; time grows with n to the power of {power.exponent:.2f}" if power else ""
         last = f"{growth.sizes[-1]:,} samples in {growth.totals[-1]:.1f} s"
         say(console, "Growth", f"{growth.method}: {last}{grows}.")
-    for file in outcome.files:
-        say(console, "Wrote", str(file))
+    say_files(console, outcome.files)

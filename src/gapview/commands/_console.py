@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import sys
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from time import perf_counter
 from typing import Any
@@ -27,6 +27,8 @@ __all__ = [
     "progress_shown",
     "runs_shown",
     "say",
+    "say_files",
+    "say_runs",
     "saying",
     "warnings_said",
 ]
@@ -177,3 +179,14 @@ def runs_shown(console: Console) -> Iterator[Callable[[int, int, float], None]]:
             bar.update(shown, completed=done, total=total, description=f"about {minutes} min {seconds:02d} s left")
 
         yield update
+
+
+def say_runs(console: Console, outcome: Any) -> None:
+    """Say how many runs were done, now and in all."""
+    say(console, "Runs", f"{outcome.n_new} done now, {outcome.run['n_runs']} in all.")
+
+
+def say_files(console: Console, files: Iterable[Any]) -> None:
+    """Say what was written."""
+    for file in files:
+        say(console, "Wrote", str(file))

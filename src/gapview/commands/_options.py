@@ -53,40 +53,24 @@ def files_argument(*, required: bool) -> Decorator:
     return click.argument("files", nargs=-1, required=required, metavar="FILES..." if required else "[FILES]...")
 
 
-def folder_option(default: str) -> Decorator:
-    """Folder for several results."""
-    return click.option(
-        "-o",
-        "--output",
-        type=click.Path(file_okay=False, path_type=Path),
-        default=Path(default),
-        show_default=True,
-        help="Folder for the results.",
-    )
+def folder_option(default: str, more: str = "") -> Decorator:
+    """Folder for several results; ``more`` is added to its help."""
+    return _output_option(default, f"Folder for the results{more}.", file_okay=False)
 
 
 def file_option(default: str) -> Decorator:
     """File for one result."""
-    return click.option(
-        "-o",
-        "--output",
-        type=click.Path(dir_okay=False, path_type=Path),
-        default=Path(default),
-        show_default=True,
-        help="File for the result.",
-    )
+    return _output_option(default, "File for the result.", dir_okay=False)
 
 
 def results_option(default: str) -> Decorator:
     """Folder for results that are kept as they come."""
-    return click.option(
-        "-o",
-        "--output",
-        type=click.Path(file_okay=False, path_type=Path),
-        default=Path(default),
-        show_default=True,
-        help="Folder for the results; finished runs found there are not done again.",
-    )
+    return folder_option(default, "; finished runs found there are not done again")
+
+
+def _output_option(default: str, text: str, **kinds: bool) -> Decorator:
+    path = click.Path(path_type=Path, **kinds)
+    return click.option("-o", "--output", type=path, default=Path(default), show_default=True, help=text)
 
 
 def data_option(contents: str) -> Decorator:

@@ -9,11 +9,10 @@ import numpy as np
 
 from ..disk._tools import with_union_bridge
 from ..errors import ParameterError
-from ..estimators._bridged import _codes_of_all
+from ..estimators._bridged import codes_of_all
 from ..estimators._latent import warn_unless_converged
-from ..estimators._plan import _N_TRIED, list_candidates, select, settle_weights, suggest_count
+from ..estimators._plan import N_TRIED, list_candidates, select, settle_weights, suggest_count
 from ..graph import resolve_n_neighbors
-from ..problem import Problem
 from ..progress import tell
 from ..runs import Solution, Weights
 from ..selection import Ground, choose
@@ -67,7 +66,7 @@ def fit_bridged(
     limits = (model.max_iter, model.tol)
     found = solve_blocks(tasks, problems, penalties, starts, setting.n_components, *limits, groups=groups, store=store)
     warn_unless_converged(model, found)  # type: ignore[arg-type]
-    codes = tasks.map("codes", _all_codes, problems, found.blocks)
+    codes = tasks.map("codes", codes_of_all, problems, found.blocks)
     embeddings = tasks.map("embedding", _consensus, found.blocks)
     tell("Finding groups")
     balance = balance_of(tasks, embeddings, scaled.dtype)
@@ -98,7 +97,7 @@ def _planned(model: Any, tasks: Tasks, views: BlockedViews, seed: int) -> tuple[
     """Count groups, weigh views and choose settings on a sample, which comes to the client."""
     plan: dict[str, Any] = {}
     least = _N_OF_EVERY_VIEW if isinstance(model.n_neighbors, str) else model.n_neighbors + 1
-    shown = gathered(tasks, views, drawn_rows(tasks, views, _N_TRIED, least, seed))
+    shown = gathered(tasks, views, drawn_rows(tasks, views, N_TRIED, least, seed))
     n_clusters = model.n_clusters
     if isinstance(n_clusters, str):
         tell("Counting groups")
@@ -114,10 +113,6 @@ def _planned(model: Any, tasks: Tasks, views: BlockedViews, seed: int) -> tuple[
         tried, settings[0], text, "Its groups may differ; give bridge='union' to do without this warning."
     )
     return {**plan, "n_clusters": n_clusters}, weights
-
-
-def _all_codes(problem: Problem, solution: Solution) -> list[Array]:
-    return _codes_of_all(problem, solution)
 
 
 def _consensus(solution: Solution) -> Array:

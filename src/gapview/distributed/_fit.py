@@ -9,9 +9,9 @@ import numpy as np
 
 from .._parameters import random_generator
 from ..errors import InputError, ParameterError
-from ..estimators._grmf import _all_codes
+from ..estimators._grmf import all_codes
 from ..estimators._latent import warn_unless_converged
-from ..estimators._output import _asked_for
+from ..estimators._output import asked_for
 from ..graph import own_graphs, resolve_n_neighbors
 from ..problem import Problem
 from ..progress import tell
@@ -63,7 +63,7 @@ def _refuse(model: Any) -> None:
                 f"{name} is for fits in this process, and the views are Dask collections: leave {name} out. The "
                 "workers of the cluster have their own memory limit."
             )
-    if _asked_for(model) != "default":
+    if asked_for(model) != "default":
         raise ParameterError(
             "Results of a fit on a cluster stay Dask arrays; set_output asks for frames. Use "
             "set_output(transform='default')."
@@ -183,7 +183,7 @@ def _codes_and_consensus(
     solution: Solution, problem: Problem, views: Views, bases: list[Array]
 ) -> tuple[list[Array], Array]:
     scaled_already = [Scaling(name, None, None, None) for name in views.names]
-    return _all_codes(replace(solution, bases=bases), problem, views, scaled_already)
+    return all_codes(replace(solution, bases=bases), problem, views, scaled_already)
 
 
 def _first(pair: tuple[Any, Any]) -> Any:

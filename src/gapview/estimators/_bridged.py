@@ -244,7 +244,7 @@ class BridgedGRMF(LatentClusterer):
         self.view_weights_, self.neighbor_search_ = np.asarray(weights), tuple(search.done)
         self.scalings_, self.graph_ = ground.scalings, host_graph(ground.graphs[bridge])
         self.bases_, self.objective_, self.n_iter_ = solution.bases, solution.objective, solution.n_iter
-        self.codes_, self.embedding_ = _codes_of_all(found.problem, solution), solution.consensus
+        self.codes_, self.embedding_ = codes_of_all(found.problem, solution), solution.consensus
         self.balance_ = found.balance
         self.labels_, self.cluster_centers_ = clustering.labels, clustering.centers
         points = unit_rows(found.points)
@@ -318,7 +318,7 @@ class BridgedGRMF(LatentClusterer):
         return np.asarray(unit_rows(balanced(embedding, self.balance_)))
 
 
-def _codes_of_all(problem: Problem, solution: Solution) -> list[Array]:
+def codes_of_all(problem: Problem, solution: Solution) -> list[Array]:
     codes = []
     for term, reached in zip(problem.terms, solution.codes, strict=True):
         if len(reached) < problem.n_samples:

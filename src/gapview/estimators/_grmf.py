@@ -196,7 +196,7 @@ class GRMF(LatentClusterer):
         solution = found.on_host()
         self.graphs_ = [host_graph(graph) for graph in graphs]
         self.bases_, self.objective_, self.n_iter_ = solution.bases, solution.objective, solution.n_iter
-        self.codes_, self.embedding_ = _all_codes(solution, problem, views, self.scalings_)
+        self.codes_, self.embedding_ = all_codes(solution, problem, views, self.scalings_)
         embedding = like(self.embedding_, problem.degrees)
         tell("Finding groups")
         clustering = cluster_rows(embedding, self.n_clusters, random_state)
@@ -241,9 +241,7 @@ class GRMF(LatentClusterer):
         return own_start(self.init, problem, views, n_components)
 
 
-def _all_codes(
-    solution: Solution, problem: Problem, views: Views, scalings: list[Scaling]
-) -> tuple[list[Array], Array]:
+def all_codes(solution: Solution, problem: Problem, views: Views, scalings: list[Scaling]) -> tuple[list[Array], Array]:
     """Give every present sample a code in every view it has; one that no neighbour reaches is projected (Remark 1)."""
     codes, embedding = [], solution.consensus.copy()
     unreached = host(problem.n_codes) == 0

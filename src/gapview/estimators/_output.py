@@ -18,20 +18,20 @@ OUTPUTS = ("default", "pandas", "polars")
 
 def as_frame(model: Any, values: Array, views: Views) -> Any:
     """Give a pandas frame its sample ids, where such frames are asked for; scikit-learn makes all other containers."""
-    if _asked_for(model) != "pandas":
+    if asked_for(model) != "pandas":
         return values
     return _library("pandas").DataFrame(values, index=_index(views))
 
 
 def as_series(model: Any, values: Array, views: Views, name: str) -> Any:
     """Make a named series of one value for each sample, where frames are asked for; polars has no place for ids."""
-    kind = _asked_for(model)
+    kind = asked_for(model)
     if kind == "pandas":
         return _library("pandas").Series(values, index=_index(views), name=name)
     return _library("polars").Series(name, values) if kind == "polars" else values
 
 
-def _asked_for(model: Any) -> str:
+def asked_for(model: Any) -> str:
     """Return what ``set_output`` has set for the model, else what scikit-learn's configuration says."""
     return str(getattr(model, "_sklearn_output_config", {}).get("transform", get_config()["transform_output"]))
 

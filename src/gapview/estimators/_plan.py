@@ -28,7 +28,7 @@ _BRIDGES = ("both", "union", "joint")
 
 _N_LOOKED_AT = 20_000  # rows that say how a view is to be scaled
 _N_OF_EVERY_VIEW = 50
-_N_TRIED = 5000  # samples on which settings are tried; more of them would not change the choice, but its cost
+N_TRIED = 5000  # samples on which settings are tried; more of them would not change the choice, but its cost
 
 
 def list_candidates(model: BridgedGRMF, views: Views, n_clusters: int) -> list[Setting]:
@@ -146,11 +146,11 @@ def select(
 
 def _part_to_try(views: Views, n_clusters: int, seed: int) -> Views:
     """Draw samples to try settings on; of a view that few samples have, there must be some among them."""
-    if views.n_samples <= _N_TRIED:
+    if views.n_samples <= N_TRIED:
         return views
     order = np.random.RandomState(seed).permutation(views.n_samples)
     chosen = np.zeros(views.n_samples, dtype=bool)
-    chosen[order[: max(_N_TRIED, 20 * n_clusters)]] = True
+    chosen[order[: max(N_TRIED, 20 * n_clusters)]] = True
     for having in views.mask.T:
         chosen[order[having[order]][:_N_OF_EVERY_VIEW]] = True
     return views[np.flatnonzero(chosen)]

@@ -48,7 +48,7 @@ def check_id_column(id_column: Any) -> list[str] | None:
 def find_ids(table: Table, wanted: list[str] | None) -> Ids:
     """Find the column of sample ids: the one asked for, the index, one named so, or a first column of distinct text."""
     if wanted is not None:
-        return _taken(table, _asked_for(table, wanted))
+        return _taken(table, asked_for(table, wanted))
     unnamed = _unnamed(table)
     counting = frozenset({unnamed} if unnamed is not None and _counts_rows(table, unnamed) else set())
     if table.index is not None and table.index not in counting:
@@ -81,7 +81,7 @@ def _taken(table: Table, position: int, others: set[int] | frozenset[int] = froz
     return Ids(as_keys(cells), position, place, "integer" if whole else "text", frozenset({position, *others}), notes)
 
 
-def _asked_for(table: Table, wanted: list[str]) -> int:
+def asked_for(table: Table, wanted: list[str]) -> int:
     for name in wanted:
         for same in (str, str.lower):
             found = [position for position, other in enumerate(table.names) if same(other) == same(name)]

@@ -18,7 +18,7 @@ from array_api_compat import array_namespace
 
 from .checkpoints import remember_search
 from .completion import Completion
-from .compute import coordinates, csr, like
+from .compute import added, csr, divided, like, spread_out, weights_of
 from .graph import knn_graph, linked
 from .neighbors import Search, nearest
 from .problem import let_go
@@ -47,15 +47,14 @@ def normalized(graph: Any) -> Any:
     array([[0., 1.],
            [1., 0.]])
     """
-    values = coordinates(graph)[2]
+    values = weights_of(graph)
     degrees = graph @ array_namespace(values).ones(graph.shape[0], dtype=values.dtype, device=values.device)
     return divided_by_roots(graph, degrees, degrees)
 
 
 def divided_by_roots(graph: Any, of_rows: Array, of_columns: Array) -> Any:
     """Divide every weight by the roots of the degrees of its row and of its column; degrees of 0 count as 1."""
-    rows, columns, values = coordinates(graph)
-    return csr(rows, columns, values / (roots(of_rows)[rows] * roots(of_columns)[columns]), graph.shape)
+    return divided(graph, roots(of_rows), roots(of_columns))
 
 
 def roots(degrees: Array) -> Array:
@@ -97,12 +96,8 @@ def union_graph(
     parts = []
     for k, (matrix, count, weight) in enumerate(zip(scaled, n_neighbors, view_weights, strict=True)):
         graph = remember_search("neighbours", partial(knn_graph, matrix, count, search), search)
-        rows, columns, values = coordinates(normalized(graph))
-        samples = like(views.rows(k), values)
-        parts.append((samples[rows], samples[columns], values * weight))
-    xp = array_namespace(parts[0][2])
-    rows, columns, values = (xp.concat(part) for part in zip(*parts, strict=True))
-    return normalized(csr(rows, columns, values, (views.n_samples, views.n_samples)))
+        parts.append(spread_out(normalized(graph), views.rows(k), views.n_samples, weight))
+    return normalized(added(parts))
 
 
 def joint_graph(
@@ -176,9 +171,7 @@ def both_graphs(union: Any, joint: Any) -> Any:
     array([[0., 1.],
            [1., 0.]])
     """
-    parts = zip(coordinates(union), coordinates(joint), strict=True)
-    rows, columns, values = (array_namespace(part[0]).concat(part) for part in parts)
-    return normalized(csr(rows, columns, values, union.shape))
+    return normalized(added([union, joint]))
 
 
 @dataclass(frozen=True)
@@ -239,4 +232,7 @@ class Reach:
         for _ in range(self.n_steps):
             total = self.steps @ total
             total += start
-        return total[like(self.rows, values)] * self.weight  # type: ignore[no-any-return]
+        del start
+        reached = total[like(self.rows, values)]
+        reached *= self.weight
+        return reached  # type: ignore[no-any-return]

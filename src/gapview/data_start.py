@@ -20,17 +20,18 @@ import numpy as np
 from array_api_compat import array_namespace
 from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
 
-from .compute import engine_for, host, like
+from .compute import engine_for, host, is_tensor, like
 from .layout import Layout
 from .problem import Problem, demand_finite
 from .runs import Weights
 from .steps import basis_step
 from .views import Array
 
-__all__ = ["data_start"]
+__all__ = ["MOST_FEATURES", "ROWS_AT_A_TIME", "data_start"]
 
-_MOST_FEATURES = 1024  # in all views together, up to which matrices of features by features are written out
+MOST_FEATURES = 1024  # in all views together, up to which matrices of features by features are written out
 _N_STRIPES = 8
+ROWS_AT_A_TIME = 2000  # at most, of which several copies are made
 _MOST_ITERATIONS = 100
 _TOLERANCE = 1e-7
 _NEARLY_SINGULAR = 1e-8
@@ -59,7 +60,7 @@ def data_start(problem: Problem, n_components: int, weights: Weights) -> list[Ar
     """
     columns = _columns(problem)
     n_directions = min(n_components, columns[-1].stop)
-    if columns[-1].stop <= _MOST_FEATURES and all(term.smoothed is not None for term in problem.terms):
+    if columns[-1].stop <= MOST_FEATURES and all(term.smoothed is not None for term in problem.terms):
         covariance, quadratic = _moments(problem, weights)
         directions = _leading(covariance, n_directions)
         bases = _settled([basis_step(directions[own]) for own in columns], quadratic, columns)
@@ -105,7 +106,7 @@ def _moments(problem: Problem, weights: Weights) -> tuple[Array, Array]:
     With the best codes for bases U the objective is a constant minus Σ ‖HUᵀ‖²/m + λ1 ‖Σ HUᵀ/m‖² / Σ d/m, the second
     for tied samples and summed over their views.
     """
-    layout = Layout(problem, _N_STRIPES)
+    layout = Layout(problem, _N_STRIPES, None if is_tensor(problem.degrees) else ROWS_AT_A_TIME)
     n_operations = 6.0 * problem.n_samples * sum(term.n_features for term in problem.terms) ** 2
     total = _SumInOrder()
 
@@ -157,7 +158,7 @@ def _moments_of_stripe(layout: Layout, consensus_weight: float, stripe: range) -
         n_rows = layout.blocks[block].stop - layout.blocks[block].start
         means, pulled = xp.zeros((n_rows, n_features), **kind), xp.zeros((n_rows, n_features), **kind)
         share = xp.zeros(n_rows, **kind)
-        for term, piece, own in zip(problem.terms, layout.pieces(block), columns, strict=True):
+        for term, piece, own in zip(problem.terms, layout.pieces(block)[0], columns, strict=True):
             smoothed = term.block(piece.part)
             mass = piece.degrees + consensus_weight * piece.tied
             weighted = smoothed / mass[:, None]

@@ -10,7 +10,7 @@ from array_api_compat import array_namespace
 from scipy import sparse
 
 from ._own import one_per_view, real_matrix
-from .compute import coordinates, csr, is_tensor
+from .compute import csr, is_tensor, weights_of
 from .errors import InputError, ParameterError
 from .neighbors import Search, nearest
 from .scaling import row_lengths
@@ -205,7 +205,7 @@ def demand_edges(graphs: Sequence[sparse.csr_array], views: Views) -> None:
     >>> demand_edges([knn_graph(view, 1)], Views([view]))
     """
     for name, graph in zip(views.names, graphs, strict=True):
-        if not len(coordinates(graph)[2]):
+        if not len(weights_of(graph)):
             raise InputError(
                 f"The graph of view '{name}' has no edge between samples that have the view: it was given so, or fewer "
                 "than 2 rows of the view are other than zero. Leave this view out."

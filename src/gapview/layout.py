@@ -15,6 +15,9 @@ from .views import Array
 __all__ = ["Layout", "Piece"]
 
 
+_KEPT_CODES = 2**20  # up to which pieces are kept from pass to pass
+
+
 @dataclass(frozen=True)
 class Piece:
     """One view in one block of samples."""
@@ -23,14 +26,9 @@ class Piece:
     places: Any  # where their samples stand in the block: a slice if they stand together, else their numbers
     degrees: Array
     tied: Array  # 1 if the sample has codes in at least two views, else 0
-    any_tied: bool
-    shares: Array  # one by the number of codes of the sample
-
-    def of(self, values: Array) -> Array:
-        """Return for every code what belongs to its sample, of values with a column for each sample of the block."""
-        if isinstance(self.places, slice):
-            return values[:, self.places]
-        return array_namespace(values).take(values, self.places, axis=1)  # type: ignore[no-any-return]
+    own: Any  # which of the codes are tied: a slice or numbers
+    ties: Any  # which of the tied samples of the block they belong to: a slice or numbers
+    back: Array | None  # for every code its tied sample, any if it has none; None where slices tell
 
 
 class Layout:
@@ -44,39 +42,56 @@ class Layout:
         The data.
     n_stripes : int
         Most stripes.
+    most_rows : int, optional
+        Most samples in a block, if what is made of them takes much room.
     """
 
-    def __init__(self, problem: Problem, n_stripes: int) -> None:
+    def __init__(self, problem: Problem, n_stripes: int, most_rows: int | None = None) -> None:
         self.problem = problem
         xp = array_namespace(problem.degrees)
         row_bytes = problem.degrees.itemsize * sum(t.n_features for t in problem.terms if t.smoothed is not None)
         n_rows = engine_for(problem.degrees).rows_at_a_time(row_bytes)
+        n_rows = n_rows if most_rows is None else min(n_rows, most_rows)
         edges = [*range(0, problem.n_samples, n_rows), problem.n_samples]
         where = xp.asarray(edges, dtype=problem.rows.dtype, device=problem.rows.device)
         self.blocks = [slice(*pair) for pair in pairwise(edges)]
         self.edges = [xp.searchsorted(problem.rows[term.part], where).tolist() for term in problem.terms]
         count = -(-len(self.blocks) // n_stripes)
         self.stripes = [range(i, min(i + count, len(self.blocks))) for i in range(0, len(self.blocks), count)]
-        counts = xp.astype(problem.n_codes, problem.degrees.dtype)
-        self.tied = xp.astype(counts >= 2, counts.dtype)
-        self.n_tied = counts * self.tied
-        self.shares = 1 / xp.clip(counts, 1, None)
+        self.tied = problem.n_codes >= 2
+        self._kept: dict[int, tuple[list[Piece], Array]] | None = {} if len(problem.rows) <= _KEPT_CODES else None
 
     def part(self, view: int, block: int) -> slice:
         """Return which codes of a view belong to the samples of a block."""
         return slice(self.edges[view][block], self.edges[view][block + 1])
 
-    def pieces(self, block: int) -> list[Piece]:
-        """Return what the views have in a block."""
+    def pieces(self, block: int) -> tuple[list[Piece], Array]:
+        """Return what the views have in a block, and the number of codes of every tied sample in it."""
+        if self._kept is None:
+            return self._made(block)
+        if block not in self._kept:
+            self._kept[block] = self._made(block)
+        return self._kept[block]
+
+    def _made(self, block: int) -> tuple[list[Piece], Array]:
+        xp = array_namespace(self.problem.degrees)
         samples = self.blocks[block]
+        tied = self.tied[samples]
+        numbers = xp.cumulative_sum(xp.astype(tied, xp.int64)) - 1  # of a tied sample among those of the block
         pieces = []
         for k, term in enumerate(self.problem.terms):
             part = self.part(k, block)
             stacked = slice(term.part.start + part.start, term.part.start + part.stop)
-            places = _together(self.problem.rows[stacked] - samples.start)
-            tied, shares = self.tied[samples][places], self.shares[samples][places]
-            pieces.append(Piece(part, places, self.problem.degrees[stacked], tied, bool((tied != 0).any()), shares))
-        return pieces
+            places = self.problem.rows[stacked] - samples.start
+            mine = tied[places]
+            ties = numbers[places[mine]]
+            degrees = self.problem.degrees[stacked]
+            own, theirs = _together(xp.nonzero(mine)[0]), _together(ties)
+            together = isinstance(own, slice) and isinstance(theirs, slice)
+            back = None if together else xp.clip(numbers[places], 0, None)
+            of_codes = xp.astype(mine, degrees.dtype)
+            pieces.append(Piece(part, _together(places), degrees, of_codes, own, theirs, back))
+        return pieces, xp.astype(self.problem.n_codes[samples][tied], self.problem.degrees.dtype)
 
 
 def _together(places: Array) -> Any:

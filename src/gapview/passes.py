@@ -14,9 +14,9 @@ from array_api_compat import array_namespace
 
 from .compute import Each, engine_for
 from .layout import Layout, Piece
-from .problem import Problem
+from .problem import Problem, ViewTerm
 from .runs import Stack, Weights
-from .steps import code_step, codes_value, consensus_value
+from .steps import code_step, codes_value, consensus_value, ties_value
 from .views import Array
 
 __all__ = ["Sweep"]
@@ -41,7 +41,7 @@ class Sweep:
         self.problem, self.n_rounds, self.each = problem, n_rounds, each
         self.xp = array_namespace(problem.degrees)
         self.layout = Layout(problem, _N_STRIPES)
-        self.contiguous = engine_for(problem.degrees).contiguous
+        self.engine = engine_for(problem.degrees)
 
     def correlate(self, stack: Stack) -> list[Array]:
         """Return (HᵀP)ᵀ for every view."""
@@ -65,13 +65,12 @@ class Sweep:
             shares, values = [], []
             with np.errstate(over="ignore", invalid="ignore"):  # found where its results arrive, and said in words
                 for block in stripe:
-                    pieces = self.layout.pieces(block)
-                    # HUᵀ turned over is faster than UHᵀ
+                    pieces, n_codes = self.layout.pieces(block)
                     projected = [
-                        self.contiguous((term.block(piece.part) @ basis).T) if whole is None else whole[:, piece.part]
+                        self._projected(term, basis, piece.part) if whole is None else whole[:, piece.part]
                         for term, basis, whole, piece in zip(self.problem.terms, bases, wholes, pieces, strict=True)
                     ]
-                    steps = [self._step(stack, *group, block, pieces, projected) for group in alike]
+                    steps = [self._step(stack, *group, pieces, n_codes, projected) for group in alike]
                     values.append(self.xp.concat(steps))
                     shares.append(self._shares(stack, block))
             return _summed(shares), sum(values)
@@ -81,49 +80,38 @@ class Sweep:
         values = [float(self.xp.sum(components[run.rows])) for run in stack.runs]
         return self._correlations(stack, [shares for shares, _ in results]), values
 
+    def _projected(self, term: ViewTerm, basis: Array, part: slice) -> Array:
+        """Return UHᵀ for some codes of a view: HUᵀ turned over, which is faster."""
+        return self.engine.contiguous(self.engine.product(term.block(part), basis).T)  # type: ignore[no-any-return]
+
     def _step(
-        self, stack: Stack, weights: Weights, rows: slice, block: int, pieces: list[Piece], projected: list[Array]
+        self, stack: Stack, weights: Weights, rows: slice, pieces: list[Piece], n_codes: Array, projected: list[Array]
     ) -> Any:
-        """Bring codes and consensus of runs with the same penalties up to date in one block.
+        """Bring codes of runs with the same penalties up to date in one block, and its tied samples to their consensus.
 
         Returns the share of every component in the objective, which is a sum over samples in the type of the codes, in
         double precision.
         """
-        samples = self.layout.blocks[block]
-        any_tied = any(piece.any_tied for piece in pieces)
         own = [each[rows] for each in projected]
         codes = [code[rows, piece.part] for code, piece in zip(stack.codes, pieces, strict=True)]
-        ties = [weights.consensus * piece.tied if piece.any_tied else None for piece in pieces]
-        masses = [p.degrees if tie is None else p.degrees + tie for p, tie in zip(pieces, ties, strict=True)]
-        consensus: Any = self._mean(codes, pieces, samples) if any_tied else None  # else nobody asks for it
-        for _ in range(self.n_rounds if any_tied else 1):
+        masses = [piece.degrees + weights.consensus * piece.tied for piece in pieces]
+        consensus = _mean(codes, pieces, n_codes)
+        for _ in range(self.n_rounds if consensus is not None else 1):
             before = consensus
             codes = [
-                code_step(seen, None if tie is None else tie * piece.of(before), mass, weights.sparsity)
-                for seen, piece, tie, mass in zip(own, pieces, ties, masses, strict=True)
+                code_step(_drawn(seen, before, piece, weights.consensus), mass, weights.sparsity)
+                for seen, piece, mass in zip(own, pieces, masses, strict=True)
             ]
-            consensus = self._mean(codes, pieces, samples) if any_tied else None
+            consensus = _mean(codes, pieces, n_codes)
         value = self.xp.zeros(len(codes[0]), dtype=self.xp.float64, device=codes[0].device)
-        for k, (code, piece, tie) in enumerate(zip(codes, pieces, ties, strict=True)):
-            stack.codes[k][rows, piece.part] = code
-            value += codes_value(code, piece.degrees, tie, None if tie is None else piece.of(consensus))
-        if any_tied:
-            value += weights.consensus * consensus_value(before, consensus, self.layout.n_tied[samples])
+        for stacked, code, piece in zip(stack.codes, codes, pieces, strict=True):
+            stacked[rows, piece.part] = code
+            value += codes_value(code, piece.degrees)
+            if consensus is not None:
+                value += weights.consensus * ties_value(_at(code, piece.own), _at(consensus, piece.ties))
+        if before is not None and consensus is not None:
+            value += weights.consensus * consensus_value(before, consensus, n_codes)
         return value
-
-    def _mean(self, codes: list[Array], pieces: list[Piece], samples: slice) -> Any:
-        """Eq. (15): for every sample of a block the mean of its codes."""
-        n_samples = samples.stop - samples.start
-        whole = [code for code in codes if code.shape[1] == n_samples]
-        if whole:
-            total = sum(whole[1:], start=whole[0]) * self.layout.shares[samples]
-        else:
-            shape = (len(codes[0]), n_samples)
-            total = self.xp.zeros(shape, dtype=codes[0].dtype, device=codes[0].device)
-        for piece, code in zip(pieces, codes, strict=True):
-            if code.shape[1] < n_samples:
-                total[:, piece.places] += code * piece.shares
-        return total
 
     def _shares(self, stack: Stack, block: int) -> list[Array]:
         """Return what one block adds to (HᵀP)ᵀ, for every view whose H is written out."""
@@ -131,7 +119,7 @@ class Sweep:
         for k, (term, codes) in enumerate(zip(self.problem.terms, stack.codes, strict=True)):
             if term.smoothed is not None:
                 part = self.layout.part(k, block)
-                shares.append(codes[:, part] @ term.block(part))
+                shares.append(self.engine.inner(codes[:, part], term.block(part)))
         return shares
 
     def _correlations(self, stack: Stack, of_stripes: Sequence[list[Array]]) -> list[Array]:
@@ -148,3 +136,32 @@ def _summed(parts: Any) -> list[Array]:
     for part in parts:
         totals = [total + share for total, share in zip(totals, part, strict=True)] if totals else list(part)
     return totals
+
+
+def _mean(codes: list[Array], pieces: list[Piece], n_codes: Array) -> Array | None:
+    """Eq. (15): for every tied sample of a block the mean of its codes. None if there are none."""
+    if not len(n_codes):
+        return None
+    xp = array_namespace(n_codes)
+    total = xp.zeros((len(codes[0]), len(n_codes)), dtype=n_codes.dtype, device=n_codes.device)
+    for code, piece in zip(codes, pieces, strict=True):
+        total[:, piece.ties] += _at(code, piece.own)
+    total /= n_codes
+    return total  # type: ignore[no-any-return]
+
+
+def _drawn(projected: Array, consensus: Array | None, piece: Piece, weight: float) -> Array:
+    """Return UHᵀ with λ1 times its consensus added to every tied code of a piece."""
+    if consensus is not None and piece.back is not None:
+        return projected + _at(consensus, piece.back) * (weight * piece.tied)
+    drawn = array_namespace(projected).asarray(projected, copy=True)
+    if consensus is not None:
+        drawn[:, piece.own] += weight * consensus[:, piece.ties]
+    return drawn  # type: ignore[no-any-return]
+
+
+def _at(values: Array, columns: Any) -> Array:
+    """Take some columns; a slice costs no copy."""
+    if isinstance(columns, slice):
+        return values[:, columns]
+    return array_namespace(values).take(values, columns, axis=1)  # type: ignore[no-any-return]

@@ -157,6 +157,7 @@ def build_problem(
         weight_of_rows = xp.astype(graph @ ones[: graph.shape[1]], xp.float64)
         constant += float(weight_of_rows @ xp.astype(row_lengths(matrix), xp.float64) ** 2)
         begin = part.stop
+        del matrix  # before the next one is made
     demand_finite(np.isfinite(constant), degrees[0].dtype)
     stacked = xp.concat(rows)
     n_codes = like(np.bincount(host(stacked), minlength=n_samples), stacked)

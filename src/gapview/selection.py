@@ -216,11 +216,13 @@ def represent(
 def _last_features(ground: Ground, views: Views) -> Iterator[Matrix]:
     """Give the scaled views for the last time, one by one; large ones are scaled again rather than held together."""
     if not views.by_reference:
-        return let_go(ground.scaled)
+        yield from let_go(ground.scaled)
+        return
     dtype = ground.scaled[0].dtype
     ground.scaled.clear()
-    pairs = zip(ground.scalings, views.one_by_one(), strict=True)
-    return (scaling.apply(matrix).astype(dtype, copy=False) for scaling, matrix in pairs)
+    matrices = views.one_by_one()
+    for scaling in ground.scalings:
+        yield scaling.apply(next(matrices)).astype(dtype, copy=False)  # nobody holds on to what came before
 
 
 def _tried_labels(

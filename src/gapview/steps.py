@@ -7,7 +7,7 @@ from array_api_compat import array_namespace
 from .problem import demand_finite
 from .views import Array
 
-__all__ = ["basis_step", "code_step", "codes_value", "consensus_value"]
+__all__ = ["basis_step", "code_step", "codes_value", "consensus_value", "ties_value"]
 
 
 def basis_step(correlation: Array) -> Array:
@@ -22,43 +22,38 @@ def basis_step(correlation: Array) -> Array:
     return (left @ right).T  # type: ignore[no-any-return]
 
 
-def code_step(projected: Array, pull: Array | None, mass: Array, sparsity_weight: float) -> Array:
-    """Eq. (13): codes from UHᵀ and the pull of the consensus, each shrunk towards zero by λ2 / 2m.
+def code_step(drawn: Array, mass: Array, sparsity_weight: float) -> Array:
+    """Eq. (13), in place: UHᵀ with the pull of the consensus, shrunk towards zero by λ2 / 2, over m.
 
-    Codes stand in columns. ``pull`` is λ1 times the consensus for tied codes and 0 for others, None if none is tied;
-    ``mass`` is m = d + λ1 for tied codes and d for others.
+    Codes stand in columns. The pull is λ1 times the consensus for tied codes and 0 for others; ``mass`` is m = d + λ1
+    for tied codes and d for others.
     """
-    xp = array_namespace(projected)
-    target = projected / mass if pull is None else projected + pull
-    if pull is not None:
-        target /= mass
-    threshold = sparsity_weight / (2 * mass)
-    # x − clip(x, −t, t) is sign(x)·max(|x| − t, 0) in fewer passes
-    target -= xp.maximum(xp.minimum(target, threshold), -threshold)
-    return target  # type: ignore[no-any-return]
+    half = sparsity_weight / 2
+    drawn -= drawn.clip(-half, half)  # sign(x)·max(|x| − t, 0) in fewer passes
+    drawn /= mass
+    return drawn
 
 
-def codes_value(codes: Array, degrees: Array, tie: Array | None, consensus: Array | None) -> Array:
+def codes_value(codes: Array, degrees: Array) -> Array:
     """Return what the codes of a view add to Eq. (7) once they are fresh from the code step, for every component.
 
     Every code p other than 0 then has (d + λ1)p = UHᵀ + λ1z' − (λ2 / 2) sign(p), with z' the consensus before. Put into
     Eq. (7), what is left is Σ λ1 ((p − z)² − 2p(p − z')) − dp², the first part for tied codes: neither UHᵀ nor the L1
-    penalty is needed any more. Since z is the mean of the codes p of a sample, that is −Σ dp² − λ1 Σ (p − z)², to which
-    :func:`consensus_value` adds the rest: differences of tied codes stay small however large λ1 is.
+    penalty is needed any more. Since z is the mean of the codes p of a sample, that is −Σ dp² − λ1 Σ (p − z)², the
+    second part for tied codes, and 2λ1 Σ z(z' − z): differences of tied codes stay small however large λ1 is. This is
+    the first part; :func:`ties_value` and :func:`consensus_value` give the others.
     """
-    value = -((codes * codes) @ degrees)
-    if tie is not None:
-        gap = codes - consensus
-        gap *= gap
-        value -= gap @ tie
-    return value
+    return -((codes * codes) @ degrees)
 
 
-def consensus_value(before: Array, consensus: Array, n_tied: Array) -> Array:
-    """Return what the consensus adds to Eq. (7), divided by λ1, for every component: 2 Σ z(z' − z) over tied codes.
+def ties_value(codes: Array, consensus: Array) -> Array:
+    """Return what the tied codes of a view add to Eq. (7), divided by λ1, for every component: −Σ (p − z)²."""
+    gap = codes - consensus
+    return -array_namespace(gap).vecdot(gap, gap)  # type: ignore[no-any-return]
 
-    ``n_tied`` is the number of codes of a tied sample, and 0 for others.
-    """
+
+def consensus_value(before: Array, consensus: Array, n_codes: Array) -> Array:
+    """Return what the consensus of tied samples adds to Eq. (7), divided by λ1: 2 Σ z(z' − z) over their codes."""
     change = before - consensus
     change *= consensus
-    return 2 * (change @ n_tied)
+    return 2 * (change @ n_codes)

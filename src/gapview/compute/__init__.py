@@ -8,8 +8,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from ._arrays import TensorGraph, coordinates, csr, graph_like, host, host_graph, is_tensor, like, row_blocks, to_device
+from ._arrays import host, is_tensor, like, row_blocks, to_device
 from ._engine import Each, Engine, NumpyEngine, TorchEngine
+from ._graphs import (
+    TensorGraph,
+    added,
+    coordinates,
+    csr,
+    divided,
+    graph_like,
+    host_graph,
+    spread_out,
+    weights_of,
+)
 from ._kmeans import kmeans_of_tensor
 from ._threads import one_thread_each, sharing_cores, without_helpers
 
@@ -17,8 +28,10 @@ __all__ = [
     "Each",
     "Engine",
     "TensorGraph",
+    "added",
     "coordinates",
     "csr",
+    "divided",
     "engine_for",
     "graph_like",
     "host",
@@ -29,7 +42,9 @@ __all__ = [
     "one_thread_each",
     "row_blocks",
     "sharing_cores",
+    "spread_out",
     "to_device",
+    "weights_of",
     "without_helpers",
 ]
 

@@ -9,12 +9,15 @@ from typing import Any, Protocol
 
 import array_api_compat.numpy
 
+from ._products import inner, product
 from ._threads import threads_to_use
 
 Each = Callable[[Callable[[Any], Any], Sequence[Any]], list[Any]]  # work and items to results, in order
 
-_CACHED_BYTES = 2**20  # of the data in a block: about the second-level cache of one core
-_LEAST_ROWS, _MOST_ROWS = 1024, 8192
+# Of the data in a block: little more than the second-level cache of one core, since threads get in each other's way
+# between short steps. No powers of 2: rows of arrays with as many columns push each other out of the cache
+_CACHED_BYTES = 1_600_000
+_LEAST_ROWS, _MOST_ROWS = 1000, 8000
 _DEVICE_BYTES = 2**29
 _WORTH_A_THREAD = 1e8  # operations in a round, below which handing out costs more than it saves
 
@@ -29,6 +32,12 @@ class Engine(Protocol):
 
     def contiguous(self, array: Any) -> Any:
         """Copy an array so that its rows lie one after the other in memory."""
+
+    def product(self, rows: Any, basis: Any) -> Any:
+        """Return rows · basis, for a block of many rows and a basis of few columns."""
+
+    def inner(self, codes: Any, rows: Any) -> Any:
+        """Return codes · rows, for few codes that each have a number for every one of many rows."""
 
     def working(self, n_operations: float) -> AbstractContextManager[Each]:
         """Get ready for rounds of this much work; gives the function that carries one out, item by item."""
@@ -50,6 +59,14 @@ class NumpyEngine:
     def contiguous(self, array: Any) -> Any:
         """Copy an array row by row."""
         return array.copy()
+
+    def product(self, rows: Any, basis: Any) -> Any:
+        """Multiply piece by piece."""
+        return product(rows, basis)
+
+    def inner(self, codes: Any, rows: Any) -> Any:
+        """Multiply piece by piece."""
+        return inner(codes, rows)
 
     @contextmanager
     def working(self, n_operations: float) -> Iterator[Each]:
@@ -78,6 +95,14 @@ class TorchEngine:
     def contiguous(self, array: Any) -> Any:
         """Copy an array row by row."""
         return array.contiguous()
+
+    def product(self, rows: Any, basis: Any) -> Any:
+        """Multiply at once."""
+        return rows @ basis
+
+    def inner(self, codes: Any, rows: Any) -> Any:
+        """Multiply at once."""
+        return codes @ rows
 
     def working(self, n_operations: float) -> AbstractContextManager[Each]:
         """Queue the items; nothing is to be prepared."""

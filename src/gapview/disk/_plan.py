@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from ..compute._engine import NumpyEngine
 from ..compute._threads import one_thread_each
-from ..data_start import _MOST_FEATURES
+from ..data_start import MOST_FEATURES, ROWS_AT_A_TIME
 from ..errors import DataFileError, ParameterError
 from ._budget import in_words
 
@@ -177,10 +177,11 @@ def _fixed_bytes() -> int:
 def _start_bytes(size: FitSize) -> int:
     """Say what the start from the data collects: matrices of features by features, where they are written out."""
     n_features = sum(size.n_features)
-    if not size.starts_from_data or n_features > _MOST_FEATURES:
+    if not size.starts_from_data or n_features > MOST_FEATURES:
         return 0
     matrices = 16 * n_features**2 * (_n_threads() + 2)
-    return matrices + 5 * _n_in_blocks(size) * n_features * size.itemsize
+    n_rows = min(_n_in_blocks(size), _n_threads() * ROWS_AT_A_TIME)
+    return matrices + 5 * n_rows * n_features * size.itemsize
 
 
 def _loop_bytes(size: FitSize) -> int:

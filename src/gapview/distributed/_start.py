@@ -9,7 +9,7 @@ import numpy as np
 
 from .._own import one_per_view
 from ..data_start import (
-    _MOST_FEATURES,
+    MOST_FEATURES,
     _best_codes,
     _columns,
     _covariance_times,
@@ -90,7 +90,7 @@ def data_starts(tasks: Tasks, problems: list[Any], n_components: int, weights: W
     shared, columns = tasks.gather(tasks.summed("start", _counted, tasks.map("start", _shared, problems), groups))
     n_features = columns[-1].stop
     n_directions = min(n_components, n_features)
-    if n_features <= _MOST_FEATURES:
+    if n_features <= MOST_FEATURES:
         parts = tasks.map("start-moments", _moments, problems, consensus_weight=weights.consensus)
         covariance, quadratic = tasks.gather(tasks.summed("start-moments", _added, parts, groups))
         for k, rows in enumerate(columns):

@@ -8,7 +8,7 @@ import numpy as np
 from array_api_compat import array_namespace
 from scipy import sparse
 
-from ..compute import TensorGraph, coordinates, csr
+from ..compute import TensorGraph, coordinates, csr, divided, weights_of
 from ..errors import InputError
 from ..views import Array
 
@@ -37,14 +37,11 @@ def mean_within(values: Array, groups: Array, n_groups: int, least: int) -> Arra
 def row_shares(graph: Any) -> tuple[Any, Array]:
     """Scale the rows of a graph to sum to 1, without loops; also return which samples have neighbours at all."""
     others = _without_loops(graph)
-    origins, ends, weights = coordinates(others) if isinstance(graph, TensorGraph) else (None, None, others.data)
+    weights = weights_of(others)
     xp = array_namespace(weights)
-    totals = others @ xp.ones(graph.shape[0], dtype=weights.dtype, device=weights.device)
-    if origins is not None:
-        return csr(origins, ends, weights / totals[origins], graph.shape), totals > 0
-    # The places of the weights stay where they are, since there may be many
-    divisors = np.repeat(totals, np.diff(others.indptr))
-    return sparse.csr_array((weights / divisors, others.indices, others.indptr), shape=graph.shape), totals > 0
+    ones = xp.ones(graph.shape[0], dtype=weights.dtype, device=weights.device)
+    totals = others @ ones
+    return divided(others, totals, ones), totals > 0
 
 
 def _without_loops(graph: Any) -> Any:

@@ -1,0 +1,102 @@
+"""The pieces that the loop is made of, against plain versions."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+from array_api_compat import array_namespace
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import sparse
+
+from gapview.compute import _products, added, divided, graph_like, host, host_graph, spread_out
+from gapview.layout import Layout
+from gapview.passes import _at, _mean
+from gapview.problem import Problem, ViewTerm
+
+
+@given(st.integers(1, 400), st.integers(1, 12), st.integers(1, 6), st.integers(1, 3000), st.integers(0, 2**32 - 1))
+def test_products_in_pieces(n_rows: int, n_features: int, n_columns: int, small: int, seed: int) -> None:
+    random = np.random.default_rng(seed)
+    rows, basis = random.normal(size=(n_rows, n_features)), random.normal(size=(n_features, n_columns))
+    codes = random.normal(size=(n_columns, n_rows + 7))[:, 3:-4]  # some columns of a longer array, as in the loop
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_products, "_SMALL", small)
+        patch.setattr(_products, "_FEWEST_ADDED", 8)
+        np.testing.assert_allclose(_products.product(rows, basis), rows @ basis, atol=1e-12)
+        np.testing.assert_allclose(_products.inner(codes, rows), codes @ rows, atol=1e-12)
+        turned = np.asfortranarray(rows)
+        np.testing.assert_allclose(_products.product(turned, basis), rows @ basis, atol=1e-12)
+
+
+def test_products_are_made_in_pieces_that_blas_takes_as_they_lie(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows, basis = np.ones((1500, 240)), np.ones((240, 10))
+    seen: list[tuple[int, ...]] = []
+    matmul = np.matmul
+    monkeypatch.setattr(np, "matmul", lambda a, b, **more: seen.append(a.shape) or matmul(a, b, **more))
+    assert (_products.product(rows, basis) == 240).all()
+    assert (_products.inner(np.ones((10, 1500)), rows) == 1500).all()
+    assert seen == [(4, 375, 240), (0, 240), (4, 10, 375)]
+
+
+def _graph(random: np.random.Generator, n: int) -> sparse.csr_array:
+    return sparse.csr_array(np.where(random.random((n, n)) < 0.4, random.random((n, n)), 0.0))
+
+
+def _kinds(graph: sparse.csr_array, *, tensors: bool) -> Any:
+    if not tensors:
+        return graph
+    torch = pytest.importorskip("torch")
+    return graph_like(graph, torch.zeros(1, dtype=torch.float64))
+
+
+@pytest.mark.parametrize("tensors", [False, True])
+def test_arithmetic_of_graphs(tensors: bool) -> None:
+    random = np.random.default_rng(0)
+    first, second = _graph(random, 6), _graph(random, 6)
+    own, other = _kinds(first, tensors=tensors), _kinds(second, tensors=tensors)
+    np.testing.assert_allclose(host_graph(added([own, other])).toarray(), (first + second).toarray())
+    np.testing.assert_allclose(host_graph(added([own])).toarray(), first.toarray())
+    divisors = random.random(6) + 1, random.random(6) + 1
+    like_own = [array_namespace(getattr(own, "values", divisors[0])).asarray(each) for each in divisors]
+    quotient = first.toarray() / np.outer(*divisors)
+    np.testing.assert_allclose(host_graph(divided(own, *like_own)).toarray(), quotient)
+    samples = np.array([0, 2, 3, 5, 8, 9])
+    expected = np.zeros((11, 11))
+    expected[np.ix_(samples, samples)] = 2 * first.toarray()
+    wide = host_graph(spread_out(own, samples, 11, 2.0))
+    np.testing.assert_allclose(wide.toarray(), expected)
+    assert wide.has_sorted_indices
+
+
+@given(st.integers(1, 4), st.integers(1, 40), st.integers(0, 2**32 - 1), st.booleans())
+def test_means_of_tied_samples_in_a_block(n_views: int, n_samples: int, seed: int, paired_first: bool) -> None:
+    random = np.random.default_rng(seed)
+    mask = random.random((n_samples, n_views)) < 0.6
+    mask[np.arange(n_samples), random.integers(n_views, size=n_samples)] = True
+    if paired_first:
+        mask = mask[np.argsort(-mask.sum(axis=1), kind="stable")]
+    rows = [np.flatnonzero(having) for having in mask.T]
+    edges = np.concatenate([[0], np.cumsum([len(own) for own in rows])])
+    terms = [ViewTerm(slice(a, b), 1, np.zeros((b - a, 1))) for a, b in pairwise(edges)]
+    problem = Problem(tuple(terms), np.concatenate(rows), np.ones(edges[-1]), mask.sum(axis=1), 0.0)
+    codes = [random.normal(size=(2, len(own))) for own in rows]
+    pieces, n_codes = Layout(problem, 1).pieces(0)
+    tied = np.flatnonzero(mask.sum(axis=1) >= 2)
+    np.testing.assert_array_equal(n_codes, mask.sum(axis=1)[tied])
+    means = _mean(codes, pieces, n_codes)
+    if not len(tied):
+        assert means is None
+        return
+    padded = np.full((n_views, 2, n_samples), np.nan)
+    for k, (own, code) in enumerate(zip(rows, codes, strict=True)):
+        padded[k][:, own] = code
+    np.testing.assert_allclose(host(means), np.nanmean(padded, axis=0)[:, tied])
+    for own, piece in zip(rows, pieces, strict=True):
+        np.testing.assert_array_equal(piece.tied, np.isin(own, tied))
+        if piece.back is not None:
+            of_codes = _at(means, piece.back)[:, np.isin(own, tied)]
+            np.testing.assert_array_equal(of_codes, _at(means, piece.ties))

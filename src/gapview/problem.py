@@ -140,7 +140,9 @@ def build_problem(
         Number of samples in all views together.
     """
     terms, rows, degrees, constant, begin = [], [], [], 0.0, 0
-    for matrix, graph, target in zip(features, graphs, targets, strict=True):
+    views = iter(features)
+    for graph, target in zip(graphs, targets, strict=True):
+        matrix = next(views)
         xp = array_namespace(matrix.data if sparse.issparse(matrix) else matrix)
         ones = xp.ones(max(graph.shape), dtype=matrix.dtype, device=None if sparse.issparse(matrix) else matrix.device)
         degree = graph.T @ ones[: graph.shape[0]]
@@ -157,7 +159,7 @@ def build_problem(
         weight_of_rows = xp.astype(graph @ ones[: graph.shape[1]], xp.float64)
         constant += float(weight_of_rows @ xp.astype(row_lengths(matrix), xp.float64) ** 2)
         begin = part.stop
-        del matrix  # before the next one is made
+        del matrix  # before the next one is made, which zip would not do
     demand_finite(np.isfinite(constant), degrees[0].dtype)
     stacked = xp.concat(rows)
     n_codes = like(np.bincount(host(stacked), minlength=n_samples), stacked)

@@ -22,6 +22,7 @@ from ._graphs import (
     weights_of,
 )
 from ._kmeans import kmeans_of_tensor
+from ._memory import return_freed_memory
 from ._threads import one_thread_each, sharing_cores, without_helpers
 
 __all__ = [
@@ -40,6 +41,7 @@ __all__ = [
     "kmeans_of_tensor",
     "like",
     "one_thread_each",
+    "return_freed_memory",
     "row_blocks",
     "sharing_cores",
     "spread_out",

@@ -42,9 +42,10 @@ def scale_lead(runs: Sequence[ScaleRun], growths: Sequence[Growth]) -> tuple[str
         grows = (
             f"time grows with n to the power of {power.exponent:.2f}" if power else "one size says nothing of growth"
         )
+        where = "arrays on the device" if last.device else "arrays"
         lines.append(
             f"{growth.method}: {last.n_samples:,} samples × ({last.features.replace('+', ' + ')}) float32, "
-            f"{percent(last.missing_rate)} of every view missing, from arrays to labels in "
+            f"{percent(last.missing_rate)} of every view missing, from {where} to labels in "
             f"{seconds_text(last.seconds)}; {grows}. Memory at most {last.peak_mb / last.input_mb:.1f} times the "
             f"input; neighbours found: {100 * last.recall:.1f} %; adjusted Rand index with the truth: {last.ari:.3f}."
         )
@@ -110,7 +111,8 @@ def _sizes_table(runs: Sequence[ScaleRun]) -> Table:
     note = (
         "Recall: the least of all searches, as estimated by the search itself. ARI: adjusted Rand index with the truth."
     )
-    on_device = [f"{run.device_mb:.0f} MB at {run.n_samples:,}" for run in runs if run.device_mb == run.device_mb]
+    known = [run for run in runs if run.device_mb == run.device_mb]
+    on_device = [f"{run.device_mb:.0f} MB ({run.method}, {run.n_samples:,})" for run in known]
     notes = (note, *([f"Most memory held on the device: {', '.join(on_device)}."] if on_device else []))
     return Table("From arrays to labels", heads, (Group(tuple(ordered)),), notes=notes, numbers=True)
 

@@ -12,6 +12,7 @@ from typing import Any
 from sklearn.metrics import adjusted_rand_score
 from threadpoolctl import threadpool_limits
 
+from ...compute import to_device
 from ...estimators import GRMF, BridgedGRMF
 from .._records import RecordStore
 from ..league._runs import _reason as reason_of
@@ -72,7 +73,7 @@ class ScaleRun:
     watched: int
     computer: str
     status: str = DONE  # else what went wrong, in words
-    seconds: float = _UNKNOWN  # from arrays to labels
+    seconds: float = _UNKNOWN  # from arrays, on the device if there is one, to labels
     input_mb: float = _UNKNOWN  # the arrays, missing rows included
     before_mb: float = _UNKNOWN  # the process with everything imported, before the arrays
     peak_mb: float = _UNKNOWN  # of the whole process
@@ -146,12 +147,15 @@ class ScaleWork:
         wait, device_memory = _device_clock(task.device)
         before = memory_now()
         arrays, target = read_made(self.folder)
+        n_bytes = sum(array.nbytes for array in arrays)
+        if task.device:
+            arrays = [to_device(arrays.pop(0), task.device) for _ in range(len(arrays))]
         clock = PhaseClock(wait, watch_memory=bool(task.watched))
         with clocked_phases(clock):
             model.fit(arrays)
         return {
             "seconds": clock.total,
-            "input_mb": sum(array.nbytes for array in arrays) / 2**20,
+            "input_mb": n_bytes / 2**20,
             "before_mb": before,
             "peak_mb": peak_memory(),
             "device_mb": device_memory(),

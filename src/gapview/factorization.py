@@ -6,7 +6,7 @@ of components or the start, so that several runs share a pass.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from .compute import engine_for
 from .passes import Sweep
 from .problem import Problem, demand_finite
 from .progress import ITERATING, tell
-from .runs import Run, Solution, Stack, Weights
+from .runs import Solution, Stack, Weights
 from .standing import Standing
 from .steps import basis_step
 from .views import Array
@@ -45,7 +45,7 @@ def solve(
 def solve_together(
     problem: Problem,
     weights: Sequence[Weights],
-    starts: Sequence[Sequence[Array]],
+    starts: Iterable[Sequence[Array]],
     max_iter: int,
     tol: float,
     *,
@@ -53,10 +53,11 @@ def solve_together(
 ) -> list[Solution]:
     """Run Algorithm 1 from several starts, with penalties for each, in the same passes over the data.
 
-    Every run is the one that :func:`solve` makes of it alone, up to rounding, and stops when that one stops.
+    Every run is the one that :func:`solve` makes of it alone, up to rounding, and stops when that one stops. Starts
+    from an iterator are let go once they are copied.
     """
-    runs = [Run(weight, start[0].shape[1]) for weight, start in zip(weights, starts, strict=True)]
-    stack = Stack.of(problem, runs, starts)
+    stack = Stack.of(problem, weights, starts)
+    runs = list(stack.runs)
     iterations = ongoing("iterations")
     n_operations = 4 * stack.n_components * sum(len(problem.rows[t.part]) * t.n_features for t in problem.terms)
     with engine_for(problem.degrees).working(n_operations) as each:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 
@@ -76,10 +76,12 @@ class Stack:
     codes: list[Array]
 
     @classmethod
-    def of(cls, problem: Problem, runs: list[Run], starts: Sequence[Sequence[Array]]) -> Stack:
+    def of(cls, problem: Problem, weights: Sequence[Weights], starts: Iterable[Sequence[Array]]) -> Stack:
         """Put the starting codes together."""
         xp = array_namespace(problem.degrees)
-        codes = [xp.concat([start[k].T for start in starts], axis=0) for k in range(len(problem.terms))]
+        given = list(starts)
+        runs = [Run(weight, start[0].shape[1]) for weight, start in zip(weights, given, strict=True)]
+        codes = [xp.concat([start[k].T for start in given], axis=0) for k in range(len(problem.terms))]
         lay_out(runs)
         return cls(problem, runs, codes)
 

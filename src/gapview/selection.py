@@ -29,7 +29,7 @@ from .compute import host, host_graph
 from .counting import ClusterCount, suggest_n_clusters
 from .data_start import data_start
 from .errors import GapviewWarning, SolutionError
-from .factorization import Solution, Weights, solve
+from .factorization import Solution, Weights, solve_together
 from .graph import knn_graph, modularity
 from .neighbors import Search
 from .problem import Problem, build_problem, let_go
@@ -207,8 +207,8 @@ def represent(
     features = _last_features(ground, views) if last else ground.scaled
     problem = (build or build_problem)(features, reaches, [everyone] * views.n_views, views.n_samples)
     weights = Weights(setting.consensus_weight, setting.sparsity_weight)
-    start = remember("start", lambda: data_start(problem, setting.n_components, weights))
-    solution = solve(problem, weights, start, max_iter, tol)
+    starts = [remember("start", lambda: data_start(problem, setting.n_components, weights))]
+    solution = solve_together(problem, [weights], let_go(starts), max_iter, tol)[0]
     demand_representation(solution.consensus)
     return Represented(problem.without_data(), solution, balancing(solution.consensus))
 

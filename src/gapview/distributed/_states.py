@@ -45,7 +45,7 @@ class Step:
 
 def first(problem: Problem, starts: Sequence[Sequence[Array]], *, runs: list[Run]) -> State:
     """Put the starting codes of all runs together."""
-    stack = Stack.of(problem, runs, starts)
+    stack = Stack.of(problem, [run.weights for run in runs], starts)
     with one_thread_each():
         shares = Sweep(problem, 1, _one_by_one).correlate(stack)
     return stack.codes, [*shares, np.zeros(len(runs))]

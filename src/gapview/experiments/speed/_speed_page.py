@@ -12,6 +12,7 @@ from ._goals import Goal, speed_goals
 from ._passes import COST, PASSES
 from ._plan import PART_TITLES
 from ._profile import PARTS, READING, STARTS
+from ._quality import BY_CHANCE
 from ._results import Figure
 
 __all__ = ["goal_table", "percent", "seconds_text", "speed_page", "speed_sections"]
@@ -191,7 +192,11 @@ def _quality(figures: Sequence[Figure], drawings: Mapping[str, Any]) -> tuple[Bl
         for one in figures
     ]
     heads = ("", "", "exact, float64", "approximate, float32", "points", "")
-    return (Table("ACC in %", heads, (Group(tuple(rows)),)),)
+    note = (
+        f"{BY_CHANCE}: not judged. A last digit decides in which local minimum such a start ends, and their scores are "
+        "points apart, up or down; the standard error says how far. The other two have no such chance."
+    )
+    return (Table("ACC in %", heads, (Group(tuple(rows)),), notes=(note,)),)
 
 
 def _drawn(drawings: Mapping[str, Any], name: str, caption: str) -> tuple[Block, ...]:

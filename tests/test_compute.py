@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import weakref
+from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any
 
@@ -15,7 +17,8 @@ from scipy import sparse
 from gapview.compute import _products, added, divided, graph_like, host, host_graph, spread_out
 from gapview.layout import Layout
 from gapview.passes import _at, _mean
-from gapview.problem import Problem, ViewTerm
+from gapview.problem import Problem, ViewTerm, build_problem, let_go
+from gapview.runs import Stack, Weights
 
 
 @given(st.integers(1, 400), st.integers(1, 12), st.integers(1, 6), st.integers(1, 3000), st.integers(0, 2**32 - 1))
@@ -100,3 +103,31 @@ def test_means_of_tied_samples_in_a_block(n_views: int, n_samples: int, seed: in
         if piece.back is not None:
             of_codes = _at(means, piece.back)[:, np.isin(own, tied)]
             np.testing.assert_array_equal(of_codes, _at(means, piece.ties))
+
+
+def test_one_view_is_held_at_a_time() -> None:
+    seen: list[weakref.ref[Any]] = []
+
+    def features() -> Iterator[Any]:
+        for width in (3, 2):
+            assert all(matrix() is None for matrix in seen)
+            matrix = np.ones((4, width))
+            seen.append(weakref.ref(matrix))
+            yield matrix
+            del matrix
+
+    everyone = np.arange(4)
+    problem = build_problem(features(), [sparse.csr_array(np.eye(4))] * 2, [everyone] * 2, 4)
+    assert [term.n_features for term in problem.terms] == [3, 2]
+    assert all(matrix() is None for matrix in seen)
+
+
+def test_starts_are_let_go_once_they_are_stacked() -> None:
+    terms = (ViewTerm(slice(0, 5), 2, np.ones((5, 2))),)
+    problem = Problem(terms, np.arange(5), np.ones(5), np.ones(5, dtype=int), 0.0)
+    starts = [[np.random.default_rng(seed).random((5, 2))] for seed in range(2)]
+    expected = [start[0].copy() for start in starts]
+    seen = [weakref.ref(start[0]) for start in starts]
+    stack = Stack.of(problem, [Weights(1, 0)] * 2, let_go(starts))
+    np.testing.assert_array_equal(stack.codes[0], np.concatenate([start.T for start in expected]))
+    assert all(start() is None for start in seen)

@@ -9,6 +9,7 @@ Both are used through :class:`Reach`, the weights A = I + T + … + Tʰ of up to
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -18,7 +19,7 @@ from array_api_compat import array_namespace
 
 from .checkpoints import remember_search
 from .completion import Completion
-from .compute import added, csr, divided, like, spread_out, weights_of
+from .compute import Each, added, csr, divided, engine_for, like, row_parts, spread_out, weights_of
 from .graph import knn_graph, linked
 from .neighbors import Search, nearest
 from .problem import let_go
@@ -27,7 +28,7 @@ from .views import Array, Matrix, Views
 __all__ = ["BRIDGES", "Reach", "both_graphs", "joint_graph", "normalized", "union_graph"]
 
 BRIDGES = ("union", "joint", "both")
-_COLUMNS_AT_A_TIME = 16  # so that a product needs little beside its result, and its rows stay in cache
+_COLUMNS_AT_A_TIME = 12  # so that a product needs little beside its result, and its rows stay in cache
 
 
 def normalized(graph: Any) -> Any:
@@ -214,25 +215,39 @@ class Reach:
 
     def __matmul__(self, values: Array) -> Array:
         """Add up the rows of ``values``, which belong to the columns, weighted."""
-        if values.ndim == 1 or values.shape[1] <= _COLUMNS_AT_A_TIME:
-            return self._times(values)
-        xp = array_namespace(values)
-        reached = xp.empty((len(self.rows), values.shape[1]), dtype=values.dtype, device=values.device)
-        for begin in range(0, values.shape[1], _COLUMNS_AT_A_TIME):
-            columns = slice(begin, begin + _COLUMNS_AT_A_TIME)
-            reached[:, columns] = self._times(values[:, columns])
-        return reached  # type: ignore[no-any-return]
+        n_operations = 2.0 * self.n_steps * len(weights_of(self.steps)) * math.prod(values.shape[1:])
+        with engine_for(values).working(n_operations) as each:
+            if values.ndim == 1:
+                return self._times(values, each)
+            xp = array_namespace(values)
+            reached = xp.empty((len(self.rows), values.shape[1]), dtype=values.dtype, device=values.device)
+            for begin in range(0, values.shape[1], _COLUMNS_AT_A_TIME):
+                columns = slice(begin, begin + _COLUMNS_AT_A_TIME)
+                reached[:, columns] = self._times(values[:, columns], each)
+            return reached  # type: ignore[no-any-return]
 
-    def _times(self, values: Array) -> Array:
+    def _times(self, values: Array, each: Each) -> Array:
         xp = array_namespace(values)
         shape = (self.steps.shape[0], *values.shape[1:])
         start = xp.zeros(shape, dtype=values.dtype, device=values.device)
         start[like(self.columns, values)] = values
-        total = start
+        total, parts = start, row_parts(self.steps)
         for _ in range(self.n_steps):
-            total = self.steps @ total
-            total += start
+            total = _stepped(parts, total, start, each)
         del start
         reached = total[like(self.rows, values)]
         reached *= self.weight
         return reached  # type: ignore[no-any-return]
+
+
+def _stepped(parts: list[tuple[slice, Any]], values: Array, start: Array, each: Each) -> Array:
+    """Go one step along the graph, and add the start."""
+    following = array_namespace(values).empty_like(values)
+
+    def work(part: tuple[slice, Any]) -> None:
+        rows, steps = part
+        following[rows] = steps @ values
+        following[rows] += start[rows]
+
+    each(work, parts)
+    return following  # type: ignore[no-any-return]

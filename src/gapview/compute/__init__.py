@@ -18,6 +18,7 @@ from ._graphs import (
     divided,
     graph_like,
     host_graph,
+    row_parts,
     spread_out,
     weights_of,
 )
@@ -43,6 +44,7 @@ __all__ = [
     "one_thread_each",
     "return_freed_memory",
     "row_blocks",
+    "row_parts",
     "sharing_cores",
     "spread_out",
     "to_device",

@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
+from itertools import pairwise
 from operator import add
 from typing import Any
 
@@ -23,9 +24,12 @@ __all__ = [
     "divided",
     "graph_like",
     "host_graph",
+    "row_parts",
     "spread_out",
     "weights_of",
 ]
+
+_N_PARTS = 16  # of a sparse matrix, for threads to take one after the other
 
 
 def graph_like(graph: sparse.csr_array, other: Any) -> Any:
@@ -71,6 +75,20 @@ def spread_out(graph: Any, samples: Any, n_samples: int, weight: float) -> Any:
     starts[samples + 1] = np.diff(graph.indptr)
     columns = samples.astype(graph.indices.dtype)[graph.indices]
     return sparse.csr_array((graph.data * weight, columns, np.cumsum(starts, dtype=starts.dtype)), shape=shape)
+
+
+def row_parts(graph: Any) -> list[tuple[slice, Any]]:
+    """Cut a sparse matrix into parts of its rows that threads can multiply by themselves; nothing is copied."""
+    n_rows = graph.shape[0]
+    if isinstance(graph, TensorGraph):
+        return [(slice(0, n_rows), graph)]
+    edges = np.linspace(0, n_rows, _N_PARTS + 1).astype(int).tolist()
+    parts = []
+    for begin, end in pairwise(edges):
+        first, last = graph.indptr[begin], graph.indptr[end]
+        own = graph.data[first:last], graph.indices[first:last], graph.indptr[begin : end + 1] - first
+        parts.append((slice(begin, end), sparse.csr_array(own, shape=(end - begin, graph.shape[1]))))
+    return parts
 
 
 def added(graphs: Sequence[Any]) -> Any:

@@ -121,7 +121,10 @@ def _mean(problem: Problem, codes: list[Array]) -> Array:
     shape = (problem.n_samples, codes[0].shape[1])
     consensus = xp.zeros(shape, dtype=codes[0].dtype, device=codes[0].device)
     for term, code in zip(problem.terms, codes, strict=True):
-        consensus[problem.rows[term.part], :] += code
+        if len(code) == problem.n_samples:
+            consensus += code  # without the copies that numbers of rows would cost
+        else:
+            consensus[problem.rows[term.part], :] += code
     consensus /= xp.astype(xp.clip(problem.n_codes, 1, None), consensus.dtype)[:, None]
     return consensus  # type: ignore[no-any-return]
 

@@ -40,7 +40,7 @@ def speed_goals(figures: Sequence[Figure]) -> list[Goal]:
         text = "passes from the start from the data to the objective of the paper's iteration after 100"
         goals.append(Goal(text, "≤ 20", f"{max(passes):g}", max(passes) <= 20))
     losses = [one for one in figures if one.part == "quality" and one.name != BY_CHANCE]
-    text = "ACC with approximate neighbours and float32 against exact and float64, from starts free of chance"
+    text = "ACC with approximate neighbours and float32 against exact and float64, but for random starts"
     return goals + _goal(text, "≥ −0.5 points", losses, -0.5, lambda value: f"{signed(value, 2)} points")
 
 

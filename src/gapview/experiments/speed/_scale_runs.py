@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
@@ -130,7 +131,9 @@ class ScaleWork:
         """Do one run; whatever goes wrong is a result like any other, since the other sizes must go on."""
         blank = ScaleRun(**vars(task), version=self.version)
         try:
-            # The runner keeps its processes to one thread, which is right for many at a time
+            # The runner keeps its processes to one thread, which is right for many at a time; so do fits in a process
+            # of a pool, unless they are told otherwise
+            os.environ["OMP_NUM_THREADS"] = str(self.n_threads)
             with warnings.catch_warnings(), threadpool_limits(self.n_threads):
                 warnings.simplefilter("ignore")
                 return [replace(blank, **self._measured(task))]

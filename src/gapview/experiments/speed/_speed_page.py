@@ -194,7 +194,7 @@ def _quality(figures: Sequence[Figure], drawings: Mapping[str, Any]) -> tuple[Bl
     heads = ("", "", "exact, float64", "approximate, float32", "points", "")
     note = (
         f"{BY_CHANCE}: not judged. A last digit decides in which local minimum such a start ends, and their scores are "
-        "points apart, up or down; the standard error says how far. The other two have no such chance."
+        "points apart, up or down; the standard error says how far. Another row with a large one says little, too."
     )
     return (Table("ACC in %", heads, (Group(tuple(rows)),), notes=(note,)),)
 

@@ -25,7 +25,7 @@ from .bridges import BRIDGES, Reach, both_graphs, joint_graph, union_graph
 from .checkpoints import remember, remember_search
 from .clusters import balanced, balancing, cluster_rows, demand_representation
 from .completion import complete_views
-from .compute import host, host_graph, return_freed_memory
+from .compute import host, host_graph
 from .counting import ClusterCount, suggest_n_clusters
 from .data_start import data_start
 from .errors import GapviewWarning, SolutionError
@@ -220,7 +220,6 @@ def _last_features(ground: Ground, views: Views) -> Iterator[Matrix]:
         return
     dtype = ground.scaled[0].dtype
     ground.scaled.clear()
-    return_freed_memory()  # what trying settings has left behind
     matrices = views.one_by_one()
     for scaling in ground.scalings:
         yield scaling.apply(next(matrices)).astype(dtype, copy=False)  # nobody holds on to what came before

@@ -23,7 +23,6 @@ from ._graphs import (
     weights_of,
 )
 from ._kmeans import kmeans_of_tensor
-from ._memory import return_freed_memory
 from ._threads import one_thread_each, sharing_cores, without_helpers
 
 __all__ = [
@@ -42,7 +41,6 @@ __all__ = [
     "kmeans_of_tensor",
     "like",
     "one_thread_each",
-    "return_freed_memory",
     "row_blocks",
     "row_parts",
     "sharing_cores",

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from .._parameters import check_integer
-from ..compute import return_freed_memory
 from ..errors import InputTypeError, MissingExtraError, ParameterError
 from ..views._containers import descends
 from . import _search
@@ -73,9 +72,7 @@ def _found(points: Any, n_neighbors: int, queries: Any, search: Search) -> tuple
         if search.method == "approximate":
             raise MissingExtraError("faiss-cpu", "fast", "Approximate search for neighbours") from None
         return *exact_at_a_cost(points, n_neighbors, queries, _FASTER), report
-    found = approximate(points, n_neighbors, queries, search)
-    return_freed_memory()  # an index is made of thousands of lists
-    return found
+    return approximate(points, n_neighbors, queries, search)
 
 
 def _check(points: Any, n_neighbors: Any, queries: Any) -> None:

@@ -19,7 +19,7 @@ from .runs import Stack, Weights
 from .steps import code_step, codes_value, consensus_value, ties_value
 from .views import Array
 
-__all__ = ["Sweep"]
+__all__ = ["Sweep", "summed"]
 
 _N_STRIPES = 32  # pieces in which partial sums are made; a fixed number, so that threads do not change the rounding
 
@@ -47,7 +47,7 @@ class Sweep:
         """Return (HᵀP)ᵀ for every view."""
 
         def work(stripe: range) -> list[Array]:
-            return _summed(self._shares(stack, block) for block in stripe)
+            return summed(self._shares(stack, block) for block in stripe)
 
         return self._correlations(stack, self.each(work, self.layout.stripes))
 
@@ -73,7 +73,7 @@ class Sweep:
                     steps = [self._step(stack, *group, pieces, n_codes, projected) for group in alike]
                     values.append(self.xp.concat(steps))
                     shares.append(self._shares(stack, block))
-            return _summed(shares), sum(values)
+            return summed(shares), sum(values)
 
         results = self.each(work, self.layout.stripes)
         components = sum(values for _, values in results)
@@ -123,14 +123,14 @@ class Sweep:
         return shares
 
     def _correlations(self, stack: Stack, of_stripes: Sequence[list[Array]]) -> list[Array]:
-        dense = iter(_summed(of_stripes))
+        dense = iter(summed(of_stripes))
         return [
             next(dense) if term.smoothed is not None else term.correlate(codes.T).T
             for term, codes in zip(self.problem.terms, stack.codes, strict=True)
         ]
 
 
-def _summed(parts: Any) -> list[Array]:
+def summed(parts: Any) -> list[Array]:
     """Add up lists of arrays, one by one, in order."""
     totals: list[Array] = []
     for part in parts:

@@ -73,7 +73,7 @@ class NumpyEngine:
         """Take over the threads of BLAS."""
         with threads_to_use() as n_threads:
             if n_threads == 1 or n_operations < _WORTH_A_THREAD:
-                yield _one_by_one
+                yield one_by_one
             else:
                 with ThreadPoolExecutor(n_threads) as pool:
                     yield lambda work, items: list(pool.map(work, items))
@@ -106,8 +106,9 @@ class TorchEngine:
 
     def working(self, n_operations: float) -> AbstractContextManager[Each]:
         """Queue the items; nothing is to be prepared."""
-        return nullcontext(_one_by_one)
+        return nullcontext(one_by_one)
 
 
-def _one_by_one(work: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
+def one_by_one(work: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
+    """Carry out a round of work in the calling thread."""
     return [work(item) for item in items]

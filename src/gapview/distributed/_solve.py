@@ -9,17 +9,18 @@ a block that is lost with its worker is brought up to date by itself; see :mod:`
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from ..passes import _summed
+from ..passes import summed
 from ..problem import Problem, demand_finite
 from ..progress import ITERATING, tell
 from ..runs import Run, Weights, lay_out
 from ..steps import basis_step
 from ..views import Array
-from ._states import BlockSolution, Step, advanced, cut, first, shares_of, taken
+from ._states import BlockSolution, Stand, Step, advanced, cut, first, shares_of, taken
 from ._store import Store
 from ._tasks import Tasks
 from ._trail import Lost, Trail
@@ -56,7 +57,7 @@ def solve_blocks(
         correlations, n_iter = _total(tasks, state, groups)[0], 0
         of_blocks.clear()
     else:
-        state, runs, correlations, n_iter, found = kept
+        state, runs, correlations, n_iter, found = kept.state, kept.runs, kept.correlations, kept.n_iter, kept.found
     starts.clear()
     homes = tasks.homes(state)
     trail = Trail(tasks, problems, state, n_rounds)
@@ -87,13 +88,14 @@ def solve_blocks(
         last = all(run.converged for run in going) or n_iter == max_iter
         saved = None
         if store and (last or store.is_due(n_iter)):
+            stand = Stand(state, going, correlations, n_iter, found)
             try:
-                saved = store.save(tasks, problems, state, going, correlations, n_iter, found)
+                saved = store.save(tasks, problems, stand)
             except Lost:
                 state = trail.kept(state)
-                saved = store.save(tasks, problems, state, going, correlations, n_iter, found)
+                saved = store.save(tasks, problems, replace(stand, state=state))
         if saved is not None:
-            state, found = saved
+            state, found = saved.state, saved.found
             trail.begin_at(state)
         elif trail.is_due and not last:
             state = trail.held(state)
@@ -116,7 +118,7 @@ def _iterated(
 def _total(tasks: Tasks, state: list[Any], groups: list[list[int]]) -> tuple[list[Array], Array]:
     """Add up what the blocks give: (HᵀP)ᵀ for every view, and a value for every run."""
     shares = tasks.map("shares", shares_of, state)
-    *correlations, values = tasks.gather(tasks.summed("sum-shares", _summed, shares, groups))
+    *correlations, values = tasks.gather(tasks.summed("sum-shares", summed, shares, groups))
     return correlations, values
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..compute._engine import _one_by_one
+from ..compute._engine import one_by_one
 from ..compute._threads import one_thread_each
 from ..passes import Sweep
 from ..problem import Problem
@@ -16,7 +16,7 @@ from ..runs import Run, Solution, Stack
 from ..views import Array
 from ._sizes import measured
 
-__all__ = ["BlockSolution", "State", "Step", "advanced", "cut", "first", "replayed", "shares_of", "taken"]
+__all__ = ["BlockSolution", "Stand", "State", "Step", "advanced", "cut", "first", "replayed", "shares_of", "taken"]
 
 measured(Solution)
 
@@ -35,6 +35,17 @@ class BlockSolution:
 
 
 @dataclass(frozen=True)
+class Stand:
+    """Where a fit stands between two iterations."""
+
+    state: list[Any]  # handles of the codes
+    runs: list[Run]  # those that go on
+    correlations: list[Array]  # (HᵀP)ᵀ for every view
+    n_iter: int
+    found: list[BlockSolution]  # the best run that has ended, if any has
+
+
+@dataclass(frozen=True)
 class Step:
     """One step of all runs that went on then: an iteration with its bases, or the end of some of them."""
 
@@ -47,7 +58,7 @@ def first(problem: Problem, starts: Sequence[Sequence[Array]], *, runs: list[Run
     """Put the starting codes of all runs together."""
     stack = Stack.of(problem, [run.weights for run in runs], starts)
     with one_thread_each():
-        shares = Sweep(problem, 1, _one_by_one).correlate(stack)
+        shares = Sweep(problem, 1, one_by_one).correlate(stack)
     return stack.codes, [*shares, np.zeros(len(runs))]
 
 
@@ -56,7 +67,7 @@ def advanced(problem: Problem, state: State, bases: list[list[Array]], *, runs: 
     with_bases = [replace(run, bases=own) for run, own in zip(runs, bases, strict=True)]
     stack = Stack(problem, with_bases, [codes.copy() for codes in state[0]])
     with one_thread_each():  # the cluster keeps all cores busy
-        shares, values = Sweep(problem, n_rounds, _one_by_one).iterate(stack)
+        shares, values = Sweep(problem, n_rounds, one_by_one).iterate(stack)
     return stack.codes, [*shares, np.asarray(values)]
 
 

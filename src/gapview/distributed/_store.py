@@ -28,7 +28,7 @@ from ..problem import Problem
 from ..runs import Run, Solution, Weights
 from ..views import Array, Views
 from ._blocks import BlockedViews
-from ._states import BlockSolution, State
+from ._states import BlockSolution, Stand, State
 from ._tasks import Tasks
 
 __all__ = ["Store", "identity_of_blocks"]
@@ -85,10 +85,8 @@ class Store:
         """Tell whether it is time to write."""
         return n_iter % _EVERY == 0
 
-    def load(
-        self, tasks: Tasks, problems: list[Any]
-    ) -> tuple[list[Any], list[Run], list[Array], int, list[BlockSolution]] | None:
-        """Read where the fit stands: codes, runs that go on, sums, iterations, and the best run that has ended.
+    def load(self, tasks: Tasks, problems: list[Any]) -> Stand | None:
+        """Read where the fit stands.
 
         If a block is damaged, a warning says so, and the iterations begin anew.
         """
@@ -100,9 +98,7 @@ class Store:
             warn_user(f"{error} The iterations begin anew.", GapviewWarning)
             return None
 
-    def _loaded(
-        self, tasks: Tasks, problems: list[Any]
-    ) -> tuple[list[Any], list[Run], list[Array], int, list[BlockSolution]]:
+    def _loaded(self, tasks: Tasks, problems: list[Any]) -> Stand:
         runs = []
         for r, told in enumerate(self._head["runs"]):
             run = Run(Weights(*told["weights"]), told["n_components"], slice(*told["rows"]), self._bases(f"basis_{r}"))
@@ -117,7 +113,7 @@ class Store:
             tasks.wait(blocks)
         state = self._read_blocks(tasks, problems, _read_state)
         tasks.wait(state)
-        return state, runs, correlations, self._head["n_iter"], found
+        return Stand(state, runs, correlations, self._head["n_iter"], found)
 
     def _bases(self, name: str) -> list[Array]:
         return [self._arrays[f"{name}_{k}"] for k in range(self._head["n_views"])]
@@ -130,23 +126,14 @@ class Store:
     def _block(self, number: int) -> str:
         return f"{self.address}/{self._generation}-{number:06d}.npz"
 
-    def save(
-        self,
-        tasks: Tasks,
-        problems: list[Any],
-        state: list[Any],
-        runs: Sequence[Run],
-        correlations: list[Array],
-        n_iter: int,
-        found: list[BlockSolution],
-    ) -> tuple[list[Any], list[BlockSolution]] | None:
-        """Write where the fit stands; gives codes, and the best run that has ended, as they are in the checkpoint.
+    def save(self, tasks: Tasks, problems: list[Any], stand: Stand) -> Stand | None:
+        """Write where the fit stands; gives the same with its codes as they are in the checkpoint.
 
         If it cannot be written, a warning says so once, and None is returned: the fit goes on without.
         """
-        before, self._generation = self._generation, f"{n_iter:06d}-{uuid.uuid4().hex[:8]}"
+        before, self._generation = self._generation, f"{stand.n_iter:06d}-{uuid.uuid4().hex[:8]}"
         try:
-            saved = self._saved(tasks, problems, state, runs, correlations, n_iter, found)
+            saved = self._saved(tasks, problems, stand)
         except DataFileError as error:
             self._remove(lambda name: name.startswith(str(self._generation)))
             self._generation = before
@@ -160,23 +147,14 @@ class Store:
         self._remove(lambda name: not name.startswith(str(self._generation)))
         return saved
 
-    def _saved(
-        self,
-        tasks: Tasks,
-        problems: list[Any],
-        state: list[Any],
-        runs: Sequence[Run],
-        correlations: list[Array],
-        n_iter: int,
-        found: list[BlockSolution],
-    ) -> tuple[list[Any], list[BlockSolution]]:
+    def _saved(self, tasks: Tasks, problems: list[Any], stand: Stand) -> Stand:
         _make_folder(self.address)
-        addresses = [self._block(number) for number in range(len(state))]
-        ended = found[0].blocks if found else [None] * len(state)
-        tasks.gather(tasks.map("write-checkpoint", _write_state, state, ended, addresses))
+        addresses = [self._block(number) for number in range(len(stand.state))]
+        ended = stand.found[0].blocks if stand.found else [None] * len(stand.state)
+        tasks.gather(tasks.map("write-checkpoint", _write_state, stand.state, ended, addresses))
         blocks, found = (
             self._read_blocks(tasks, problems, _read_state),
-            [replace(each, blocks=self._read_blocks(tasks, problems, _read_ended)) for each in found],
+            [replace(each, blocks=self._read_blocks(tasks, problems, _read_ended)) for each in stand.found],
         )
         for handles in (blocks, *(each.blocks for each in found)):
             tasks.wait(handles)  # only then may what they were made from go, and the checkpoint count
@@ -184,8 +162,8 @@ class Store:
             "identity": self.identity,
             "extra": self.extra,
             "generation": self._generation,
-            "n_iter": n_iter,
-            "n_views": len(correlations),
+            "n_iter": stand.n_iter,
+            "n_views": len(stand.correlations),
             "runs": [
                 {
                     "weights": [run.weights.consensus, run.weights.sparsity],
@@ -194,15 +172,15 @@ class Store:
                     "objective": run.objective,
                     "converged": run.converged,
                 }
-                for run in runs
+                for run in stand.runs
             ],
             "ended": {"objective": found[0].objective.tolist(), "converged": found[0].converged} if found else None,
         }
-        arrays = {f"correlation_{k}": correlation for k, correlation in enumerate(correlations)}
-        arrays |= {f"basis_{r}_{k}": basis for r, run in enumerate(runs) for k, basis in enumerate(run.bases)}
+        arrays = {f"correlation_{k}": correlation for k, correlation in enumerate(stand.correlations)}
+        arrays |= {f"basis_{r}_{k}": basis for r, run in enumerate(stand.runs) for k, basis in enumerate(run.bases)}
         arrays |= {f"ended_{k}": basis for each in found for k, basis in enumerate(each.bases)}
         _write(f"{self.address}/{_NAME}", head=np.frombuffer(json.dumps(head).encode(), dtype=np.uint8), **arrays)
-        return blocks, found
+        return replace(stand, state=blocks, found=found)
 
     def _remove(self, is_old: Callable[[str], bool]) -> None:
         """Delete blocks, also those of a fit that was cut off; what cannot be deleted stays."""

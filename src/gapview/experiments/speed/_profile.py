@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ... import factorization
-from ...compute._engine import NumpyEngine, _one_by_one
+from ...compute._engine import NumpyEngine, one_by_one
 from ...layout import Layout
 from ...passes import Sweep
 from ...problem import Problem, ViewTerm
@@ -118,7 +118,7 @@ def _clocked_engine(working: Callable[..., Any], spans: Spans) -> Callable[..., 
     @contextmanager
     def clocked(engine: NumpyEngine, n_operations: float) -> Iterator[Any]:
         with working(engine, n_operations) as each:
-            spans["threads"].append(1 if each is _one_by_one else most)
+            spans["threads"].append(1 if each is one_by_one else most)
             yield _clocked(lambda work, items: each(_clocked(work, spans["blocks"]), items), spans["rounds"])
 
     return clocked

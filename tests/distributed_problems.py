@@ -7,6 +7,16 @@ from typing import Any
 import numpy as np
 
 from gapview import Views
+from gapview.datasets import hide_views
+
+
+def three_views() -> Views:
+    """Three views of which any may be missing, in groups that overlap: iterations have something to do."""
+    rng = np.random.RandomState(0)
+    centers = rng.normal(size=(4, 5))
+    latent = centers[rng.randint(4, size=200)] + 0.6 * rng.normal(size=(200, 5))
+    arrays = [latent @ rng.normal(size=(5, width)) + 0.8 * rng.normal(size=(200, width)) for width in (12, 3, 9)]
+    return hide_views(Views(arrays), 0.4, random_state=1)
 
 
 def written_out(views: Views) -> list[np.ndarray]:

@@ -1,0 +1,138 @@
+"""Checkpoints of other fits, damaged ones, and folders that are none: refused in words, or computed again."""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+import pytest
+
+from checkpoint_problems import VIEWS, contents, cut_off, keep_everything
+from gapview import GRMF, BridgedGRMF
+from gapview.checkpoints import _folder, _identity
+from gapview.errors import DataFileError, GapviewWarning, InputTypeError
+
+
+@pytest.fixture(autouse=True)
+def at_once(monkeypatch):
+    keep_everything(monkeypatch)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return tmp_path / "fit"
+
+
+class TestRefused:
+    @pytest.fixture(autouse=True)
+    def begun(self, folder, monkeypatch):
+        assert cut_off(GRMF(3, random_state=0), VIEWS, folder, 3, monkeypatch)
+        self.before = {file.name: file.read_bytes() for file in folder.iterdir()}
+        yield
+        assert {file.name: file.read_bytes() for file in folder.iterdir()} == self.before
+
+    def refused(self, folder, match, model=None, views=VIEWS, **more):
+        with pytest.raises(DataFileError, match=match):
+            (model or GRMF(3, random_state=0)).fit(views, checkpoint=folder, **more)
+
+    def test_other_settings(self, folder):
+        self.refused(folder, "n_clusters was 3 and is 4 now.*Fit as before to go on", GRMF(4, random_state=0))
+        self.refused(
+            folder, "random_state was 0 and is 1 now; tol was 1e-05 and is 0.1 now", GRMF(3, tol=0.1, random_state=1)
+        )
+        self.refused(folder, "the method was GRMF and is BridgedGRMF", BridgedGRMF(3, random_state=0))
+        start = [np.ones((len(VIEWS.rows(k)), 3)) for k in range(2)]
+        self.refused(folder, "init was 'random' and is a list now", GRMF(3, init=start, random_state=0))
+
+    def test_other_data(self, folder):
+        changed = VIEWS.matrices[1].copy()
+        changed[-1, -1] += 1e-9
+        views = VIEWS._like((VIEWS.matrices[0], changed), VIEWS.mask, VIEWS.sample_ids)
+        self.refused(folder, "view 'view_1' holds other values", views=views)
+        self.refused(folder, "view 'view_0' had .* rows of 20 and has .* now", views=VIEWS[:60])
+        self.refused(folder, "the views were 'view_0', 'view_1' and are 'view_0' now", views=[VIEWS.matrices[0]])
+        self.refused(folder, "another order", views=VIEWS._like(VIEWS.matrices, VIEWS.mask, VIEWS.sample_ids[::-1]))
+
+    def test_another_version(self, folder, monkeypatch):
+        monkeypatch.setattr(_identity, "version", lambda name: "99.0")
+        self.refused(folder, "the version of gapview was .* and is 99.0 now")
+
+    def test_in_use(self, folder):
+        lock = _folder.lock_folder(folder)
+        if lock is None:
+            pytest.skip("this system has no locks for folders")
+        self.refused(folder, "in use by another fit")
+        os.close(lock)
+
+
+def test_folders_that_cannot_be_used(tmp_path):
+    model = GRMF(3, random_state=0)
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "thesis.docx").write_text("years of work")
+    with pytest.raises(DataFileError, match="something else than a checkpoint, and is left as it is"):
+        model.fit(VIEWS, checkpoint=tmp_path / "mine")
+    with pytest.raises(DataFileError, match="is no folder"):
+        model.fit(VIEWS, checkpoint=tmp_path / "mine" / "thesis.docx")
+    with pytest.raises(DataFileError, match="not there, or may not be written to"):
+        model.fit(VIEWS, checkpoint=tmp_path / "nowhere" / "fit")
+    for wrong in (3, b"fit", [folder]):
+        with pytest.raises(InputTypeError, match="checkpoint must be None or the path of a folder"):
+            model.fit(VIEWS, checkpoint=wrong)
+    for wrong in ("", "a\0b"):
+        with pytest.raises(DataFileError, match="No folder can be called"):
+            model.fit(VIEWS, checkpoint=wrong)
+    assert (tmp_path / "mine" / "thesis.docx").read_text() == "years of work"
+    (tmp_path / "empty").mkdir()
+    model.fit(VIEWS, checkpoint=tmp_path / "empty")
+
+
+@pytest.mark.parametrize("damage", ["cut off", "empty", "flipped", "swapped", "no file of ours"])
+def test_damaged_parts_are_computed_again(folder, monkeypatch, damage):
+    expected = contents(GRMF(3, random_state=0).fit(VIEWS))
+    assert cut_off(GRMF(3, random_state=0), VIEWS, folder, 9, monkeypatch)
+    parts = sorted(file for file in folder.iterdir() if file.name != "fit.part")
+    assert len(parts) == 3
+    before = [part.read_bytes() for part in parts]
+    for place, part in enumerate(parts):
+        content = before[place]
+        middle = len(content) - 100
+        part.write_bytes(
+            {
+                "cut off": content[:-1],
+                "empty": b"",
+                "flipped": content[:middle] + bytes([content[middle] ^ 1]) + content[middle + 1 :],
+                "swapped": before[place - 1],
+                "no file of ours": b"years of work",
+            }[damage]
+        )
+    with pytest.warns(GapviewWarning, match="part of the checkpoint .* cannot be used, and is computed again") as said:
+        again = GRMF(3, random_state=0).fit(VIEWS, checkpoint=folder)
+    assert len(said) == 3
+    assert contents(again) == expected
+
+
+def test_a_part_of_another_fit_is_not_taken(folder, tmp_path, monkeypatch):
+    assert cut_off(GRMF(3, random_state=1), VIEWS, tmp_path / "other", 9, monkeypatch)
+    assert cut_off(GRMF(3, random_state=0), VIEWS, folder, 9, monkeypatch)
+    (tmp_path / "other" / "iterations-1.part").replace(folder / "iterations-1.part")
+    with pytest.warns(GapviewWarning, match="belongs to another fit"):
+        again = GRMF(3, random_state=0).fit(VIEWS, checkpoint=folder)
+    assert contents(again) == contents(GRMF(3, random_state=0).fit(VIEWS))
+
+
+def test_a_checkpoint_that_cannot_say_whose_it_is(folder, monkeypatch):
+    assert cut_off(GRMF(3, random_state=0), VIEWS, folder, 9, monkeypatch)
+    content = (folder / "fit.part").read_bytes()
+    (folder / "fit.part").write_bytes(content[:-9])
+    with pytest.raises(DataFileError, match="is damaged, so that nobody can tell.*delete this one"):
+        GRMF(3, random_state=0).fit(VIEWS, checkpoint=folder)
+    (folder / "fit.part").unlink()
+    with pytest.raises(DataFileError, match="something else than a checkpoint"):
+        GRMF(3, random_state=0).fit(VIEWS, checkpoint=folder)
+
+
+def test_half_written_files_are_cleared_away(folder, monkeypatch):
+    assert cut_off(GRMF(3, random_state=0), VIEWS, folder, 9, monkeypatch)
+    (folder / ".iterations-1.part.0123456789ab").write_bytes(b"half")
+    GRMF(3, random_state=0).fit(VIEWS, checkpoint=folder)
+    assert not folder.exists()

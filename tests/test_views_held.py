@@ -4,10 +4,12 @@ import pickle
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 import gapview
 from gapview import GRMF, BridgedGRMF, Views
 from gapview.datasets import make_views
+from gapview.scaling import ScaledRows, scale_views
 from gapview.views import _held
 from problems import hidden
 
@@ -52,6 +54,33 @@ def test_the_same_model(arrays, monkeypatch, method, tmp_path):
     for a, b, c in zip(one.recover(), other.recover(), loaded.recover(), strict=True):
         np.testing.assert_array_equal(a, b)
         np.testing.assert_array_equal(a, c)
+
+
+def test_the_same_model_beside_a_sparse_view(arrays, monkeypatch):
+    words = sparse.csr_array(np.random.RandomState(0).poisson(0.3, size=(120, 20)).astype(np.float64))
+    copied = Views([*arrays, words])
+    monkeypatch.setattr(_held, "_LARGE", 0)
+    referred = Views([*arrays, words])
+    assert referred.by_reference
+    one, other = (BridgedGRMF(3, random_state=0).fit(views) for views in (copied, referred))
+    np.testing.assert_array_equal(one.embedding_, other.embedding_)
+
+
+@pytest.mark.parametrize("scale", ["unit", "standard", "center+unit", "standard+view", None])
+def test_rows_scaled_when_they_are_asked_for(arrays, monkeypatch, scale):
+    _, referred = both_ways(arrays, monkeypatch)
+    scaled, scalings = scale_views(referred, scale)
+    for whole, scaling, view in zip(scaled, scalings, referred.in_parts(), strict=True):
+        rows = ScaledRows(view, scaling, np.dtype(np.float32))
+        assert rows.shape == whole.shape
+        np.testing.assert_array_equal(rows[10:30], whole[10:30].astype(np.float32))
+
+
+def test_the_same_model_of_tensors(arrays, monkeypatch):
+    torch = pytest.importorskip("torch")
+    copied, referred = both_ways([torch.as_tensor(array) for array in arrays], monkeypatch)
+    one, other = (BridgedGRMF(3, random_state=0).fit(views) for views in (copied, referred))
+    np.testing.assert_array_equal(one.embedding_, other.embedding_)
 
 
 def test_the_arrays_themselves_are_held(arrays, monkeypatch):

@@ -15,11 +15,12 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+import numpy as np
 from array_api_compat import array_namespace
 
 from .checkpoints import remember_search
 from .completion import Completion
-from .compute import Each, added, csr, divided, engine_for, like, row_parts, spread_out, weights_of
+from .compute import Each, added, csr, divided, engine_for, like, row_blocks, row_parts, spread_out, weights_of
 from .graph import knn_graph, linked
 from .neighbors import Search, nearest
 from .problem import let_go
@@ -28,6 +29,7 @@ from .views import Array, Matrix, Views
 __all__ = ["BRIDGES", "Reach", "both_graphs", "joint_graph", "normalized", "union_graph"]
 
 BRIDGES = ("union", "joint", "both")
+_ROWS_AT_A_TIME = 2**14
 _COLUMNS_AT_A_TIME = 12  # so that a product needs little beside its result, and its rows stay in cache
 
 
@@ -215,29 +217,29 @@ class Reach:
 
     def __matmul__(self, values: Array) -> Array:
         """Add up the rows of ``values``, which belong to the columns, weighted."""
-        n_operations = 2.0 * self.n_steps * len(weights_of(self.steps)) * math.prod(values.shape[1:])
-        with engine_for(values).working(n_operations) as each:
-            if values.ndim == 1:
-                return self._times(values, each)
-            xp = array_namespace(values)
-            reached = xp.empty((len(self.rows), values.shape[1]), dtype=values.dtype, device=values.device)
-            for begin in range(0, values.shape[1], _COLUMNS_AT_A_TIME):
-                columns = slice(begin, begin + _COLUMNS_AT_A_TIME)
-                reached[:, columns] = self._times(values[:, columns], each)
-            return reached  # type: ignore[no-any-return]
-
-    def _times(self, values: Array, each: Each) -> Array:
         xp = array_namespace(values)
         shape = (self.steps.shape[0], *values.shape[1:])
-        start = xp.zeros(shape, dtype=values.dtype, device=values.device)
-        start[like(self.columns, values)] = values
+        spread = xp.zeros(shape, dtype=values.dtype, device=values.device)
+        columns = like(self.columns, spread)
+        for block in row_blocks(values, _ROWS_AT_A_TIME):
+            spread[columns[block]] = values[block]
+        n_operations = 2.0 * self.n_steps * len(weights_of(self.steps)) * math.prod(shape[1:])
+        with engine_for(spread).working(n_operations) as each:
+            if spread.ndim == 1:
+                spread = self._walked(spread, each)
+            else:  # in place, since this may be the largest array of all
+                for begin in range(0, spread.shape[1], _COLUMNS_AT_A_TIME):
+                    part = slice(begin, begin + _COLUMNS_AT_A_TIME)
+                    spread[:, part] = self._walked(xp.asarray(spread[:, part], copy=True), each)
+        everyone = np.array_equal(self.rows, np.arange(len(spread)))
+        return spread if everyone else spread[like(self.rows, spread)]  # type: ignore[no-any-return]
+
+    def _walked(self, start: Array, each: Each) -> Array:
         total, parts = start, row_parts(self.steps)
         for _ in range(self.n_steps):
             total = _stepped(parts, total, start, each)
-        del start
-        reached = total[like(self.rows, values)]
-        reached *= self.weight
-        return reached  # type: ignore[no-any-return]
+        total *= self.weight
+        return total
 
 
 def _stepped(parts: list[tuple[slice, Any]], values: Array, start: Array, each: Each) -> Array:

@@ -20,6 +20,7 @@ _MOSTLY_ZERO = 0.9  # share of zeros from which a view tells what is there, as c
 _NARROW = 3
 _FEW_EFFECTIVE = 0.2  # share of the features that carry the variance, below which a few large ones drown the others
 
+_ROWS_AT_A_TIME = 2**14  # where every row is dealt with by itself
 _ROUNDING = 8  # units in the last place that scaling rows may leave between values that are the same
 
 
@@ -29,7 +30,7 @@ def row_lengths(matrix: Matrix) -> Array:
     Infinite if the length itself is too large for the type.
     """
     xp = _namespace(matrix)
-    parts = [_lengths(matrix[block]) for block in row_blocks(matrix)]
+    parts = [_lengths(matrix[block]) for block in row_blocks(matrix, _ROWS_AT_A_TIME)]
     return parts[0] if len(parts) == 1 else xp.concat(parts)
 
 
@@ -62,7 +63,7 @@ def unit_rows(matrix: Matrix) -> Matrix:
     if sparse.issparse(matrix):
         return _unit(matrix)
     scaled = _namespace(matrix).empty_like(matrix)
-    for block in row_blocks(matrix):
+    for block in row_blocks(matrix, _ROWS_AT_A_TIME):
         scaled[block] = _unit(matrix[block])
     return scaled
 
@@ -123,7 +124,7 @@ class Scaling:
         xp = _namespace(matrix)
         center, spread = like(self.center, matrix), like(self.spread, matrix)
         scaled = xp.empty_like(matrix)
-        for block in row_blocks(matrix):
+        for block in row_blocks(matrix, _ROWS_AT_A_TIME):
             with np.errstate(over="ignore", invalid="ignore"):
                 rows = xp.astype((matrix[block] - center) / spread, matrix.dtype, copy=False)
             if not xp.all(xp.isfinite(rows)):
@@ -136,6 +137,53 @@ class Scaling:
         if self.row_length is not None:
             matrix = matrix * self.row_length
         return matrix if self.center is None else np.asarray(matrix * self.spread + self.center)
+
+
+@dataclass(frozen=True)
+class ScaledRows:
+    """A view whose rows are scaled when they are asked for, so that a large one is not held twice.
+
+    Parameters
+    ----------
+    rows : array or other rows that can be taken as slices
+        The present rows of the view.
+    scaling : Scaling
+        How to scale them.
+    dtype : dtype
+        The type they are to have.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gapview.scaling import ScaledRows, fit_scaling
+    >>> rows = np.array([[3.0, 4.0], [0.0, 5.0]])
+    >>> ScaledRows(rows, fit_scaling("a", rows, "unit"), rows.dtype)[:1]
+    array([[0.6, 0.8]])
+    """
+
+    rows: Any
+    scaling: Scaling
+    dtype: Any
+
+    ndim = 2
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Number of rows and of columns."""
+        return self.rows.shape  # type: ignore[no-any-return]
+
+    @property
+    def device(self) -> Any:
+        """Where the rows lie."""
+        return self.rows[:0].device
+
+    def __array_namespace__(self, api_version: str | None = None) -> Any:
+        return array_namespace(self.rows[:0])
+
+    def __getitem__(self, part: slice) -> Array:
+        """Return some of the rows, scaled."""
+        scaled = self.scaling.apply(self.rows[part])
+        return _namespace(scaled).astype(scaled, self.dtype, copy=False)  # type: ignore[no-any-return]
 
 
 def _too_large(name: str, what: str, matrix: Matrix) -> InputError:

@@ -34,7 +34,7 @@ from .graph import knn_graph, modularity
 from .neighbors import Search
 from .problem import Problem, build_problem, let_go
 from .progress import tell
-from .scaling import Scaling, scale_alike
+from .scaling import ScaledRows, Scaling, scale_alike
 from .views import Array, Matrix, Views
 
 __all__ = [
@@ -214,15 +214,14 @@ def represent(
 
 
 def _last_features(ground: Ground, views: Views) -> Iterator[Matrix]:
-    """Give the scaled views for the last time, one by one; large ones are scaled again rather than held together."""
+    """Give the scaled views for the last time, one by one; large ones are scaled again rather than held."""
     if not views.by_reference:
         yield from let_go(ground.scaled)
         return
     dtype = ground.scaled[0].dtype
     ground.scaled.clear()
-    matrices = views.one_by_one()
-    for scaling in ground.scalings:
-        yield scaling.apply(next(matrices)).astype(dtype, copy=False)  # nobody holds on to what came before
+    for scaling, view in zip(ground.scalings, views.in_parts(), strict=True):
+        yield scaling.apply(view).astype(dtype) if sparse.issparse(view) else ScaledRows(view, scaling, dtype)
 
 
 def _tried_labels(

@@ -64,9 +64,9 @@ def to_device(array: Any, device: Any) -> Any:
         ) from None
 
 
-def row_blocks(matrix: Any) -> list[slice]:
+def row_blocks(matrix: Any, most: int = _ROWS_AT_A_TIME) -> list[slice]:
     """Cut a dense matrix into blocks of rows, so that what is made of them on the way stays small."""
     n_rows = matrix.shape[0]
-    if sparse.issparse(matrix) or n_rows <= _ROWS_AT_A_TIME:
+    if sparse.issparse(matrix) or n_rows <= most:
         return [slice(0, n_rows)]
-    return [slice(begin, min(begin + _ROWS_AT_A_TIME, n_rows)) for begin in range(0, n_rows, _ROWS_AT_A_TIME)]
+    return [slice(begin, min(begin + most, n_rows)) for begin in range(0, n_rows, most)]

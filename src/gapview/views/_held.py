@@ -25,9 +25,13 @@ class ChosenRows:
         """Number of rows and of columns."""
         return len(self.rows), int(self.whole.shape[1])
 
+    def __getitem__(self, part: slice) -> Matrix:
+        """Return some of the rows in a matrix of their own."""
+        return self.whole[like(self.rows[part], self.whole)]
+
     def copied(self) -> Matrix:
         """Return the rows in a matrix of their own."""
-        return self.whole[like(self.rows, self.whole)]
+        return self[:]
 
 
 def chosen(matrix: Matrix, rows: Array) -> Any:

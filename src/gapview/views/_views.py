@@ -137,6 +137,20 @@ class Views:
         """
         return (held.copied() if isinstance(held, ChosenRows) else held for held in self._held)
 
+    def in_parts(self) -> Iterator[Any]:
+        """Give the views one after the other as something that has a shape, and rows to be taken as slices.
+
+        Rows that stay in the array they were given in are copied slice by slice.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from gapview import Views
+        >>> [view[:2].shape for view in Views([np.eye(3), np.ones((3, 5))]).in_parts()]
+        [(2, 3), (2, 5)]
+        """
+        return iter(self._held)
+
     @property
     def by_reference(self) -> bool:
         """Whether some view is so large that its present rows stay in the array it was given in."""

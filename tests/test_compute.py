@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 import pytest
 from array_api_compat import array_namespace
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
+from sklearn.cluster import kmeans_plusplus
 
-from gapview.compute import _products, added, divided, graph_like, host, host_graph, spread_out
+from gapview.compute import _products, added, divided, graph_like, host, host_graph, spread_out, spread_starts
 from gapview.layout import Layout
 from gapview.passes import _at, _mean
 from gapview.problem import Problem, ViewTerm, build_problem, let_go
@@ -131,3 +132,25 @@ def test_starts_are_let_go_once_they_are_stacked() -> None:
     stack = Stack.of(problem, [Weights(1, 0)] * 2, let_go(starts))
     np.testing.assert_array_equal(stack.codes[0], np.concatenate([start.T for start in expected]))
     assert all(start() is None for start in seen)
+
+
+@settings(max_examples=30)
+@given(st.integers(200, 400), st.integers(1, 6), st.integers(1, 9), st.integers(1, 7), st.integers(0, 2**31 - 1))
+def test_starts_side_by_side_are_those_of_scikit_learn(
+    n_points: int, n_features: int, n_clusters: int, n_starts: int, seed: int
+) -> None:
+    # Of two candidates that are near to each other alone, rounding decides: so many points that there are none
+    points = np.random.RandomState(seed).normal(size=(n_points, n_features))
+    ours, theirs = np.random.RandomState(seed), np.random.RandomState(seed)
+    starts = spread_starts(points, n_clusters, n_starts, ours)
+    for start in starts:
+        np.testing.assert_array_equal(start, kmeans_plusplus(points, n_clusters, random_state=theirs)[1])
+    assert ours.random_sample() == theirs.random_sample()
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_starts_among_rows_that_are_mostly_the_same(dtype: type) -> None:
+    points = np.zeros((30, 2), dtype=dtype)
+    points[:2] = [[1, 0], [0, 1]]
+    for start in spread_starts(points, 5, 10, np.random.RandomState(0)):
+        assert len(np.unique(points[start], axis=0)) == 3  # each of them found, though two are one row in thirty

@@ -9,8 +9,8 @@ Both are used through :class:`Reach`, the weights A = I + T + … + Tʰ of up to
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -20,7 +20,7 @@ from array_api_compat import array_namespace
 
 from .checkpoints import remember_search
 from .completion import Completion
-from .compute import Each, added, csr, divided, engine_for, like, row_blocks, row_parts, spread_out, weights_of
+from .compute import added, csr, divided, engine_for, like, one_by_one, row_blocks, row_parts, spread_out, weights_of
 from .graph import knn_graph, linked
 from .neighbors import Search, nearest
 from .problem import let_go
@@ -28,9 +28,13 @@ from .views import Array, Matrix, Views
 
 __all__ = ["BRIDGES", "Reach", "both_graphs", "joint_graph", "normalized", "union_graph"]
 
+Step = Callable[[Array, Array], Array]  # where columns are, and where they began, to where they are next
+
 BRIDGES = ("union", "joint", "both")
 _ROWS_AT_A_TIME = 2**14
-_COLUMNS_AT_A_TIME = 12  # so that a product needs little beside its result, and its rows stay in cache
+_BYTES_AT_A_TIME = 2**27  # of columns that go along a graph together; three times as much is needed meanwhile
+_FEWEST_COLUMNS, _MOST_COLUMNS = 12, 64
+_COST = 16  # of a weight times a number, in operations of a dense product: numbers are read from all over the memory
 
 
 def normalized(graph: Any) -> Any:
@@ -223,33 +227,56 @@ class Reach:
         columns = like(self.columns, spread)
         for block in row_blocks(values, _ROWS_AT_A_TIME):
             spread[columns[block]] = values[block]
-        n_operations = 2.0 * self.n_steps * len(weights_of(self.steps)) * math.prod(shape[1:])
-        with engine_for(spread).working(n_operations) as each:
+        count = _columns_at_a_time(spread)
+        with _stepping(self.steps, spread, count) as step:
             if spread.ndim == 1:
-                spread = self._walked(spread, each)
+                spread = self._walked(spread, step)
             else:  # in place, since this may be the largest array of all
-                for begin in range(0, spread.shape[1], _COLUMNS_AT_A_TIME):
-                    part = slice(begin, begin + _COLUMNS_AT_A_TIME)
-                    spread[:, part] = self._walked(xp.asarray(spread[:, part], copy=True), each)
+                for begin in range(0, spread.shape[1], count):
+                    part = slice(begin, begin + count)
+                    spread[:, part] = self._walked(xp.asarray(spread[:, part], copy=True), step)
         everyone = np.array_equal(self.rows, np.arange(len(spread)))
         return spread if everyone else spread[like(self.rows, spread)]  # type: ignore[no-any-return]
 
-    def _walked(self, start: Array, each: Each) -> Array:
-        total, parts = start, row_parts(self.steps)
+    def _walked(self, start: Array, step: Step) -> Array:
+        total = start
         for _ in range(self.n_steps):
-            total = _stepped(parts, total, start, each)
+            total = step(total, start)
         total *= self.weight
         return total
 
 
-def _stepped(parts: list[tuple[slice, Any]], values: Array, start: Array, each: Each) -> Array:
-    """Go one step along the graph, and add the start."""
-    following = array_namespace(values).empty_like(values)
+def _columns_at_a_time(values: Array) -> int:
+    """Say how many columns to take along the graph together: many are faster, but need room beside the result."""
+    if values.ndim == 1:
+        return 1
+    most = _BYTES_AT_A_TIME // (max(len(values), 1) * values.dtype.itemsize)
+    return int(min(values.shape[1], max(_FEWEST_COLUMNS, min(most, _MOST_COLUMNS))))
 
-    def work(part: tuple[slice, Any]) -> None:
-        rows, steps = part
-        following[rows] = steps @ values
-        following[rows] += start[rows]
 
-    each(work, parts)
-    return following  # type: ignore[no-any-return]
+@contextmanager
+def _stepping(steps: Any, values: Array, n_columns: int) -> Iterator[Step]:
+    """Get ready to go along a graph with that many columns; gives what goes one step, and adds the start."""
+
+    def at_once(values: Array, start: Array) -> Array:
+        following = steps @ values
+        following += start
+        return following  # type: ignore[no-any-return]
+
+    def in_parts(values: Array, start: Array) -> Array:
+        following = array_namespace(values).empty_like(values)
+
+        def work(part: tuple[slice, Any]) -> None:
+            rows, weights = part
+            following[rows] = weights @ values
+            following[rows] += start[rows]
+
+        each(work, parts)
+        return following  # type: ignore[no-any-return]
+
+    with engine_for(values).working(_COST * len(weights_of(steps)) * n_columns) as each:
+        if each is one_by_one:
+            yield at_once
+        else:
+            parts = row_parts(steps)
+            yield in_parts

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,7 +11,7 @@ from sklearn.cluster import KMeans
 
 from ._warnings import unheard, warn_user
 from .checkpoints import remember
-from .compute import host, is_tensor, kmeans_of_tensor, like, row_blocks, sharing_cores, without_helpers
+from .compute import host, is_tensor, kmeans_of_tensor, like, row_blocks, sharing_cores, spread_starts, without_helpers
 from .errors import GapviewWarning, SolutionError
 from .scaling import unit_rows
 from .views import Array
@@ -191,7 +192,21 @@ def _kmeans(points: Array, n_clusters: int, n_init: int, random_state: np.random
         found = kmeans_of_tensor(points, n_clusters, n_init, int(random_state.randint(2**31 - 1)))
         return host(found[0]).astype(np.int32), host(found[1])
     # Many threads for little work wait for each other, above all on a busy machine
-    with unheard("Number of distinct clusters"), without_helpers() if len(points) < _MANY_ROWS else sharing_cores():
+    is_small = len(points) < _MANY_ROWS
+    init = _starts_at_once(n_init) if is_small else "k-means++"
+    with unheard("Number of distinct clusters"), without_helpers() if is_small else sharing_cores():
         # That there are too few distinct points is said above, in words about samples and clusters
-        fitted = KMeans(n_clusters, n_init=n_init, random_state=random_state).fit(points)
+        fitted = KMeans(n_clusters, init=init, n_init=n_init, random_state=random_state).fit(points)
     return np.asarray(fitted.labels_), np.asarray(fitted.cluster_centers_)
+
+
+def _starts_at_once(n_init: int) -> Callable[..., Array]:
+    """Give what k-means asks for first centres: those of all restarts are found when it asks for the first time."""
+    starts: list[Array] = []
+
+    def centers(points: Array, n_clusters: int, random_state: np.random.RandomState) -> Array:
+        if not starts:
+            starts.extend(spread_starts(points, n_clusters, n_init, random_state))
+        return points[starts.pop(0)]
+
+    return centers

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from ._arrays import host, is_tensor, like, row_blocks, to_device
-from ._engine import Each, Engine, NumpyEngine, TorchEngine
+from ._engine import Each, Engine, NumpyEngine, TorchEngine, one_by_one
 from ._graphs import (
     TensorGraph,
     added,
@@ -23,6 +23,7 @@ from ._graphs import (
     weights_of,
 )
 from ._kmeans import kmeans_of_tensor
+from ._spread import spread_starts
 from ._threads import one_thread_each, sharing_cores, without_helpers
 
 __all__ = [
@@ -40,11 +41,13 @@ __all__ = [
     "is_tensor",
     "kmeans_of_tensor",
     "like",
+    "one_by_one",
     "one_thread_each",
     "row_blocks",
     "row_parts",
     "sharing_cores",
     "spread_out",
+    "spread_starts",
     "to_device",
     "weights_of",
     "without_helpers",

@@ -77,12 +77,9 @@ def spread_out(graph: Any, samples: Any, n_samples: int, weight: float) -> Any:
     return sparse.csr_array((graph.data * weight, columns, np.cumsum(starts, dtype=starts.dtype)), shape=shape)
 
 
-def row_parts(graph: Any) -> list[tuple[slice, Any]]:
+def row_parts(graph: sparse.csr_array) -> list[tuple[slice, sparse.csr_array]]:
     """Cut a sparse matrix into parts of its rows that threads can multiply by themselves; nothing is copied."""
-    n_rows = graph.shape[0]
-    if isinstance(graph, TensorGraph):
-        return [(slice(0, n_rows), graph)]
-    edges = np.linspace(0, n_rows, _N_PARTS + 1).astype(int).tolist()
+    edges = np.linspace(0, graph.shape[0], _N_PARTS + 1).astype(int).tolist()
     parts = []
     for begin, end in pairwise(edges):
         first, last = graph.indptr[begin], graph.indptr[end]

@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..compute._engine import one_by_one
-from ..compute._threads import one_thread_each
+from ..compute import one_by_one, one_thread_each
 from ..passes import Sweep
 from ..problem import Problem
 from ..runs import Run, Solution, Stack

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from ... import factorization
-from ...compute._engine import NumpyEngine, one_by_one
+from ...compute import one_by_one
+from ...compute._engine import NumpyEngine
 from ...layout import Layout
 from ...passes import Sweep
 from ...problem import Problem, ViewTerm

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from gapview import Views
+from gapview import Views, sources
 from gapview.bridges import Reach, both_graphs, joint_graph, normalized, union_graph
 from gapview.completion import complete_views
 from gapview.crossing import codes_from_neighbors
@@ -197,6 +197,22 @@ def test_wide_views_keep_their_neighbours():
     points = complete_views(wide.matrices, wide).rows[0][wide.rows(0)]
     exact = wide.matrices[0].toarray()
     np.testing.assert_allclose(points @ points.T, exact @ exact.T, atol=1e-9)
+
+
+@pytest.mark.parametrize("size", [1.0, 1e30, 1e-30])
+def test_leading_directions_of_many_rows(monkeypatch, size):
+    """From the products of the features, a few rows at a time, as from the singular vectors of the rows."""
+    monkeypatch.setattr(sources, "_MANY_ROWS", 100)
+    monkeypatch.setattr(sources, "_ROWS_AT_A_TIME", 70)
+    rng = np.random.RandomState(0)
+    points = (rng.normal(size=(400, 5)) * [9, 7, 5, 3, 2]) @ rng.normal(size=(5, 20)) + 0.01 * rng.normal(
+        size=(400, 20)
+    )
+    for dtype, rounding in ((np.float64, 1e-9), (np.float32, 1e-3)):
+        found = sources._leading_directions((points * size).astype(dtype), 5)
+        left, values, _ = np.linalg.svd(points, full_matrices=False)
+        assert found.dtype == dtype
+        np.testing.assert_allclose(np.abs(found / size), np.abs(left[:, :5] * values[:5]), atol=rounding * values[0])
 
 
 def test_order_of_samples_does_not_matter_for_wide_views():

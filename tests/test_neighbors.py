@@ -16,7 +16,7 @@ from gapview.bridges import joint_graph
 from gapview.completion import complete_views
 from gapview.datasets import make_views
 from gapview.errors import GapviewWarning, InputTypeError, MissingExtraError, ParameterError, ParameterTypeError
-from gapview.neighbors import Search, SearchReport, _search, nearest
+from gapview.neighbors import Search, SearchReport, _search, nearest, without_last
 from gapview.scaling import unit_rows
 
 WIDTHS = st.sampled_from([1, 2, 5, 70, 300])
@@ -119,6 +119,29 @@ class TestWhatIsDone:
         graph = joint_graph(complete_views(views.matrices, views), 5, [1.0, 1.0])
         assert graph.shape == (1500, 1500)
         assert graph.diagonal().sum() == 0
+
+
+class TestWithoutLastColumn:
+    """Points that ask by all columns but the last get what a copy of them with zeros there gets."""
+
+    @pytest.mark.parametrize("dtype", [np.float32, np.float64])
+    @pytest.mark.parametrize("shift", [0.0, 100.0])
+    @pytest.mark.parametrize("method", ["exact", "approximate"])
+    def test_the_same_as_a_copy(self, dtype, shift, method):
+        pytest.importorskip("faiss")
+        points = (make_views(600, (70,), n_clusters=4, random_state=0).views.matrices[0] + shift).astype(dtype)
+        points[:, -1] = np.random.RandomState(0).uniform(size=600)
+        copied = points.copy()
+        copied[:, -1] = 0
+        found, expected = (nearest(points, 5, asked, search=Search(method)) for asked in (without_last(points), copied))
+        np.testing.assert_array_equal(found[1], expected[1])
+        np.testing.assert_array_equal(found[0], expected[0])
+
+    def test_points_stay_as_they_are(self):
+        points = np.random.RandomState(0).normal(size=(50, 4))
+        before = points.copy()
+        nearest(points, 3, without_last(points))
+        np.testing.assert_array_equal(points, before)
 
 
 class TestWithoutFaiss:

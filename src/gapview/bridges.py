@@ -22,8 +22,7 @@ from .checkpoints import remember_search
 from .completion import Completion
 from .compute import added, csr, divided, engine_for, like, one_by_one, row_blocks, row_parts, spread_out, weights_of
 from .graph import knn_graph, linked
-from .neighbors import Search, nearest
-from .problem import let_go
+from .neighbors import Search, nearest, without_last
 from .views import Array, Matrix, Views
 
 __all__ = ["BRIDGES", "Reach", "both_graphs", "joint_graph", "normalized", "union_graph"]
@@ -32,7 +31,7 @@ Step = Callable[[Array, Array], Array]  # where columns are, and where they bega
 
 BRIDGES = ("union", "joint", "both")
 _ROWS_AT_A_TIME = 2**14
-_BYTES_AT_A_TIME = 2**27  # of columns that go along a graph together; three times as much is needed meanwhile
+_BYTES_AT_A_TIME = 100_000_000  # of columns that go along a graph together; three times as much is needed meanwhile
 _FEWEST_COLUMNS, _MOST_COLUMNS = 12, 64
 _COST = 16  # of a weight times a number, in operations of a dense product: numbers are read from all over the memory
 
@@ -119,7 +118,7 @@ def joint_graph(
     Parameters
     ----------
     completion : Completion
-        Every view of every sample, present or expected; its rows are let go.
+        Every view of every sample, present or expected; of no use afterwards, since its rows are changed in place.
     n_neighbors : int
         Neighbours of a sample.
     view_weights : sequence of float
@@ -138,23 +137,18 @@ def joint_graph(
     """
     xp = array_namespace(completion.known)
     samples = xp.nonzero(completion.known)[0]  # others have no place from which to be near to anything
-    n_samples, dtype = completion.known.shape[0], completion.rows[0].dtype
+    n_samples, dtype = completion.known.shape[0], completion.together.dtype
     count = min(n_neighbors, len(samples) - 1)
     if count < 1:
         return csr(samples[:0], samples[:0], xp.zeros_like(samples[:0], dtype=dtype), (n_samples, n_samples))
-    parts = completion.rows
-    width = sum(part.shape[1] for part in parts)
-    rows = xp.empty((len(samples), width + 1), dtype=dtype, device=samples.device)
-    begin, excess = 0, 0.0
-    for part, spread, weight in zip(let_go(parts), completion.spread.T, view_weights, strict=True):
-        rows[:, begin : begin + part.shape[1]] = part[samples] * weight**0.5
+    rows = completion.together if len(samples) == n_samples else completion.together[samples]
+    excess = 0.0
+    for own, spread, weight in zip(completion.columns, completion.spread.T, view_weights, strict=True):
+        rows[:, own] *= weight**0.5
         excess = excess + spread[samples] * weight
-        begin += part.shape[1]
     # Only the sample that is found adds its variance: the one that searches has the same with everybody
     rows[:, -1] = xp.astype(xp.sqrt(excess), dtype)
-    asking = xp.asarray(rows, copy=True)
-    asking[:, -1] = 0
-    found = nearest(rows, count + 1, asking, search=search)[1]
+    found = nearest(rows, count + 1, without_last(rows), search=search)[1]
     others = found != xp.arange(len(samples), device=samples.device)[:, None]
     others[xp.all(others, axis=1), -1] = False  # its own excess has put a sample beyond its neighbours
     return normalized(linked(samples, samples[xp.reshape(found[others], (-1, count))], n_samples, dtype))

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import reduce
+from itertools import pairwise
 from operator import or_
 
 import numpy as np
 from array_api_compat import array_namespace
 
 from .neighbors import Search
+from .problem import let_go
 from .sources import (
     KnownRows,
     judged_samples,
@@ -39,14 +41,22 @@ class Completion:
     different views can be added up.
     """
 
-    rows: list[Array]  # per view, a row for every sample, in at most 256 directions
+    together: (
+        Array  # a row for every sample: the views side by side, each in at most 256 directions, and a spare column
+    )
+    columns: tuple[slice, ...]  # where every view stands in it
     spread: Array  # samples × views: expected squared distance of the truth from the row, 0 where it is known
     explained: Array  # per view, the share of its variance that the other views explain; 0 if no sample can tell
     known: Array  # for every sample whether it has a view that says anything
 
+    @property
+    def rows(self) -> list[Array]:
+        """Per view, a row for every sample."""
+        return [self.together[:, own] for own in self.columns]
+
 
 def complete_views(
-    scaled: Sequence[Matrix],
+    scaled: Iterable[Matrix],
     views: Views,
     view_weights: Sequence[float] | None = None,
     search: Search | None = None,
@@ -59,8 +69,9 @@ def complete_views(
 
     Parameters
     ----------
-    scaled : sequence of arrays or csr_arrays
-        The present rows of every view, scaled. Rows of zeros among unit rows count as missing.
+    scaled : iterable of arrays or csr_arrays
+        The present rows of every view, scaled. Rows of zeros among unit rows count as missing. Those of an iterator are
+        let go one by one.
     views : Views
         Says which samples the rows belong to.
     view_weights : sequence of float, optional
@@ -79,17 +90,36 @@ def complete_views(
     """
     n_most = min(max(_MOST_VALUES // views.n_samples, _FEWEST_DIRECTIONS), _MOST_DIRECTIONS)
     tables = known_views(scaled, views, view_weights, n_most=n_most)
-    completed = [_complete(tables, k, search) for k in range(views.n_views)]
-    rows, spread, explained = zip(*completed, strict=True)
     known = reduce(or_, [table.position >= 0 for table in tables])
+    expected = [_expect(tables, k, search) for k in range(views.n_views)]
     xp = array_namespace(known)
-    return Completion(list(rows), xp.stack(list(spread), axis=1), np.asarray(explained), known)
+    ends = np.cumsum([table.points.shape[1] for table in tables]).tolist()
+    columns = tuple(slice(begin, end) for begin, end in pairwise([0, *ends]))
+    first = tables[0].points
+    together = xp.empty((views.n_samples, ends[-1] + 1), dtype=first.dtype, device=first.device)
+    del first
+    spread = xp.zeros((views.n_samples, views.n_views), dtype=xp.float64, device=together.device)
+    for k, (table, missing) in enumerate(zip(let_go(tables), expected, strict=True)):
+        together[table.samples, columns[k]] = table.points
+        together[missing.samples, columns[k]] = missing.rows
+        spread[missing.samples, k] = missing.spread
+    return Completion(together, columns, spread, np.asarray([missing.explained for missing in expected]), known)
 
 
-def _complete(tables: Sequence[KnownRows], view: int, search: Search | None) -> tuple[Array, Array, float]:
-    """Complete one view: its rows for all samples, the variance left open for each, the share of it explained."""
+@dataclass(frozen=True)
+class _Expected:
+    """What is to be expected of one view of the samples that lack it."""
+
+    samples: Array  # that lack it
+    rows: Array
+    spread: Array  # the variance left open for each
+    explained: float  # the share of the variance that is not left open where anything can be expected
+
+
+def _expect(tables: Sequence[KnownRows], view: int, search: Search | None) -> _Expected:
+    """Expect one view of the samples that lack it."""
     table = tables[view]
-    n_samples, points = len(table.position), table.points
+    points = table.points
     xp = array_namespace(points)
     center = mean_row(points)
     lacking, judged = xp.nonzero(table.position < 0)[0], judged_samples(table)
@@ -98,15 +128,11 @@ def _complete(tables: Sequence[KnownRows], view: int, search: Search | None) -> 
 
     actual = points[table.position[judged[judgeable]]] - center
     slope, explained = _success(judged_means[judgeable] - center, actual)
-    rows = xp.empty((n_samples, points.shape[1]), dtype=points.dtype, device=points.device)
-    rows[table.samples] = points
     means -= center
     means *= slope * xp.astype(possible, points.dtype)[:, None]
     means += center
-    rows[lacking] = means
-    spread = xp.zeros(n_samples, dtype=xp.float64, device=points.device)
-    spread[lacking] = mean_square(points - center) * (1 - explained * xp.astype(possible, xp.float64))
-    return rows, spread, explained
+    spread = mean_square(points, center) * (1 - explained * xp.astype(possible, xp.float64))
+    return _Expected(lacking, means, spread, explained)
 
 
 def _means_for(tables: Sequence[KnownRows], view: int, samples: Array, search: Search | None) -> tuple[Array, Array]:

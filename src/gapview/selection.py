@@ -77,7 +77,8 @@ class Setting:
 class Ground:
     """What all settings with the same scaling and the same neighbours share."""
 
-    scaled: list[Matrix]
+    scaled: list[Matrix]  # empty if views are too large to be held twice: then they are scaled again
+    dtype: Any  # of the scaled views
     scalings: list[Scaling]
     graphs: dict[str, Any]  # per kind of bridge that is needed, normalised
     explained: float  # share of the views that the other views explain; NaN if only the union graph is needed
@@ -160,9 +161,16 @@ def prepare(
     view_weights: Sequence[float],
     bridges: Sequence[str] = BRIDGES,
     search: Search | None = None,
+    *,
+    last: bool = False,
 ) -> Ground:
-    """Scale the views and build those graphs over all samples that are needed."""
+    """Scale the views and build those graphs over all samples that are needed.
+
+    If this is the ground of the last fit, scaled views that are too large to be held are not kept.
+    """
     scaled, scalings = scale_alike(views, scales)
+    dtype = scaled[0].dtype
+    is_kept = not (last and views.by_reference)
     graphs: dict[str, Any] = {}
     explained = float("nan")
     if set(bridges) & {"union", "both"}:
@@ -172,13 +180,13 @@ def prepare(
     if set(bridges) & {"joint", "both"}:
 
         def joined() -> tuple[float, Any]:
-            completion = complete_views(scaled, views, view_weights, search)
+            completion = complete_views(scaled if is_kept else let_go(scaled), views, view_weights, search)
             return float(completion.explained.mean()), joint_graph(completion, max(n_neighbors), view_weights, search)
 
         explained, graphs["joint"] = remember_search("joint graph", joined, search)
     if "both" in bridges:
         graphs["both"] = both_graphs(graphs["union"], graphs["joint"])
-    return Ground(scaled, scalings, graphs, explained, tuple(view_weights))
+    return Ground(scaled if is_kept else [], dtype, scalings, graphs, explained, tuple(view_weights))
 
 
 def represent(
@@ -214,14 +222,13 @@ def represent(
 
 
 def _last_features(ground: Ground, views: Views) -> Iterator[Matrix]:
-    """Give the scaled views for the last time, one by one; large ones are scaled again rather than held."""
-    if not views.by_reference:
+    """Give the scaled views for the last time, one by one; those that were not kept are scaled again."""
+    if ground.scaled:
         yield from let_go(ground.scaled)
         return
-    dtype = ground.scaled[0].dtype
-    ground.scaled.clear()
     for scaling, view in zip(ground.scalings, views.in_parts(), strict=True):
-        yield scaling.apply(view).astype(dtype) if sparse.issparse(view) else ScaledRows(view, scaling, dtype)
+        sparsely = sparse.issparse(view)
+        yield scaling.apply(view).astype(ground.dtype) if sparsely else ScaledRows(view, scaling, ground.dtype)
 
 
 def _tried_labels(

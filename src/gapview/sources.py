@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,6 +33,8 @@ __all__ = [
 N_SOURCES = 5  # samples that a missing row is averaged from
 _N_CANDIDATES = 4  # times as many samples are considered in each of several views
 _N_JUDGED = 2000  # rows that are there, and are recovered all the same to see how well it goes
+_MANY_ROWS, _TALL = 2**16, 20  # rows, and rows for every feature, from which leading directions come from products
+_ROWS_AT_A_TIME = 2**14
 _N_PAIRS = 20_000  # pairs of rows whose distance is taken at a time
 
 
@@ -48,7 +50,7 @@ class KnownRows:
 
 
 def known_views(
-    scaled: Sequence[Matrix], views: Views, view_weights: Sequence[float] | None = None, *, n_most: int | None = None
+    scaled: Iterable[Matrix], views: Views, view_weights: Sequence[float] | None = None, *, n_most: int | None = None
 ) -> list[KnownRows]:
     """Keep the rows of every view that have a direction, if wished in at most ``n_most`` dimensions."""
     weights = [1.0] * views.n_views if view_weights is None else view_weights
@@ -90,7 +92,7 @@ def _deviation(points: Matrix) -> float:
         center = np.asarray(shrunk.mean(axis=0, dtype=np.float64)).ravel()
         variance = float(shrunk.multiply(shrunk).sum(dtype=np.float64)) / shrunk.shape[0] - float(center @ center)
     else:
-        variance = mean_square(shrunk - mean_row(shrunk))
+        variance = mean_square(shrunk, mean_row(shrunk))
     return largest * variance**0.5 if variance > np.finfo(np.float32).eps else largest
 
 
@@ -118,9 +120,28 @@ def _leading_directions(matrix: Matrix, n_most: int) -> Array:
         return matrix.toarray() if sparse.issparse(matrix) else matrix  # type: ignore[no-any-return]
     if is_tensor(matrix):
         return _leading_directions_of_tensor(matrix, n_most)  # type: ignore[no-any-return]
+    if not sparse.issparse(matrix) and matrix.shape[0] >= max(_MANY_ROWS, _TALL * matrix.shape[1]):
+        return _leading_directions_of_many(matrix, n_most)
     # Random directions among the features, never among the samples, whose order must not matter
     left, values, _ = randomized_svd(matrix, min(n_most, *matrix.shape), n_iter=4, random_state=0, transpose=False)
     return np.asarray(left * values, dtype=matrix.dtype)
+
+
+def _leading_directions_of_many(matrix: Array, n_most: int) -> Array:
+    """Find them from the products of the features, which takes two passes over the rows and no room beside the result.
+
+    Squared numbers know small directions less well, but the leading ones are asked for.
+    """
+    size = _largest(matrix) or 1.0  # squares of huge or tiny numbers stay finite
+    products = np.zeros((matrix.shape[1], matrix.shape[1]))
+    for block in row_blocks(matrix, _ROWS_AT_A_TIME):
+        rows = (matrix[block] / size).astype(np.float64)
+        products += rows.T @ rows
+    directions = np.linalg.eigh(products)[1][:, ::-1][:, :n_most].astype(matrix.dtype)
+    leading = np.empty((matrix.shape[0], n_most), dtype=matrix.dtype)
+    for block in row_blocks(matrix, _ROWS_AT_A_TIME):
+        leading[block] = matrix[block] @ directions
+    return leading
 
 
 def _leading_directions_of_tensor(matrix: Any, n_most: int) -> Any:
@@ -132,10 +153,10 @@ def _leading_directions_of_tensor(matrix: Any, n_most: int) -> Any:
     return left * values
 
 
-def mean_square(rows: Array) -> float:
-    """Return the mean squared length of the rows."""
+def mean_square(rows: Array, center: Array | float = 0.0) -> float:
+    """Return the mean squared distance of the rows from a centre."""
     xp = array_namespace(rows)
-    totals = [float(xp.sum(xp.square(rows[block]), dtype=xp.float64)) for block in row_blocks(rows)]
+    totals = [float(xp.sum(xp.square(rows[block] - center), dtype=xp.float64)) for block in row_blocks(rows)]
     return sum(totals) / max(int(rows.shape[0]), 1)
 
 

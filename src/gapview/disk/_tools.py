@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -38,7 +39,7 @@ class MemoryTools:
     scale_alike = staticmethod(scaling.scale_alike)
     knn_graph = staticmethod(graph.knn_graph)
     build_problem = staticmethod(problem.build_problem)
-    prepare = staticmethod(selection.prepare)
+    prepare = staticmethod(partial(selection.prepare, last=True))
     represent = staticmethod(selection.represent)
 
     def to_try(self, views: Views, n_neighbors: int | str, seed: int) -> Views:
@@ -140,7 +141,7 @@ class DiskTools:
         samples = (views.rows(k) for k in range(views.n_views))
         parts = zip(graphs, samples, view_weights, strict=True)
         union = remember_search("union graph", lambda: united(parts, views.n_samples), search)
-        return Ground(scaled, scalings, {"union": union}, float("nan"), tuple(view_weights))
+        return Ground(scaled, scaled[0].dtype, scalings, {"union": union}, float("nan"), tuple(view_weights))
 
     def represent(
         self, ground: Ground, views: Views, setting: Setting, *, max_iter: int, tol: float, last: bool

@@ -75,7 +75,7 @@ def fit_bridged(
     trusted = confidence_blocks(tasks, points, labels, centers, steps, exchange)
     kept = Rows(tasks, scaled, rows).of(codes, embeddings, labels, trusted, codes_of_all=True)
     if plan.get("selection_") is None:
-        nothing = Ground([], [], {}, float("nan"), weights)
+        nothing = Ground([], scaled.dtype, [], {}, float("nan"), weights)
         plan["selection_"] = choose([(setting, nothing, kept[1][1])])
     shared = {
         **plan,

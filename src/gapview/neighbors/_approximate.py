@@ -57,7 +57,7 @@ def _follow(plan: Plan, space: Space, n_neighbors: int) -> tuple[Array, Array]:
     size = (space.given if space.queries is None else space.queries).shape[0], n_neighbors
     distances, indices = np.empty(size), np.empty(size, dtype=np.intp)
     # Neighbours in turn find much the same candidates, which are then still in the cache
-    tour = plan.cells.tour() if space.is_own else np.arange(size[0])
+    tour = plan.cells.tour() if space.asks_in_place else np.arange(size[0])
     for begin in range(0, size[0], _N_ROWS):
         rows = tour[begin : begin + _N_ROWS]
         candidates = plan.cells.candidates(space.asking(rows), plan.n_probes, plan.n_candidates)

@@ -6,6 +6,7 @@ import numpy as np
 from scipy import sparse
 
 from ..views import Array, Matrix
+from ._asking import WithoutLast
 
 _FAR = 100.0  # squared distance of the points from the origin, in units of their variance, above which they are centred
 _SAFE = 30  # powers of 2 up to which float32 and float64 hold squares and squared differences: no copy is needed
@@ -18,6 +19,7 @@ def within_reach(points: Matrix, queries: Matrix | None) -> tuple[Matrix, Matrix
     distances drown where the points are far from the origin. Other points are left where they are, since centring them
     would only break exact ties by rounding; and sparse data would not stay sparse.
     """
+    queries = np.asarray(queries) if isinstance(queries, WithoutLast) else queries
     given = [points] if queries is None else [points, queries]
     exponent = common_exponent(given)
     shrunk = [times_power(matrix, -exponent) for matrix in given]

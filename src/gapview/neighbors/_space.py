@@ -11,6 +11,7 @@ from sklearn.utils.extmath import randomized_svd
 
 from ..scaling import row_lengths
 from ..views import Array, Matrix
+from ._asking import WithoutLast
 from ._cells import squared_distances
 from ._pairs import nearest_listed, pair_distances
 from ._reach import common_exponent, far_center, stretch, times_power
@@ -30,6 +31,11 @@ class Space:
     exponent: int  # power of 2 by which values are shrunk
     given: Matrix
     queries: Matrix | None  # None if the points look for each other
+
+    @property
+    def asks_in_place(self) -> bool:
+        """Tell whether a query stands where the point of its number does, or near it."""
+        return self.queries is None or isinstance(self.queries, WithoutLast)
 
     @property
     def is_own(self) -> bool:
@@ -69,7 +75,8 @@ def space_of(points: Matrix, queries: Matrix | None, seed: int) -> Space:
 
     Dense data: the data, centred if far from the origin. Sparse data of many features: their leading directions.
     """
-    exponent = common_exponent([points] if queries is None else [points, queries])
+    others = [] if queries is None or isinstance(queries, WithoutLast) else [queries]
+    exponent = common_exponent([points, *others])
     is_reduced = sparse.issparse(points) and points.shape[1] > _N_DIRECTIONS + 1
     if is_reduced:
         convert = _reduction(points, exponent, seed)

@@ -15,7 +15,7 @@ from ._parameters import check_flag
 from ._warnings import warn_user
 from .errors import GapviewWarning, InputError, InputTypeError, ParameterError, ParameterTypeError, some
 from .estimators import MultiViewClusterer
-from .model_files._summary import _shown
+from .model_files._summary import shown_setting
 from .views import Array, Matrix, Views
 from .views._containers import Container, descends
 
@@ -175,7 +175,7 @@ def _record(model: Any) -> dict[str, Any]:
     record: dict[str, Any] = {
         "method": type(model).__name__,
         "version": version("gapview"),
-        "params": {name: _plain(_shown(value)) for name, value in model.get_params(deep=False).items()},
+        "params": {name: _plain(shown_setting(value)) for name, value in model.get_params(deep=False).items()},
         "view_names": np.asarray(model.views_.names, dtype=object),
         "n_samples": model.views_.n_samples,
     }

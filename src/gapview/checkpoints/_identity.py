@@ -13,7 +13,7 @@ from scipy import sparse
 from ..compute import host
 from ..views import Matrix, Views
 
-__all__ = ["differences", "identity_of"]
+__all__ = ["described", "differences", "digest_of", "digest_of_matrix", "identity_of"]
 
 _BLOCK_BYTES = 2**22
 _MOST_SHOWN = 60  # signs of a setting in a message
@@ -29,16 +29,16 @@ def identity_of(model: Any, views: Views) -> dict[str, Any]:
     >>> identity_of(GRMF(2), Views([[[0.0], [1.0]]]))["method"]
     'GRMF'
     """
-    settings = {name: _described(value) for name, value in model.get_params(deep=False).items()}
+    settings = {name: described(value) for name, value in model.get_params(deep=False).items()}
     return {
         "gapview": version("gapview"),
         "method": type(model).__name__,
         "settings": settings,
         "views": {
-            name: [list(map(int, matrix.shape)), _digest_of_matrix(matrix)]
+            name: [list(map(int, matrix.shape)), digest_of_matrix(matrix)]
             for name, matrix in zip(views.names, views.matrices, strict=True)
         },
-        "samples": [views.n_samples, _digest(views.mask), _digest(views.sample_ids)],
+        "samples": [views.n_samples, digest_of(views.mask), digest_of(views.sample_ids)],
     }
 
 
@@ -87,12 +87,12 @@ def _size(shape: list[int]) -> str:
     return f"{shape[0]} rows of {shape[1]}"
 
 
-def _described(value: Any) -> list[str]:
+def described(value: Any) -> list[str]:
     """Return a setting as it can be shown, and a checksum of it."""
     if isinstance(value, np.random.RandomState):  # where it stood at the start is kept with the results
         return ["a RandomState", "a RandomState"]
     shown = " ".join(repr(value).split()) if _is_plain(value) else f"a {type(value).__name__}"
-    return [shown if len(shown) <= _MOST_SHOWN else shown[: _MOST_SHOWN - 1] + "…", _digest(value)]
+    return [shown if len(shown) <= _MOST_SHOWN else shown[: _MOST_SHOWN - 1] + "…", digest_of(value)]
 
 
 def _is_plain(value: Any) -> bool:
@@ -103,7 +103,7 @@ def _is_plain(value: Any) -> bool:
     return not hasattr(value, "shape")
 
 
-def _digest(value: Any) -> str:
+def digest_of(value: Any) -> str:
     digest = hashlib.sha256()
     _feed(digest, value)
     return digest.hexdigest()
@@ -131,10 +131,10 @@ def _feed(digest: Any, value: Any) -> None:
         digest.update(f"{plain!r};".encode(errors="backslashreplace"))
 
 
-def _digest_of_matrix(matrix: Matrix) -> str:
+def digest_of_matrix(matrix: Matrix) -> str:
     """Add up a view block by block: it may be on disk, or on a device."""
     if sparse.issparse(matrix):
-        return _digest(matrix)
+        return digest_of(matrix)
     digest = hashlib.sha256(str(matrix.dtype).removeprefix("torch.").encode())
     n_rows, n_features = (int(size) for size in matrix.shape)
     step = max(1, _BLOCK_BYTES // max(1, n_features * matrix.dtype.itemsize))

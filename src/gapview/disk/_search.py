@@ -14,8 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from .._warnings import warn_user
 from ..errors import GapviewWarning
 from ..neighbors import Search, SearchReport, _search
-from ..neighbors._exact import _duration as duration
-from ..neighbors._exact import exact
+from ..neighbors._exact import duration, exact
 from ..neighbors._pairs import nearest_listed
 from ..neighbors._sample import Sample, sampled_rows, surely
 from ..neighbors._search import number_of_cells

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..errors import DataFileError, InputError
 from ..views import Array
-from ..views._containers import _demand_two_dimensions, _numbers
+from ..views._containers import as_numbers, demand_two_dimensions
 from ._rows import FileRows, gathered, new_block
 
 __all__ = ["MappedFile", "SourceMatrix", "is_mapped", "mapped_file"]
@@ -70,7 +70,7 @@ class MappedFile:
             if isinstance(error, DataFileError):
                 raise
             raise self._failure(f"cannot be read: {error.strerror}. Put it back, or open the file anew.") from None
-        return np.asarray(_numbers(self.name, values))
+        return np.asarray(as_numbers(self.name, values))
 
     def _fill(self, file: Any, content: Array, begin: int) -> None:
         rest = memoryview(content.data)
@@ -87,7 +87,7 @@ class MappedFile:
 
 def mapped_file(name: str, view: Any) -> MappedFile:
     """Find out where the values of a memory map lie."""
-    _demand_two_dimensions(name, view)
+    demand_two_dimensions(name, view)
     root = _root(view)
     if root.mode == "c":
         raise InputError(

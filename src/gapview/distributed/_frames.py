@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..errors import InputError
-from ..views._containers import _demand_distinct_columns
+from ..views._containers import demand_distinct_columns
 from ._exchange import exchanged, flat
 from ._tasks import Tasks
 
@@ -22,7 +22,7 @@ def keyed_blocks(tasks: Tasks, names: Sequence[str], frames: Sequence[Any]) -> l
     for name, frame in zip(names, frames, strict=True):
         if frame is None or not hasattr(frame, "npartitions") or not hasattr(frame, "columns"):
             raise InputError(f"View '{name}' must be a Dask dataframe like the others; got {type(frame).__name__}.")
-        _demand_distinct_columns(name, frame.columns)
+        demand_distinct_columns(name, frame.columns)
     n_blocks = max(frame.npartitions for frame in frames)
     of_views = []
     for partitions in tasks.read(list(frames)):

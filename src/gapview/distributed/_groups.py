@@ -13,7 +13,7 @@ from ..clusters import Clustering, balanced, balancing_from, cluster_rows, deman
 from ..compute import without_helpers
 from ..errors import GapviewWarning
 from ..scaling import unit_rows
-from ..trust._confidence import _N_STEPS, _claims_of_distance, _distances
+from ..trust._confidence import N_STEPS, claims_of_distance, distances_to
 from ..views import Array
 from ._exchange import Exchange
 from ._graph import BlockGraph, pick_rows, stacked
@@ -131,7 +131,7 @@ def confidence_blocks(
     claims = tasks.map("confidence", _claims, rows, labels, known, usual=usual, filled=counts > 0)
     if steps is not None and exchange is not None:
         ends = tasks.map("confidence", _one_hot, labels, claims)
-        for _ in range(_N_STEPS):
+        for _ in range(N_STEPS):
             ends = tasks.map("confidence", _walked, steps, exchange.rows("send-walks", ends, pick_rows), ends)
         claims = tasks.map("confidence", _weighed, claims, steps, ends)
     return tasks.map("confidence", _shares, rows, labels, claims)
@@ -139,13 +139,13 @@ def confidence_blocks(
 
 def _own_distances(rows: Array, labels: Array, centers: Array) -> tuple[float, int, Array]:
     placed = rows.any(axis=1)
-    own = _distances(unit_rows(rows), centers)[np.arange(len(labels)), labels][placed]
+    own = distances_to(unit_rows(rows), centers)[np.arange(len(labels)), labels][placed]
     return float(own.sum(dtype=np.float64)), int(placed.sum()), np.bincount(labels, minlength=len(centers))
 
 
 def _claims(rows: Array, labels: Array, centers: Array, *, usual: float, filled: Array) -> Array:
-    return _claims_of_distance(
-        _distances(unit_rows(rows), centers), labels, np.asarray(rows.any(axis=1)), filled, usual
+    return claims_of_distance(
+        distances_to(unit_rows(rows), centers), labels, np.asarray(rows.any(axis=1)), filled, usual
     )
 
 

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from .._warnings import warn_user
-from ..checkpoints._identity import _described, _digest, _digest_of_matrix, differences
+from ..checkpoints._identity import described, differences, digest_of, digest_of_matrix
 from ..errors import DataFileError, GapviewWarning, InputTypeError, MissingExtraError
 from ..problem import Problem
 from ..runs import Run, Solution, Weights
@@ -201,7 +201,7 @@ def identity_of_blocks(tasks: Tasks, model: Any, views: BlockedViews) -> dict[st
     return {
         "gapview": version("gapview"),
         "method": type(model).__name__,
-        "settings": {name: _described(value) for name, value in model.get_params(deep=False).items()},
+        "settings": {name: described(value) for name, value in model.get_params(deep=False).items()},
         "views": {
             name: [[views.n_present[k], views.n_features[k]], _combined([own[k] for own in of_views])]
             for k, name in enumerate(views.names)
@@ -211,7 +211,7 @@ def identity_of_blocks(tasks: Tasks, model: Any, views: BlockedViews) -> dict[st
 
 
 def _digests(views: Views) -> tuple[list[str], str, str]:
-    return [_digest_of_matrix(m) for m in views.matrices], _digest(views.mask), _digest(views.sample_ids)
+    return [digest_of_matrix(m) for m in views.matrices], digest_of(views.mask), digest_of(views.sample_ids)
 
 
 def _combined(digests: Sequence[str]) -> str:

@@ -18,7 +18,7 @@ from .._words import duration
 from ..report import Facts
 from ..storage import write_whole
 
-__all__ = ["RunFile", "run_facts"]
+__all__ = ["RunFile", "largest_process", "run_facts"]
 
 _KINDS = {"command": str, "seconds": float, "peak_memory_mb": float, "files": list, "fingerprint": str}
 
@@ -40,7 +40,7 @@ class RunFile:
             "n_jobs": n_jobs,
             "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
             "python": platform.python_version(),
-            "peak_memory_mb": max(self.old.get("peak_memory_mb", 0.0), _peak_memory()),
+            "peak_memory_mb": max(self.old.get("peak_memory_mb", 0.0), largest_process()),
             "finished": datetime.now(UTC).date().isoformat(),
             "seconds": self.old.get("seconds", 0.0) + perf_counter() - self._begin,
         }
@@ -82,7 +82,7 @@ def _read(path: Path) -> dict[str, Any]:
     return found if usable and all(isinstance(name, str) for name in found["files"]) else {}
 
 
-def _peak_memory() -> float:
+def largest_process() -> float:
     """Return the memory of the largest process, workers included, in MB; NaN where the system does not tell."""
     try:
         import resource

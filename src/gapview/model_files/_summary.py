@@ -86,7 +86,7 @@ def summarise(model: MultiViewClusterer, gapview_version: str, format_version: i
     described = zip(views.names, views.mask.sum(axis=0).tolist(), views.n_features, strict=True)
     return ModelSummary(
         method_name(model),
-        {name: _shown(value) for name, value in model.get_params(deep=False).items()},
+        {name: shown_setting(value) for name, value in model.get_params(deep=False).items()},
         views.n_samples,
         int(views.mask.all(axis=1).sum()),
         tuple(ViewSummary(*facts) for facts in described),
@@ -96,7 +96,7 @@ def summarise(model: MultiViewClusterer, gapview_version: str, format_version: i
     )
 
 
-def _shown(value: Any) -> Any:
+def shown_setting(value: Any) -> Any:
     value = value.item() if isinstance(value, np.generic) else value
     if value is None or isinstance(value, bool | int | str) or (isinstance(value, float) and np.isfinite(value)):
         return value

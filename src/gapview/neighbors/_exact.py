@@ -42,7 +42,7 @@ def exact_at_a_cost(points: Matrix, n_neighbors: int, queries: Matrix | None, re
     gibibytes = get_config()["working_memory"] / 2**10 + n_queries * n_neighbors / 2**26
     warn_user(
         f"The neighbours of {n_queries} samples among {points.shape[0]} are searched by computing all distances: this "
-        f"will take about {_duration(seconds)} and up to {gibibytes:.1f} GiB of memory. {reason}",
+        f"will take about {duration(seconds)} and up to {gibibytes:.1f} GiB of memory. {reason}",
         GapviewWarning,
     )
     with sharing_cores():
@@ -59,5 +59,5 @@ def _stretched(found: tuple[Array, Array], exponent: int) -> tuple[Array, Array]
     return stretch(distances, exponent), np.asarray(indices)
 
 
-def _duration(seconds: float) -> str:
+def duration(seconds: float) -> str:
     return f"{seconds:.0f} seconds" if seconds < 120 else f"{seconds / 60:.0f} minutes"

@@ -16,7 +16,7 @@ from ._groups import read_graph, read_labels, row_shares
 # fits on 80 % of them, over six data sets, for GRMF and for bridged graphs. Numbers nearby (3 to 6; 3 to 8 steps) do
 # as well.
 _DECAY = 4.0  # how fast a group's claim falls with the distance of its centre, in units of the usual distance
-_N_STEPS = 4  # how far a walk along the graph goes
+N_STEPS = 4  # how far a walk along the graph goes
 
 
 def sample_confidence(points: Any, centers: Any, labels: Any, graph: Any = None) -> Array:
@@ -77,7 +77,7 @@ def confidence(points: Array, centers: Array, groups: Array, graph: Any = None) 
     everyone = xp.arange(len(groups), device=points.device)
     placed = xp.any(points != 0, axis=1)
     sizes = like(np.bincount(host(groups), minlength=len(centers)), points)
-    claims = _claims_of_distance(_distances(points, centers), groups, placed, sizes > 0)
+    claims = claims_of_distance(distances_to(points, centers), groups, placed, sizes > 0)
     if graph is not None:
         claims *= _ends_of_walks(graph, groups, len(centers), claims)
     total = xp.sum(claims, axis=1)
@@ -85,14 +85,14 @@ def confidence(points: Array, centers: Array, groups: Array, graph: Any = None) 
     return host(xp.where(placed, shares, xp.zeros_like(shares)))  # type: ignore[no-any-return]
 
 
-def _distances(points: Array, centers: Array) -> Array:
+def distances_to(points: Array, centers: Array) -> Array:
     xp = array_namespace(points)
     centers = xp.astype(centers, points.dtype)
     squares = xp.sum(xp.square(points), axis=1)[:, None] + xp.sum(xp.square(centers), axis=1) - 2 * points @ centers.T
     return xp.sqrt(xp.clip(squares, 0))  # type: ignore[no-any-return]
 
 
-def _claims_of_distance(
+def claims_of_distance(
     distances: Array, groups: Array, placed: Array, filled: Array, usual: float | None = None
 ) -> Array:
     """Say how far distances speak for each group; ``usual`` is the mean distance of samples from their own centre."""
@@ -113,7 +113,7 @@ def _ends_of_walks(graph: Any, groups: Array, n_groups: int, like_this: Array) -
     steps, linked = row_shares(graph)
     ends = xp.zeros_like(like_this)
     ends[xp.arange(len(groups), device=like_this.device), groups] = 1.0
-    for _ in range(_N_STEPS):
+    for _ in range(N_STEPS):
         ends = xp.where(linked[:, None], steps @ ends, ends)  # a walk that can go no further stays
     ends[~linked] = 1.0
     return ends  # type: ignore[no-any-return]

@@ -120,7 +120,7 @@ def _read_array(name: str, view: Any) -> Array:
     if isinstance(view, np.ma.MaskedArray):  # its own way of saying that values are missing
         view = np.ma.filled(view.astype(np.float64), np.nan)
     if is_tensor(view) and view.device.type != "cpu":  # it stays where it is
-        _demand_two_dimensions(name, view)
+        demand_two_dimensions(name, view)
         return view if str(view.dtype) == "torch.float64" else view.float()  # type: ignore[no-any-return]
     try:
         values = np.asarray(view)
@@ -129,17 +129,17 @@ def _read_array(name: str, view: Any) -> Array:
             f"View '{name}' cannot be read as a matrix: its rows are of unequal length. "
             "Give a 2-D array with one row for each sample and one column for each feature."
         ) from None
-    _demand_two_dimensions(name, values)
-    return np.asarray(_numbers(name, values))
+    demand_two_dimensions(name, values)
+    return np.asarray(as_numbers(name, values))
 
 
 def _read_sparse(name: str, view: Any) -> sparse.csr_array:
-    _demand_two_dimensions(name, view)
+    demand_two_dimensions(name, view)
     native = view.astype(view.dtype.newbyteorder("="), copy=False)
-    return sparse.csr_array(_numbers(name, native))
+    return sparse.csr_array(as_numbers(name, native))
 
 
-def _demand_two_dimensions(name: str, values: Any) -> None:
+def demand_two_dimensions(name: str, values: Any) -> None:
     if values.ndim != 2:
         hint = {
             0: "Give a 2-D array.",
@@ -153,7 +153,7 @@ def _demand_two_dimensions(name: str, values: Any) -> None:
         )
 
 
-def _numbers(name: str, values: Matrix) -> Matrix:
+def as_numbers(name: str, values: Matrix) -> Matrix:
     """Turn what holds numbers into float32 or float64; refuse the rest, text that looks like numbers included."""
     kind, size = values.dtype.kind, values.dtype.itemsize
     if kind == "f" and size in (4, 8):
@@ -190,14 +190,14 @@ def _read_pandas(name: str, view: Any, id_column: str | None) -> RawView:
     import pandas as pd
 
     if id_column is not None:
-        _demand_distinct_columns(name, view.columns)
+        demand_distinct_columns(name, view.columns)
         _demand_column(name, id_column, view.columns)
         view = view.set_index(id_column)
     index = view.index
     positional = id_column is None and isinstance(index, pd.RangeIndex) and index.start == 0 and index.step == 1
     if positional:
         _demand_no_id_column(name, view.columns)
-    _demand_distinct_columns(name, view.columns)
+    demand_distinct_columns(name, view.columns)
     text = [column for column in view.columns if not _is_numeric(view[column])]
     if text:
         raise _text_columns(name, text)
@@ -249,7 +249,7 @@ def _read_anndata(name: str, view: Any) -> RawView:
     values = view.X[:] if hasattr(view.X, "file") else view.X  # a backed file is read
     values = values.to_memory() if hasattr(values, "to_memory") else values
     matrix = _read_sparse(name, values) if sparse.issparse(values) else _read_array(name, values)
-    _demand_distinct_columns(name, view.var_names)
+    demand_distinct_columns(name, view.var_names)
     container = Container("pandas", tuple(view.var_names), view.obs_names.name)
     return RawView(name, matrix, np.asarray(view.obs_names, dtype=object), False, container)
 
@@ -268,7 +268,7 @@ def _demand_no_id_column(name: str, columns: Any) -> None:
         )
 
 
-def _demand_distinct_columns(name: str, columns: Any) -> None:
+def demand_distinct_columns(name: str, columns: Any) -> None:
     texts = [str(column) for column in columns]
     if len(set(texts)) < len(texts):
         seen: set[str] = set()

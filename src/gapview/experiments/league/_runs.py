@@ -21,7 +21,7 @@ from .._records import RecordStore
 from ._data import Cell, Source, hidden, load
 from ._entrants import BY_LABELS, ENTRANTS, Entrant
 
-__all__ = ["DEFAULT", "SCORES", "LeagueStore", "LeagueWork", "Run", "RunTask", "all_tasks"]
+__all__ = ["DEFAULT", "SCORES", "LeagueStore", "LeagueWork", "Run", "RunTask", "all_tasks", "reason_of"]
 
 SCORES = ("accuracy", "nmi", "ari", "purity")
 DEFAULT = as_setting({})
@@ -127,7 +127,7 @@ class LeagueWork:
             seconds = perf_counter() - begin
             scores = best_view_scores(model, target) if peek else _scores(target, model.labels_)
         except Exception as error:
-            return [replace(self._blank(task), status=_reason(error), seconds=perf_counter() - begin)]
+            return [replace(self._blank(task), status=reason_of(error), seconds=perf_counter() - begin)]
         return [Run(**(vars(self._blank(task)) | scores | {"seconds": seconds}))]
 
     def lost(self, task: RunTask, reason: str, seconds: float) -> list[Run]:
@@ -143,7 +143,7 @@ def _scores(target: Array, labels: Any) -> dict[str, float]:
     return {name: found[name] for name in SCORES}
 
 
-def _reason(error: Exception) -> str:
+def reason_of(error: Exception) -> str:
     """Say in one line what went wrong; of errors that are not ours also the kind, which often says more."""
     text = " ".join(str(error).split())
     return text[:400] if isinstance(error, GapviewError) else f"{type(error).__name__}: {text}"[:400]

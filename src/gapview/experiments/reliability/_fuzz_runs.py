@@ -21,7 +21,7 @@ from typing import Any
 from ...errors import GapviewError, GapviewWarning
 from ...files import _isolated, _limits
 from ...files._sources import damaged
-from ...files.reader._program import _send
+from ...files.reader._program import send
 from ._fuzz_seeds import CANARY
 from ._fuzz_targets import TARGETS, case_of
 
@@ -124,7 +124,7 @@ def _work(target: str, indices: range, seed: int, apart: bool, base: Path, pipe:
 def _answer_here(file: Path, what: str, request: bytes, seconds: int) -> dict[str, Any]:
     """Read in this process what is otherwise read in one of its own: crashes are to be seen, and inputs are many."""
     sink = io.BytesIO()
-    _send(json.loads(request), sink)
+    send(json.loads(request), sink)
     sink.seek(0)
     with damaged(file, what):
         return _isolated._received(sink, file)

@@ -194,6 +194,6 @@ def peak_memory() -> float:
         lines = Path("/proc/self/status").read_text().splitlines()
         return next(float(line.split()[1]) / 2**10 for line in lines if line.startswith("VmHWM"))
     except (OSError, StopIteration):
-        from .._run_file import _peak_memory
+        from .._run_file import largest_process
 
-        return _peak_memory()
+        return largest_process()

@@ -16,7 +16,7 @@ from threadpoolctl import threadpool_limits
 from ...compute import to_device
 from ...estimators import GRMF, BridgedGRMF
 from .._records import RecordStore
-from ..league._runs import _reason as reason_of
+from ..league._runs import reason_of
 from ._made import N_CLUSTERS, read_made
 from ._phases import PhaseClock, clocked_phases, memory_now, peak_memory
 

@@ -12,7 +12,7 @@ from typing import Any, BinaryIO
 from ._values import Outgoing
 from ._words import Refused
 
-__all__ = ["answer_to", "main"]
+__all__ = ["answer_to", "main", "send"]
 
 
 def main() -> None:
@@ -22,10 +22,10 @@ def main() -> None:
     os.dup2(2, 1)
     request = json.loads(sys.stdin.buffer.read())
     _limit(request["memory"], request["seconds"])
-    _send(request, out)
+    send(request, out)
 
 
-def _send(request: dict[str, Any], out: BinaryIO) -> None:
+def send(request: dict[str, Any], out: BinaryIO) -> None:
     try:
         answer = answer_to(request)
     except Refused as refusal:

@@ -41,9 +41,7 @@ class Completion:
     different views can be added up.
     """
 
-    together: (
-        Array  # a row for every sample: the views side by side, each in at most 256 directions, and a spare column
-    )
+    together: Array  # a row for every sample: its views side by side, in at most 256 directions each; a spare column
     columns: tuple[slice, ...]  # where every view stands in it
     spread: Array  # samples × views: expected squared distance of the truth from the row, 0 where it is known
     explained: Array  # per view, the share of its variance that the other views explain; 0 if no sample can tell

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
+import numpy as np
 from array_api_compat import array_namespace
 
 from .compute import engine_for
@@ -15,7 +16,11 @@ from .views import Array
 __all__ = ["Layout", "Piece"]
 
 
-_KEPT_CODES = 2**20  # up to which pieces are kept from pass to pass
+_KEPT_CODES, _KEPT_SHARE = 2**20, 1 / 16  # up to which, or up to which share of H, pieces are kept from pass to pass
+_PIECE_BYTES = 32  # at most, for every code
+# Samples with several views take many more steps between the products. In larger blocks their calls cost less, and
+# that is more than the cache would save
+_LARGER = 4
 
 
 @dataclass(frozen=True)
@@ -50,7 +55,8 @@ class Layout:
         self.problem = problem
         xp = array_namespace(problem.degrees)
         row_bytes = problem.degrees.itemsize * sum(t.n_features for t in problem.terms if t.smoothed is not None)
-        n_rows = engine_for(problem.degrees).rows_at_a_time(row_bytes)
+        larger = _LARGER if len(problem.terms) > 1 and _is_in_memory(problem) else 1
+        n_rows = engine_for(problem.degrees).rows_at_a_time(row_bytes // larger)
         n_rows = n_rows if most_rows is None else min(n_rows, most_rows)
         edges = [*range(0, problem.n_samples, n_rows), problem.n_samples]
         where = xp.asarray(edges, dtype=problem.rows.dtype, device=problem.rows.device)
@@ -59,7 +65,10 @@ class Layout:
         count = -(-len(self.blocks) // n_stripes)
         self.stripes = [range(i, min(i + count, len(self.blocks))) for i in range(0, len(self.blocks), count)]
         self.tied = problem.n_codes >= 2
-        self._kept: dict[int, tuple[list[Piece], Array]] | None = {} if len(problem.rows) <= _KEPT_CODES else None
+        n_codes = len(problem.rows)
+        share = _KEPT_SHARE * row_bytes * n_codes / len(problem.terms)
+        is_kept = n_codes <= _KEPT_CODES or n_codes * _PIECE_BYTES <= share
+        self._kept: dict[int, tuple[list[Piece], Array]] | None = {} if is_kept else None
 
     def part(self, view: int, block: int) -> slice:
         """Return which codes of a view belong to the samples of a block."""
@@ -92,6 +101,10 @@ class Layout:
             of_codes = xp.astype(mine, degrees.dtype)
             pieces.append(Piece(part, _together(places), degrees, of_codes, own, theirs, back))
         return pieces, xp.astype(self.problem.n_codes[samples][tied], self.problem.degrees.dtype)
+
+
+def _is_in_memory(problem: Problem) -> bool:
+    return all(isinstance(term.smoothed, np.ndarray) for term in problem.terms)
 
 
 def _together(places: Array) -> Any:

@@ -203,7 +203,7 @@ def test_wide_views_keep_their_neighbours():
 def test_leading_directions_of_many_rows(monkeypatch, size):
     """From the products of the features, a few rows at a time, as from the singular vectors of the rows."""
     monkeypatch.setattr(sources, "_MANY_ROWS", 100)
-    monkeypatch.setattr(sources, "_ROWS_AT_A_TIME", 70)
+    monkeypatch.setattr(sources, "FEW_ROWS", 70)
     rng = np.random.RandomState(0)
     points = (rng.normal(size=(400, 5)) * [9, 7, 5, 3, 2]) @ rng.normal(size=(5, 20)) + 0.01 * rng.normal(
         size=(400, 20)

@@ -20,7 +20,19 @@ from array_api_compat import array_namespace
 
 from .checkpoints import remember_search
 from .completion import Completion
-from .compute import added, csr, divided, engine_for, like, one_by_one, row_blocks, row_parts, spread_out, weights_of
+from .compute import (
+    FEW_ROWS,
+    added,
+    csr,
+    divided,
+    engine_for,
+    like,
+    one_by_one,
+    row_blocks,
+    row_parts,
+    spread_out,
+    weights_of,
+)
 from .graph import knn_graph, linked
 from .neighbors import Search, nearest, without_last
 from .views import Array, Matrix, Views
@@ -30,7 +42,6 @@ __all__ = ["BRIDGES", "Reach", "both_graphs", "joint_graph", "normalized", "unio
 Step = Callable[[Array, Array], Array]  # where columns are, and where they began, to where they are next
 
 BRIDGES = ("union", "joint", "both")
-_ROWS_AT_A_TIME = 2**14
 _BYTES_AT_A_TIME = 100_000_000  # of columns that go along a graph together; three times as much is needed meanwhile
 _FEWEST_COLUMNS, _MOST_COLUMNS = 12, 64
 _COST = 16  # of a weight times a number, in operations of a dense product: numbers are read from all over the memory
@@ -219,7 +230,7 @@ class Reach:
         shape = (self.steps.shape[0], *values.shape[1:])
         spread = xp.zeros(shape, dtype=values.dtype, device=values.device)
         columns = like(self.columns, spread)
-        for block in row_blocks(values, _ROWS_AT_A_TIME):
+        for block in row_blocks(values, FEW_ROWS):
             spread[columns[block]] = values[block]
         count = _columns_at_a_time(spread)
         with _stepping(self.steps, spread, count) as step:

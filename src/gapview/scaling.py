@@ -10,7 +10,7 @@ import numpy as np
 from array_api_compat import array_namespace
 from scipy import sparse
 
-from .compute import host, is_tensor, like, row_blocks
+from .compute import FEW_ROWS, host, is_tensor, like, row_blocks
 from .errors import InputError
 from .views import Array, Matrix, Views
 
@@ -20,7 +20,6 @@ _MOSTLY_ZERO = 0.9  # share of zeros from which a view tells what is there, as c
 _NARROW = 3
 _FEW_EFFECTIVE = 0.2  # share of the features that carry the variance, below which a few large ones drown the others
 
-_ROWS_AT_A_TIME = 2**14  # where every row is dealt with by itself
 _ROUNDING = 8  # units in the last place that scaling rows may leave between values that are the same
 
 
@@ -30,7 +29,7 @@ def row_lengths(matrix: Matrix) -> Array:
     Infinite if the length itself is too large for the type.
     """
     xp = _namespace(matrix)
-    parts = [_lengths(matrix[block]) for block in row_blocks(matrix, _ROWS_AT_A_TIME)]
+    parts = [_lengths(matrix[block]) for block in row_blocks(matrix, FEW_ROWS)]
     return parts[0] if len(parts) == 1 else xp.concat(parts)
 
 
@@ -63,7 +62,7 @@ def unit_rows(matrix: Matrix) -> Matrix:
     if sparse.issparse(matrix):
         return _unit(matrix)
     scaled = _namespace(matrix).empty_like(matrix)
-    for block in row_blocks(matrix, _ROWS_AT_A_TIME):
+    for block in row_blocks(matrix, FEW_ROWS):
         scaled[block] = _unit(matrix[block])
     return scaled
 
@@ -98,7 +97,9 @@ def _divide_rows(matrix: Matrix, divisor: Array) -> Matrix:
 
 
 def times_power(matrix: Matrix, exponent: int) -> Matrix:
-    """Multiply by a power of 2, which changes no digit."""
+    """Multiply by a power of 2, which rounds none but extreme values; by 1 without a copy."""
+    if exponent == 0:
+        return matrix
     if sparse.issparse(matrix):
         return sparse.csr_array((np.ldexp(matrix.data, exponent), matrix.indices, matrix.indptr), shape=matrix.shape)
     if is_tensor(matrix):
@@ -124,7 +125,7 @@ class Scaling:
         xp = _namespace(matrix)
         center, spread = like(self.center, matrix), like(self.spread, matrix)
         scaled = xp.empty_like(matrix)
-        for block in row_blocks(matrix, _ROWS_AT_A_TIME):
+        for block in row_blocks(matrix, FEW_ROWS):
             with np.errstate(over="ignore", invalid="ignore"):
                 rows = xp.astype((matrix[block] - center) / spread, matrix.dtype, copy=False)
             if not xp.all(xp.isfinite(rows)):

@@ -11,7 +11,7 @@ from array_api_compat import array_namespace
 from scipy import sparse
 from sklearn.utils.extmath import randomized_svd
 
-from .compute import csr, is_tensor, like, row_blocks
+from .compute import FEW_ROWS, csr, is_tensor, like, row_blocks
 from .graph import comparable_rows, only_directions
 from .neighbors import Search, nearest
 from .scaling import row_lengths, times_power
@@ -34,7 +34,6 @@ N_SOURCES = 5  # samples that a missing row is averaged from
 _N_CANDIDATES = 4  # times as many samples are considered in each of several views
 _N_JUDGED = 2000  # rows that are there, and are recovered all the same to see how well it goes
 _MANY_ROWS, _TALL = 2**16, 20  # rows, and rows for every feature, from which leading directions come from products
-_ROWS_AT_A_TIME = 2**14
 _N_PAIRS = 20_000  # pairs of rows whose distance is taken at a time
 
 
@@ -134,12 +133,12 @@ def _leading_directions_of_many(matrix: Array, n_most: int) -> Array:
     """
     size = _largest(matrix) or 1.0  # squares of huge or tiny numbers stay finite
     products = np.zeros((matrix.shape[1], matrix.shape[1]))
-    for block in row_blocks(matrix, _ROWS_AT_A_TIME):
+    for block in row_blocks(matrix, FEW_ROWS):
         rows = (matrix[block] / size).astype(np.float64)
         products += rows.T @ rows
     directions = np.linalg.eigh(products)[1][:, ::-1][:, :n_most].astype(matrix.dtype)
     leading = np.empty((matrix.shape[0], n_most), dtype=matrix.dtype)
-    for block in row_blocks(matrix, _ROWS_AT_A_TIME):
+    for block in row_blocks(matrix, FEW_ROWS):
         leading[block] = matrix[block] @ directions
     return leading
 

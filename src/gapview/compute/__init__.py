@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ._arrays import host, is_tensor, like, row_blocks, to_device
+from ._arrays import FEW_ROWS, host, is_tensor, like, row_blocks, to_device
 from ._engine import Each, Engine, NumpyEngine, TorchEngine, one_by_one
 from ._graphs import (
     TensorGraph,
@@ -27,6 +27,7 @@ from ._spread import spread_starts
 from ._threads import one_thread_each, sharing_cores, without_helpers
 
 __all__ = [
+    "FEW_ROWS",
     "Each",
     "Engine",
     "TensorGraph",

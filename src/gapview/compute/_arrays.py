@@ -9,9 +9,10 @@ from scipy import sparse
 
 from ..errors import MissingExtraError, ParameterError
 
-__all__ = ["host", "is_tensor", "like", "row_blocks", "to_device"]
+__all__ = ["FEW_ROWS", "host", "is_tensor", "like", "row_blocks", "to_device"]
 
 _ROWS_AT_A_TIME = 2**16
+FEW_ROWS = 2**14  # at a time, where several copies of them are made on the way
 
 
 def is_tensor(array: Any) -> bool:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..neighbors._reach import common_exponent, far_center, times_power
+from ..neighbors._reach import common_exponent, far_center
+from ..scaling import times_power
 from ..views import Array
 from ._rows import FileRows
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from sklearn.metrics import pairwise_distances_chunked
 
-from ..scaling import row_lengths
+from ..scaling import row_lengths, times_power
 from ..views import Array, Matrix
-from ._reach import stretch, times_power, within_reach
+from ._reach import stretch, within_reach
 
 
 def distance_elsewhere(points: Matrix, queries: Matrix) -> Array:

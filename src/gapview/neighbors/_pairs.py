@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 from scipy import sparse
 
+from ..scaling import times_power
 from ..views import Array, Matrix
-from ._reach import stretch, times_power
+from ._reach import stretch
 
 _N_VALUES = 2**22  # values that are held at a time
 

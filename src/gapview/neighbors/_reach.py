@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy import sparse
 
+from ..scaling import times_power
 from ..views import Array, Matrix
 from ._asking import WithoutLast
 
@@ -48,15 +49,6 @@ def far_center(points: Array) -> Array | None:
     # nearly 0 either way.
     spread = np.einsum("ij,ij->", points, points, dtype=np.float64) / len(points) - center @ center
     return np.asarray(center) if center @ center > _FAR * spread else None
-
-
-def times_power(matrix: Matrix, exponent: int) -> Matrix:
-    """Multiply by a power of 2, which no value but the extreme ones is rounded by."""
-    if exponent == 0:
-        return matrix
-    if sparse.issparse(matrix):
-        return sparse.csr_array((np.ldexp(matrix.data, exponent), matrix.indices, matrix.indptr), shape=matrix.shape)
-    return np.ldexp(matrix, exponent)
 
 
 def stretch(distances: Array, exponent: int) -> Array:

@@ -9,12 +9,12 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils.extmath import randomized_svd
 
-from ..scaling import row_lengths
+from ..scaling import row_lengths, times_power
 from ..views import Array, Matrix
 from ._asking import WithoutLast
 from ._cells import squared_distances
 from ._pairs import nearest_listed, pair_distances
-from ._reach import common_exponent, far_center, stretch, times_power
+from ._reach import common_exponent, far_center, stretch
 
 _N_DIRECTIONS = 255  # in which candidates among sparse rows are looked for; with the rest, 256 columns
 _N_SPARE = 4  # candidates kept beyond the neighbours

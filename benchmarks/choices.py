@@ -24,18 +24,18 @@ from scipy import sparse
 from sklearn.metrics import adjusted_rand_score
 
 from gapview import BridgedGRMF, __version__
-from gapview.bridges import Reach, both_graphs, joint_graph, union_graph
+from gapview.choice.candidates import list_candidates
+from gapview.choice.selection import try_settings
 from gapview.clusters import balancing, cluster_rows
-from gapview.completion import complete_views
-from gapview.data_start import data_start
-from gapview.estimators._plan import list_candidates
 from gapview.experiments.league._data import Source, find_sources, hidden, load
-from gapview.factorization import Weights, solve
-from gapview.graph import modularity, resolve_n_neighbors
+from gapview.factorization.data_start import data_start
+from gapview.factorization.loop import Weights, solve
+from gapview.factorization.problem import build_problem
+from gapview.graph.bridges import Reach, both_graphs, joint_graph, union_graph
+from gapview.graph.imputation import complete_views
+from gapview.graph.knn import modularity, resolve_n_neighbors
 from gapview.metrics import clustering_accuracy
-from gapview.problem import build_problem
 from gapview.scaling import scale_views, suitable_scale
-from gapview.selection import try_settings
 from gapview.views import Views
 
 LARGEST = 5_000_000  # samples × features of the largest data set taken: beyond, a night would be needed

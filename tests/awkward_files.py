@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 from click.testing import CliRunner, Result
 
-from gapview.cli import main
+from gapview.commands.cli import main
 from gapview.datasets import make_views
 
 N_SAMPLES, N_CLUSTERS = 90, 3

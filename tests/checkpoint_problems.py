@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 
-from gapview.checkpoints import _folder, _journal
 from gapview.datasets import make_views
-from gapview.model_files._container import to_json
-from gapview.model_files._values import Encoder
+from gapview.persist.checkpoints import _folder, _journal
+from gapview.persist.container import to_json
+from gapview.persist.values import Encoder
 
 VIEWS = make_views(n_samples=70, n_clusters=3, missing_rate=0.3, random_state=0).views
 

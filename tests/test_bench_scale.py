@@ -15,8 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import adjusted_rand_score
 
-from gapview import GRMF, BridgedGRMF, factorization
-from gapview.cli import main
+from gapview import GRMF, BridgedGRMF
+from gapview.commands.cli import main
 from gapview.datasets import make_views
 from gapview.errors import DataFileError
 from gapview.experiments import ScaleRequest, run_scale
@@ -27,6 +27,7 @@ from gapview.experiments.speed._made import read_made, write_made
 from gapview.experiments.speed._phases import PHASES, PhaseClock, clocked_phases, peak_memory
 from gapview.experiments.speed._scale_page import cause
 from gapview.experiments.speed._scale_runs import ScaleRun, ScaleTask, ScaleWork
+from gapview.factorization import loop as factorization
 from pages import check_page
 
 

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from gapview import factorization
-from gapview.cli import main
+from gapview.commands.cli import main
 from gapview.datasets import make_views, paired_split
 from gapview.experiments import SpeedRequest, run_speed
 from gapview.experiments.speed import _machine, _speed, plain_graph
@@ -20,8 +19,9 @@ from gapview.experiments.speed._plan import plan_speed
 from gapview.experiments.speed._profile import PARTS, iteration_problem, profile_iterations
 from gapview.experiments.speed._quality import as_type
 from gapview.experiments.speed._results import FigureStore, Measured, SpeedTask
-from gapview.graph import knn_graph
-from gapview.runs import Weights
+from gapview.factorization import loop as factorization
+from gapview.factorization.runs import Weights
+from gapview.graph.knn import knn_graph
 from pages import check_page
 
 

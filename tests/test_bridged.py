@@ -8,10 +8,10 @@ from scipy import sparse
 from sklearn.metrics import adjusted_rand_score
 
 from gapview import GRMF, BridgedGRMF, Views
+from gapview.choice.selection import Setting, choose, try_settings
 from gapview.datasets import make_views, paired_split
 from gapview.errors import GapviewError, ParameterError
 from gapview.metrics import clustering_accuracy
-from gapview.selection import Setting, choose, try_settings
 
 
 @pytest.fixture(scope="module")
@@ -93,7 +93,7 @@ class TestSelection:
         ground = candidates[0][1]
         candidates.append((settings[0], ground, np.random.RandomState(0).randint(3, size=150)))
         selection = choose(candidates)
-        from gapview.graph import modularity
+        from gapview.graph.knn import modularity
 
         labelings = [labels for _, _, labels in candidates]
         judged = {}
@@ -108,14 +108,14 @@ class TestSelection:
         assert np.argmin([trial.score for trial in selection.trials]) == len(candidates) - 1
 
     def test_large_data_are_tried_in_part(self, made, monkeypatch):
-        monkeypatch.setattr("gapview.estimators._plan.N_TRIED", 100)
+        monkeypatch.setattr("gapview.choice.candidates.N_TRIED", 100)
         model = BridgedGRMF(3, random_state=0).fit(made.views)
         assert 100 <= model.selection_.n_samples < 150  # a few more, so that no view is rare among them
         assert model.labels_.shape == (150,)
         assert clustering_accuracy(made.target, model.labels_) > 0.95
 
     def test_a_rare_view_is_not_lost_in_the_part(self, made, monkeypatch):
-        monkeypatch.setattr("gapview.estimators._plan.N_TRIED", 60)
+        monkeypatch.setattr("gapview.choice.candidates.N_TRIED", 60)
         rare = np.full((150, 4), np.nan)
         rare[140:] = np.random.RandomState(0).normal(size=(10, 4))
         views = Views([_written_out(made.views, 0), _written_out(made.views, 1), rare])

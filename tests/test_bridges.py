@@ -8,17 +8,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from gapview import Views, sources
-from gapview.bridges import Reach, both_graphs, joint_graph, normalized, union_graph
-from gapview.completion import complete_views
-from gapview.crossing import codes_from_neighbors
-from gapview.data_start import data_start
+from gapview import Views
 from gapview.datasets import make_views
-from gapview.factorization import Weights, solve
-from gapview.graph import knn_graph
-from gapview.problem import build_problem
+from gapview.factorization.data_start import data_start
+from gapview.factorization.loop import Weights, solve
+from gapview.factorization.problem import build_problem
+from gapview.graph import donors as sources
+from gapview.graph.bridges import Reach, both_graphs, joint_graph, normalized, union_graph
+from gapview.graph.donors import N_SOURCES
+from gapview.graph.imputation import complete_views
+from gapview.graph.knn import knn_graph
+from gapview.graph.transfer import codes_from_neighbors
 from gapview.scaling import scale_views, suitable_scale, unit_rows
-from gapview.sources import N_SOURCES
 from problems import cases
 
 

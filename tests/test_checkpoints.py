@@ -12,11 +12,11 @@ from scipy import sparse
 from checkpoint_problems import VIEWS, contents, cut_off, keep_everything
 from disk_problems import saved, with_gaps
 from gapview import GRMF, BridgedGRMF, Views
-from gapview.checkpoints import _folder, _journal
+from gapview.backends.disk import fit_size, plan_memory
 from gapview.datasets import make_views
-from gapview.disk import fit_size, plan_memory
 from gapview.errors import DataFileError, GapviewWarning
-from gapview.neighbors import SearchReport
+from gapview.graph.neighbors import SearchReport
+from gapview.persist.checkpoints import _folder, _journal
 from gapview.progress import listening
 
 
@@ -99,7 +99,7 @@ def test_chance_is_kept(folder, monkeypatch):
 
 
 def _noting(drawn):
-    from gapview.starts import random_start
+    from gapview.factorization.starts import random_start
 
     def start(*arguments):
         drawn.append(random_start(*arguments))

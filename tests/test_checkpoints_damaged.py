@@ -9,8 +9,9 @@ import pytest
 
 from checkpoint_problems import VIEWS, contents, cut_off, keep_everything
 from gapview import GRMF, BridgedGRMF
-from gapview.checkpoints import _folder, _identity
 from gapview.errors import DataFileError, GapviewWarning, InputTypeError
+from gapview.persist.checkpoints import _folder
+from gapview.persist.checkpoints import identity as _identity
 
 
 @pytest.fixture(autouse=True)

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from gapview.cli import main
+from gapview.commands.cli import main
 from gapview.errors import DataFileError
 from gapview.experiments import Outcome
-from gapview.storage import make_folder, write_table, write_whole
+from gapview.utils.storage import make_folder, write_table, write_whole
 
 
 def test_demo_says_what_it_did_and_wrote(tmp_path):
@@ -71,7 +71,7 @@ def test_paths_of_the_paper_come_out_as_they_are(monkeypatch, tmp_path):
         left_out("caltech7: no file in data[/red]")
         return Outcome(files=[file], skipped={}, tables=[], run={"n_runs": 0}, n_new=0)
 
-    monkeypatch.setattr("gapview.cli.reproduce_paper", stand_in)
+    monkeypatch.setattr("gapview.commands.cli.reproduce_paper", stand_in)
     result = CliRunner().invoke(main, ["reproduce", "--data-dir", str(tmp_path), "-o", str(file.parent)])
     assert result.exit_code == 0, result.output
     assert f"Wrote     {file}\n" in result.output

@@ -21,7 +21,7 @@ from gapview.errors import DataFileError, InputTypeError, NotFittedError, Parame
 from gapview.report import write_clustering_report
 from gapview.report.clustering import clustering_page, summarise
 from gapview.report.clustering._recovery import summarise_recovery
-from gapview.report.clustering._signs import group_sign
+from gapview.report.clustering.signs import group_sign
 from gapview.trust import feature_effects, view_agreement
 from pages import check_page
 

@@ -10,10 +10,10 @@ from scipy import stats
 
 from gapview import Views
 from gapview.report.clustering._association import associate, holm
-from gapview.report.clustering._gaps import summarise_gaps
-from gapview.report.clustering._history import data_digest
-from gapview.report.clustering._places import draw_samples
 from gapview.report.clustering._survival import find_pairs, kaplan_meier, log_rank
+from gapview.report.clustering.gaps import summarise_gaps
+from gapview.report.clustering.history import data_digest
+from gapview.report.clustering.places import draw_samples
 
 
 def codes(n_levels):

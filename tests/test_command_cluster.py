@@ -13,8 +13,8 @@ from click.testing import CliRunner
 from sklearn.metrics import adjusted_rand_score
 
 import gapview
-from gapview.cli import main
-from gapview.model_files._registry import METHODS
+from gapview.commands.cli import main
+from gapview.persist.registry import METHODS
 
 pd = pytest.importorskip("pandas")
 pytest.importorskip("pyarrow")

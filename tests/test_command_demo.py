@@ -8,8 +8,8 @@ import pytest
 from click.testing import CliRunner
 
 import gapview
-from gapview.cli import main
 from gapview.commands import _pages
+from gapview.commands.cli import main
 
 pytestmark = pytest.mark.usefixtures("few_digits")
 

@@ -87,7 +87,7 @@ def test_other_formats(tmp_path, suffix):
     path = clustered(tmp_path / "out", *files)
     run("recover", path, *files, "-o", tmp_path / "full")
     assert {file.name for file in (tmp_path / "full").iterdir()} == {f"blood{suffix}", f"scans{suffix}", "run.json"}
-    again = gapview.files.read_views(sorted((tmp_path / "full").glob(f"*{suffix}")))
+    again = gapview.io.read_views(sorted((tmp_path / "full").glob(f"*{suffix}")))
     assert {view.name.rpartition(".")[2] for view in again} == set(frames)
     for view in again:
         frame = frames[view.name.rpartition(".")[2]]

@@ -16,10 +16,10 @@ from scipy import sparse
 from sklearn.cluster import kmeans_plusplus
 
 from gapview.compute import _products, added, divided, graph_like, host, host_graph, spread_out, spread_starts
-from gapview.layout import Layout
-from gapview.passes import _at, _mean
-from gapview.problem import Problem, ViewTerm, build_problem, let_go
-from gapview.runs import Stack, Weights
+from gapview.factorization.blocks import Layout
+from gapview.factorization.problem import Problem, ViewTerm, build_problem, drained
+from gapview.factorization.runs import Stack, Weights
+from gapview.factorization.sweep import _at, _mean
 
 
 @given(st.integers(1, 400), st.integers(1, 12), st.integers(1, 6), st.integers(1, 3000), st.integers(0, 2**32 - 1))
@@ -123,13 +123,13 @@ def test_one_view_is_held_at_a_time() -> None:
     assert all(matrix() is None for matrix in seen)
 
 
-def test_starts_are_let_go_once_they_are_stacked() -> None:
+def test_starts_are_drained_once_they_are_stacked() -> None:
     terms = (ViewTerm(slice(0, 5), 2, np.ones((5, 2))),)
     problem = Problem(terms, np.arange(5), np.ones(5), np.ones(5, dtype=int), 0.0)
     starts = [[np.random.default_rng(seed).random((5, 2))] for seed in range(2)]
     expected = [start[0].copy() for start in starts]
     seen = [weakref.ref(start[0]) for start in starts]
-    stack = Stack.of(problem, [Weights(1, 0)] * 2, let_go(starts))
+    stack = Stack.of(problem, [Weights(1, 0)] * 2, drained(starts))
     np.testing.assert_array_equal(stack.codes[0], np.concatenate([start.T for start in expected]))
     assert all(start() is None for start in seen)
 

@@ -11,17 +11,7 @@ from sklearn.base import clone
 from sklearn.metrics import adjusted_rand_score
 
 from gapview import GRMF, BridgedGRMF, Views
-from gapview.baselines import (
-    DCNMF,
-    GPMVC,
-    IMG,
-    MIC,
-    PVC,
-    BestSingleView,
-    Concat,
-    ImputedKMeans,
-    ImputedSpectral,
-)
+from gapview.baselines import DCNMF, GPMVC, IMG, MIC, PVC, BestSingleView, Concat, ImputedKMeans, ImputedSpectral
 from gapview.errors import GapviewError, GapviewWarning, NotFittedError
 from gapview.metrics import clustering_accuracy
 from problems import random_mask

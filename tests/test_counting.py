@@ -10,12 +10,12 @@ import pytest
 from scipy import sparse
 from scipy.sparse.linalg import eigsh
 
-from gapview import counting
+from gapview.choice import n_clusters as counting
+from gapview.choice.n_clusters import ClusterCount, default_counts, suggest_n_clusters
 from gapview.clusters import Clustering
-from gapview.counting import ClusterCount, default_counts, suggest_n_clusters
 from gapview.datasets import load_digits_views, make_views, paired_split
 from gapview.errors import InputError, ParameterError, ParameterTypeError, SolutionError
-from gapview.graph import knn_graph, modularity, neighbor_rule
+from gapview.graph.knn import knn_graph, modularity, neighbor_rule
 from gapview.scaling import scale_views
 
 

@@ -5,16 +5,16 @@ import pytest
 from scipy import sparse
 
 from gapview import BridgedGRMF, Views
+from gapview.choice.selection import Setting, prepare, represent, weigh_views
 from gapview.clusters import balanced, balancing
-from gapview.crossing import rows_from_neighbors
-from gapview.data_start import data_start
 from gapview.datasets import make_views
 from gapview.errors import GapviewWarning, ParameterError, ParameterTypeError, SolutionError
-from gapview.factorization import Weights, solve
-from gapview.problem import build_problem
+from gapview.factorization.data_start import data_start
+from gapview.factorization.loop import Weights, solve
+from gapview.factorization.problem import build_problem
+from gapview.graph.donors import asking_views, known_views
+from gapview.graph.transfer import rows_from_neighbors
 from gapview.scaling import scale_views
-from gapview.selection import Setting, prepare, represent, weigh_views
-from gapview.sources import asking_views, known_views
 from test_bridges import comparable, naive_sources
 
 

@@ -11,18 +11,8 @@ from hypothesis import strategies as st
 from scipy.optimize import linear_sum_assignment
 
 from gapview import Views
-from gapview.datasets import (
-    hide_views,
-    load_digits_views,
-    make_views,
-    paired_split,
-)
-from gapview.errors import (
-    InputError,
-    InputTypeError,
-    ParameterError,
-    ParameterTypeError,
-)
+from gapview.datasets import hide_views, load_digits_views, make_views, paired_split
+from gapview.errors import InputError, InputTypeError, ParameterError, ParameterTypeError
 
 
 def test_digits_are_two_real_views():

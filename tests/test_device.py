@@ -8,12 +8,12 @@ from scipy import sparse
 from sklearn.metrics import adjusted_rand_score
 
 from gapview import GRMF, BridgedGRMF, Views
-from gapview.bridges import both_graphs, joint_graph, union_graph
-from gapview.completion import complete_views
 from gapview.compute import TensorGraph, host, host_graph, kmeans_of_tensor
 from gapview.datasets import make_views
 from gapview.errors import InputError, MissingExtraError, ParameterError
-from gapview.graph import knn_graph
+from gapview.graph.bridges import both_graphs, joint_graph, union_graph
+from gapview.graph.imputation import complete_views
+from gapview.graph.knn import knn_graph
 from gapview.scaling import SCALES, scale_views
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")

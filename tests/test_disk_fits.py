@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 from sklearn.metrics import adjusted_rand_score
 
-import gapview.disk._tools as tools
+import gapview.backends.disk._workspace as workspace
 from disk_problems import fitted_elsewhere, saved, with_gaps
 from gapview import GRMF, BridgedGRMF, load
+from gapview.backends.disk import fit_size, plan_memory
+from gapview.backends.disk._rows import FileRows
 from gapview.datasets import make_views
-from gapview.disk import fit_size, plan_memory
-from gapview.disk._rows import FileRows
 from gapview.errors import DataFileError, GapviewWarning, ParameterError, ParameterTypeError
 
 UNION = {"selection": "fixed", "bridge": "union", "scale": "center+unit", "view_weights": None}
@@ -132,7 +132,7 @@ def test_saved_models_hold_their_data(small, tmp_path):
 @pytest.mark.parametrize("method", [GRMF, BridgedGRMF])
 def test_budgets_that_cannot_be_met_are_refused_before_the_work(small, method, monkeypatch):
     data, maps = small
-    monkeypatch.setattr(tools, "scale_alike", None)  # nothing may start
+    monkeypatch.setattr(workspace, "scale_alike", None)  # nothing may start
     budget = budget_for(method(4), data.views)
     with pytest.raises(ParameterError, match=r"this needs \d+ MB, you gave \d+ MB: use a larger budget, fewer n_"):
         method(4, memory_budget=budget - 1).fit(maps)
@@ -183,7 +183,7 @@ def test_scratch_files_are_gone_afterwards(small, tmp_path, monkeypatch):
     def interrupted(*args):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(tools, "build_problem", interrupted)
+    monkeypatch.setattr(workspace, "build_problem", interrupted)
     with pytest.raises(KeyboardInterrupt):
         model.fit(maps)
     assert (os.listdir(tmp_path), open_files()) == ([], before)

@@ -9,18 +9,22 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from disk_problems import saved, with_gaps
-from gapview import GRMF, Views, bridges, graph, problem, scaling
+from gapview import GRMF, Views, scaling
+from gapview.backends.disk import FitSize, fit_size, plan_memory, read_budget
+from gapview.backends.disk._graphs import link_rows, united
+from gapview.backends.disk._problem import build_problem
+from gapview.backends.disk._scaling import scale_alike
+from gapview.backends.disk._scratch import Scratch
+from gapview.backends.disk._search import nearest_rows
+from gapview.backends.disk._source import is_mapped, mapped_file
+from gapview.backends.disk._views import read_mapped
 from gapview.datasets import make_views
-from gapview.disk import FitSize, fit_size, plan_memory, read_budget
-from gapview.disk._graphs import link_rows, united
-from gapview.disk._problem import build_problem
-from gapview.disk._scaling import scale_alike
-from gapview.disk._scratch import Scratch
-from gapview.disk._search import nearest_rows
-from gapview.disk._source import is_mapped, mapped_file
-from gapview.disk._views import read_mapped
 from gapview.errors import GapviewError, GapviewWarning, InputError, ParameterError
-from gapview.neighbors import Search, _search, nearest
+from gapview.factorization import problem
+from gapview.graph.knn import bridges
+from gapview.graph.knn import knn as graph
+from gapview.graph.neighbors import Search, nearest
+from gapview.graph.neighbors import search as _search
 from gapview.views import training_views
 from problems import random_mask
 

@@ -12,24 +12,18 @@ from sklearn.metrics import adjusted_rand_score
 
 from gapview import GRMF, BridgedGRMF, Views
 from gapview.datasets import make_views
-from gapview.errors import (
-    GapviewWarning,
-    InputError,
-    InputTypeError,
-    NotFittedError,
-    ParameterError,
-)
-from gapview.graph import knn_graph
-from gapview.neighbors import Search
+from gapview.errors import GapviewWarning, InputError, InputTypeError, NotFittedError, ParameterError
+from gapview.graph.knn import knn_graph
+from gapview.graph.neighbors import Search
 
 da = pytest.importorskip("dask.array")
 pytest.importorskip("distributed")
 
 from distributed_problems import three_views, unevenly, written_out  # noqa: E402
-from gapview.distributed._blocks import read_blocks  # noqa: E402
-from gapview.distributed._cells import regions_of  # noqa: E402
-from gapview.distributed._exchange import exchanged, flat  # noqa: E402
-from gapview.distributed._tasks import Tasks  # noqa: E402
+from gapview.backends.dask.blocks import read_blocks  # noqa: E402
+from gapview.backends.dask.cells import regions_of  # noqa: E402
+from gapview.backends.dask.exchange import exchanged, flat  # noqa: E402
+from gapview.backends.dask.tasks import Tasks  # noqa: E402
 
 
 @pytest.fixture(scope="module")
@@ -199,7 +193,7 @@ def test_results_stay_on_the_cluster_and_new_samples_are_lazy(made: Views) -> No
 def test_a_reference_is_an_ordinary_model(made: Views, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import gapview
 
-    monkeypatch.setattr("gapview.distributed._reference.N_REFERENCE", 100)
+    monkeypatch.setattr("gapview.backends.dask.reference.N_REFERENCE", 100)
     for model in (GRMF(3, init="data", random_state=0), BridgedGRMF(3, bridge="union", random_state=0)):
         model.fit(unevenly(written_out(made), 0.4))
         assert 100 <= model.reference_.views_.n_samples < 200
@@ -243,7 +237,7 @@ def test_frames_are_joined_by_their_ids(made: Views) -> None:
 
 
 def test_neighbours_by_cells_find_what_they_promise() -> None:
-    from gapview.distributed._neighbors import Points, found_blocks
+    from gapview.backends.dask.neighbors import Points, found_blocks
 
     points = make_views(3000, [12], n_clusters=6, random_state=0).views.matrices[0]
     tasks = Tasks()
@@ -252,7 +246,7 @@ def test_neighbours_by_cells_find_what_they_promise() -> None:
     found = found_blocks(Points(tasks, views, 0), 8, search)
     whose, which = np.concatenate([own for own, _ in found]), np.concatenate([near for _, near in found])
     np.testing.assert_array_equal(whose, np.arange(3000))
-    from gapview.neighbors import nearest
+    from gapview.graph.neighbors import nearest
 
     true = nearest(points, 8)[1]
     recall = np.mean([len(np.intersect1d(a, b)) / 8 for a, b in zip(which, true, strict=True)])
@@ -269,7 +263,7 @@ def test_neighbours_by_cells_find_what_they_promise() -> None:
 
 def test_cells_with_too_few_samples_are_made_up_for() -> None:
     """Pairs far from everybody fill cells of their own, which do not hold enough neighbours."""
-    from gapview.distributed._neighbors import Points, found_blocks
+    from gapview.backends.dask.neighbors import Points, found_blocks
 
     rng = np.random.RandomState(0)
     far = np.repeat(rng.normal(size=(40, 6)) * 1000, 2, axis=0) + rng.normal(size=(80, 6))
@@ -281,7 +275,7 @@ def test_cells_with_too_few_samples_are_made_up_for() -> None:
 
 
 def test_k_means_on_many_samples_is_the_one_on_all(monkeypatch: pytest.MonkeyPatch, three: Views) -> None:
-    monkeypatch.setattr("gapview.distributed._groups._N_SEEN", 120)
+    monkeypatch.setattr("gapview.backends.dask.groups._N_SEEN", 120)
     settings = {"n_clusters": 3, "init": "data", "random_state": 0}
     arrays = written_out(make_views(n_samples=400, n_clusters=3, missing_rate=0.3, random_state=0).views)
     ours, theirs = GRMF(**settings).fit(unevenly(arrays, 0.6)), GRMF(**settings).fit(arrays)

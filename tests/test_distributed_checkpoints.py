@@ -11,11 +11,7 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from gapview import GRMF, Views
-from gapview.errors import (
-    DataFileError,
-    GapviewWarning,
-    InputTypeError,
-)
+from gapview.errors import DataFileError, GapviewWarning, InputTypeError
 from gapview.progress import listening
 
 da = pytest.importorskip("dask.array")
@@ -128,7 +124,7 @@ def test_a_checkpoint_of_several_runs_is_written_until_the_last_has_ended(three:
 def test_a_checkpoint_that_cannot_be_written_is_told_once(
     three: Views, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from gapview.distributed import _store
+    from gapview.backends.dask import store as _store
 
     blocks = unevenly(written_out(three), 0.5)
     settings = {"n_clusters": 4, "init": "data", "random_state": 0, "tol": 0, "max_iter": 35}

@@ -9,68 +9,33 @@ from pathlib import Path
 import pytest
 
 import gapview
-from gapview import (
-    baselines,
-    bridges,
-    checkpoints,
-    clusters,
-    completion,
-    counting,
-    datasets,
-    disk,
-    distributed,
-    files,
-    graph,
-    metrics,
-    neighbors,
-    plots,
-    progress,
-    scaling,
-    trust,
-)
+from gapview import baselines, choice, clusters, datasets, graph, io, metrics, persist, plots, progress, scaling, trust
+from gapview.graph import neighbors
+from gapview.persist import checkpoints
 from gapview.report import clustering
 
 ROOT = Path(__file__).parents[1]
 
+PUBLIC = (
+    *(gapview, baselines, checkpoints, choice, clustering, clusters, datasets, graph, io, metrics, neighbors, persist),
+    *(plots, progress, scaling, trust),
+)
+# Plain records
+INTERNAL = {
+    *(f"gapview.choice.{name}" for name in ("Selection", "Setting", "Trial")),
+    "gapview.clusters.Clustering",
+    "gapview.graph.Completion",
+    "gapview.datasets.Dataset",
+    "gapview.persist.ViewSummary",
+}
+
 
 def public_objects():
-    for module in (
-        gapview,
-        baselines,
-        bridges,
-        checkpoints,
-        clusters,
-        clustering,
-        completion,
-        counting,
-        datasets,
-        disk,
-        distributed,
-        files,
-        metrics,
-        neighbors,
-        graph,
-        plots,
-        progress,
-        scaling,
-        trust,
-    ):
+    for module in PUBLIC:
         for name in getattr(module, "__all__", []):
             value = getattr(module, name)
             if inspect.isclass(value) or inspect.isfunction(value):
                 yield pytest.param(value, id=f"{module.__name__}.{name}")
-
-
-# Parts that are of no use by themselves, and plain records
-INTERNAL = {
-    *("gapview.clusters.Clustering", "gapview.completion.Completion", "gapview.datasets.Dataset"),
-    *("gapview.graph.own_graphs", "gapview.graph.resolve_n_neighbors"),
-    # What memory_budget= and Dask collections lead to; people ask estimators for them
-    *(f"gapview.disk.{name}" for name in ("FitSize", "MemoryPlan", "demand_memory_for_parts", "read_into_memory")),
-    *("gapview.disk.tools_for", "gapview.disk.within_budget"),
-    *(f"gapview.distributed.{name}" for name in ("apply_to_blocks", "dask_kind", "demand_in_memory")),
-    *("gapview.distributed.fit_on_cluster", "gapview.distributed.is_for_cluster"),
-}
 
 
 @pytest.mark.parametrize("value", list(public_objects()))

@@ -9,15 +9,15 @@ import pytest
 from hypothesis import given, settings
 from scipy import sparse
 
-from gapview.data_start import data_start
 from gapview.errors import SolutionError
 from gapview.experiments import compare_iterations, plain_algorithm
-from gapview.factorization import Weights, solve
-from gapview.graph import knn_graph
-from gapview.problem import build_problem
+from gapview.factorization.data_start import data_start
+from gapview.factorization.loop import Weights, solve
+from gapview.factorization.problem import build_problem
+from gapview.factorization.starts import random_start
+from gapview.factorization.steps import basis_step
+from gapview.graph.knn import knn_graph
 from gapview.scaling import unit_rows
-from gapview.starts import random_start
-from gapview.steps import basis_step
 from gapview.views import Views
 from problems import cases
 

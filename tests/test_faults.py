@@ -15,13 +15,13 @@ import pytest
 
 import gapview
 from gapview import GRMF
-from gapview.checkpoints import _journal
-from gapview.cli import main
 from gapview.commands._folder import RECORD, _put_in_place, results_folder
 from gapview.commands._stopping import ending_heard, undisturbed
+from gapview.commands.cli import main
 from gapview.datasets import make_views
 from gapview.errors import DataFileError
 from gapview.experiments.reliability._kill import ESTIMATORS, kill_and_go_on
+from gapview.persist.checkpoints import _journal
 from gapview.progress import listening
 
 pytest.importorskip("pandas")
@@ -32,7 +32,7 @@ pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no 
 
 # A process that is forked from one that has loaded everything starts in no time
 PROCESSES = multiprocessing.get_context("forkserver" if sys.platform != "win32" else "spawn")
-PROCESSES.set_forkserver_preload(["gapview.cli", "gapview.experiments.reliability._kill", "pandas"])
+PROCESSES.set_forkserver_preload(["gapview.commands.cli", "gapview.experiments.reliability._kill", "pandas"])
 
 
 def names(folder):

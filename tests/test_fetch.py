@@ -14,16 +14,8 @@ import numpy as np
 import pytest
 from sklearn.datasets import _openml
 
-from gapview.datasets import (
-    fetch_handwritten,
-)
-from gapview.errors import (
-    DownloadError,
-    GapviewError,
-    InputError,
-    InputTypeError,
-    ParameterTypeError,
-)
+from gapview.datasets import fetch_handwritten
+from gapview.errors import DownloadError, GapviewError, InputError, InputTypeError, ParameterTypeError
 
 OPENML = {name: getattr(_openml, name) for name in ("_DATA_INFO", "_DATA_FEATURES", "_DATA_QUALITIES")}
 

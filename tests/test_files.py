@@ -10,14 +10,8 @@ import pytest
 from scipy import sparse
 from scipy.io import savemat
 
-from gapview.datasets import (
-    load_views,
-)
-from gapview.errors import (
-    DataFileError,
-    InputError,
-    InputTypeError,
-)
+from gapview.datasets import load_views
+from gapview.errors import DataFileError, InputError, InputTypeError
 
 
 class TestFiles:

@@ -26,8 +26,9 @@ from gapview.datasets import load_views, make_views
 from gapview.errors import DataFileError, GapviewError
 from gapview.experiments._run_file import RunFile
 from gapview.experiments._store import Store
-from gapview.files import _isolated, _limits, join_views, read_view, read_views
-from gapview.files.reader._values import Outgoing
+from gapview.io import _limits, join_views, read_view, read_views
+from gapview.io import isolated as _isolated
+from gapview.io.reader._values import Outgoing
 
 pd = pytest.importorskip("pandas")
 pytest.importorskip("pyarrow")
@@ -145,7 +146,7 @@ def test_values_come_back_as_they_were_sent(tmp_path):
 def test_scripts_without_a_guard_can_read(tmp_path):
     savemat(tmp_path / "a.mat", {"view_0": np.eye(3)})
     (tmp_path / "json.py").write_text("raise SystemExit('a file of the user was run')")  # beside the data
-    (tmp_path / "script.py").write_text("import gapview.files as f; print(f.read_view('a.mat').frame.shape)")
+    (tmp_path / "script.py").write_text("import gapview.io as f; print(f.read_view('a.mat').frame.shape)")
     done = subprocess.run(
         [sys.executable, "-P", "script.py"], cwd=tmp_path, capture_output=True, text=True, check=False, env=os.environ
     )

@@ -7,7 +7,7 @@ import pytest
 from scipy import sparse
 
 from gapview import GRMF, Views
-from gapview.graph import knn_graph
+from gapview.graph.knn import knn_graph
 from gapview.metrics import clustering_scores
 from gapview.scaling import unit_rows
 

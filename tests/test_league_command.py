@@ -9,7 +9,7 @@ import time
 import pytest
 from click.testing import CliRunner
 
-from gapview.cli import main
+from gapview.commands.cli import main
 from gapview.errors import DataFileError
 from gapview.experiments import LeagueRequest, run_league
 from gapview.experiments._records import RecordStore

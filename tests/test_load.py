@@ -13,13 +13,13 @@ import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from gapview import GRMF
-from gapview._warnings import muted, unheard, warn_user
 from gapview.clusters import cluster_rows
 from gapview.compute._threads import threads_to_use
 from gapview.datasets import make_views
 from gapview.errors import GapviewWarning
 from gapview.experiments.reliability._load import Job, at_once, in_a_row
 from gapview.experiments.reliability._process import Watch
+from gapview.utils.warnings import muted, unheard, warn_user
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="reads /proc")
 

@@ -16,8 +16,8 @@ import pytest
 
 from disk_problems import saved, with_gaps
 from gapview import GRMF, BridgedGRMF
+from gapview.backends.disk import fit_size, plan_memory
 from gapview.datasets import make_views
-from gapview.disk import fit_size, plan_memory
 from gapview.errors import ParameterError
 
 SETTINGS = {

@@ -17,11 +17,11 @@ from threadpoolctl import threadpool_limits
 import gapview.compute._engine as engine
 from disk_problems import saved, with_gaps
 from gapview import GRMF, BridgedGRMF, Views
+from gapview.backends.disk import fit_size, plan_memory
 from gapview.compute import _arrays
 from gapview.datasets import make_views
-from gapview.disk import fit_size, plan_memory
 from gapview.errors import InputError
-from gapview.graph import knn_graph
+from gapview.graph.knn import knn_graph
 
 N = 90
 MODELS = {

@@ -17,7 +17,7 @@ from gapview import GRMF, BridgedGRMF, Views, baselines
 from gapview.baselines import DCNMF, GPMVC, IMG, MIC, PVC, BestSingleView, Concat, ImputedKMeans, ImputedSpectral
 from gapview.datasets import make_views
 from gapview.estimators import MultiViewClusterer
-from gapview.model_files._registry import METHODS
+from gapview.persist.registry import METHODS
 
 SIZE = 48
 DATA = make_views(SIZE, (7, 5), n_clusters=3, missing_rate=0.3, random_state=0)

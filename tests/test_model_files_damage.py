@@ -9,9 +9,9 @@ import zipfile
 import numpy as np
 import pytest
 
+from gapview import describe
 from gapview.baselines import Concat
 from gapview.errors import DataFileError
-from gapview.model_files import describe
 from test_model_files_forged import prefixed, refused
 
 

@@ -17,10 +17,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 import gapview
-from gapview import GRMF
+from gapview import GRMF, describe
 from gapview.baselines import Concat
 from gapview.errors import DataFileError, GapviewError, InputError, InputTypeError, NotFittedError
-from gapview.model_files import describe
 from test_model_files import DATA, SIZE, VIEWS, assert_same, fitted, loaded, with_positive_values
 
 

@@ -19,11 +19,11 @@ from scipy import sparse
 
 from gapview import Views
 from gapview.errors import InputTypeError
-from gapview.model_files._container import from_json, to_json
-from gapview.model_files._hints import fits
-from gapview.model_files._leaves import KINDS as LEAVES
-from gapview.model_files._registry import RECORDS
-from gapview.model_files._values import _KINDS, VIEWS_PARTS, Decoder, Encoder
+from gapview.persist._hints import fits
+from gapview.persist._leaves import KINDS as LEAVES
+from gapview.persist.container import from_json, to_json
+from gapview.persist.registry import RECORDS
+from gapview.persist.values import _KINDS, VIEWS_PARTS, Decoder, Encoder
 from gapview.scaling import Scaling
 from test_model_files import assert_same
 

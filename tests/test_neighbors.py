@@ -12,11 +12,12 @@ from hypothesis.extra.numpy import arrays
 from scipy import sparse
 from scipy.spatial.distance import cdist
 
-from gapview.bridges import joint_graph
-from gapview.completion import complete_views
 from gapview.datasets import make_views
 from gapview.errors import GapviewWarning, InputTypeError, MissingExtraError, ParameterError, ParameterTypeError
-from gapview.neighbors import Search, SearchReport, _search, nearest, without_last
+from gapview.graph.bridges import joint_graph
+from gapview.graph.imputation import complete_views
+from gapview.graph.neighbors import Search, SearchReport, nearest, without_last
+from gapview.graph.neighbors import search as _search
 from gapview.scaling import unit_rows
 
 WIDTHS = st.sampled_from([1, 2, 5, 70, 300])

@@ -8,8 +8,9 @@ from scipy import sparse
 
 from gapview.datasets import make_views
 from gapview.errors import GapviewWarning
-from gapview.neighbors import Search, _approximate, _search, nearest
-from gapview.neighbors._space import space_of
+from gapview.graph.neighbors import Search, _approximate, nearest
+from gapview.graph.neighbors import search as _search
+from gapview.graph.neighbors._space import space_of
 from gapview.scaling import unit_rows
 from test_neighbors import all_distances, check_consistent, true_recall
 

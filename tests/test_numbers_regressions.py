@@ -9,11 +9,11 @@ from scipy import sparse
 from gapview import GRMF, BridgedGRMF
 from gapview.baselines import DCNMF, GPMVC, MIC, PVC, ImputedKMeans, ImputedSpectral
 from gapview.baselines._tied import roughness
-from gapview.data_start import _nearest_orthonormal
 from gapview.errors import InputError, SolutionError
-from gapview.graph import knn_graph
-from gapview.neighbors import Search, nearest
-from gapview.neighbors._search import number_of_cells
+from gapview.factorization.data_start import _nearest_orthonormal
+from gapview.graph.knn import knn_graph
+from gapview.graph.neighbors import Search, nearest
+from gapview.graph.neighbors.search import number_of_cells
 
 
 def test_start_from_data_of_a_size_whose_fourth_powers_overflow():

@@ -14,9 +14,9 @@ from scipy import sparse
 from gapview import Views
 from gapview.clusters import balancing
 from gapview.errors import InputError
-from gapview.graph import knn_graph, modularity, neighbor_rule
+from gapview.graph.knn import knn_graph, modularity, neighbor_rule
+from gapview.graph.neighbors import distance_elsewhere, nearest
 from gapview.metrics import clustering_accuracy, clustering_scores, purity
-from gapview.neighbors import distance_elsewhere, nearest
 from gapview.scaling import fit_scaling, row_lengths, scale_views, unit_rows
 
 MATRICES = arrays(np.float64, st.tuples(st.integers(2, 12), st.integers(1, 6)), elements=st.floats(-100, 100, width=32))

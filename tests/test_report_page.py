@@ -203,7 +203,7 @@ class TestMissingExtra:
                 raise ModuleNotFoundError(name)
 
             monkeypatch.setattr(builtins, "__import__", refuse)
-            monkeypatch.setattr("gapview.report._style.import_module", refuse_module)
+            monkeypatch.setattr("gapview.report.style.import_module", refuse_module)
 
         return block
 

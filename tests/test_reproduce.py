@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from scipy.io import savemat
 
 from gapview import GRMF
-from gapview.cli import main
+from gapview.commands.cli import main
 from gapview.datasets import paired_split
 from gapview.errors import DataFileError
 from gapview.experiments import METHODS, PAPER_DATA

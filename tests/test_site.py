@@ -21,7 +21,7 @@ import pytest
 from click.testing import CliRunner
 
 import gapview
-from gapview.cli import main
+from gapview.commands.cli import main
 from test_contract import made  # noqa: F401
 
 DOCS = Path(__file__).parents[1] / "docs"

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from gapview.errors import DataFileError, GapviewWarning, InputTypeError, ParameterError, ParameterTypeError
-from gapview.files import join_views, read_view, read_views
+from gapview.io import join_views, read_view, read_views
 
 pytest.importorskip("pandas")
 

@@ -13,7 +13,7 @@ import pytest
 from scipy.io import savemat
 
 from gapview.errors import DataFileError, GapviewError, MissingExtraError
-from gapview.files import _limits, read_view, read_views
+from gapview.io import _limits, read_view, read_views
 from test_table_files_formats import FRAME, SAVED, VALUES
 
 pd = pytest.importorskip("pandas")

@@ -10,7 +10,7 @@ from scipy import sparse
 from scipy.io import savemat
 
 from gapview.errors import DataFileError, InputError
-from gapview.files import join_views, read_view, read_views, write_like
+from gapview.io import join_views, read_view, read_views, write_like
 
 pd = pytest.importorskip("pandas")
 pytest.importorskip("pyarrow")

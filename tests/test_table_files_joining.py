@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from gapview.errors import DataFileError, GapviewWarning
-from gapview.files import join_views, read_view, read_views, summary_lines
+from gapview.io import join_views, read_view, read_views, summary_lines
 
 pytest.importorskip("pandas")
 

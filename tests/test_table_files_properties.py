@@ -14,7 +14,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from gapview.errors import GapviewError
-from gapview.files import join_views, read_view, read_views, write_like
+from gapview.io import join_views, read_view, read_views, write_like
 
 pd = pytest.importorskip("pandas")
 pytest.importorskip("pyarrow")

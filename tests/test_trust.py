@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from gapview.errors import InputError
-from gapview.graph import knn_graph
+from gapview.graph.knn import knn_graph
 from gapview.trust import sample_confidence, view_agreement
 from problems import cases
 

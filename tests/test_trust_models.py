@@ -12,7 +12,7 @@ from scipy.stats import spearmanr
 from gapview import GRMF, BridgedGRMF
 from gapview.datasets import make_views, paired_split
 from gapview.errors import GapviewWarning
-from gapview.graph import knn_graph
+from gapview.graph.knn import knn_graph
 from gapview.metrics import clustering_accuracy
 from gapview.trust import cluster_stability, feature_effects, sample_confidence, view_agreement
 

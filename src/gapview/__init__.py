@@ -11,13 +11,16 @@ Examples
 (3,)
 """
 
+from importlib import import_module as _import_module
 from importlib.metadata import version as _version
+from typing import TYPE_CHECKING, Any
 
-from . import baselines, datasets, errors, files, metrics, progress
-from .annotation import annotate
-from .estimators import GRMF, BridgedGRMF
-from .model_files import load
-from .views import Views
+if TYPE_CHECKING:
+    from . import baselines, datasets, errors, io, metrics, plots, progress, trust
+    from .estimators import GRMF, BridgedGRMF
+    from .methods import describe, load
+    from .scverse import annotate
+    from .views import Views
 
 __version__ = _version("gapview")
 __all__ = [
@@ -27,9 +30,34 @@ __all__ = [
     "annotate",
     "baselines",
     "datasets",
+    "describe",
     "errors",
-    "files",
+    "io",
     "load",
     "metrics",
+    "plots",
     "progress",
+    "trust",
 ]
+_MODULES = {
+    "GRMF": "estimators",
+    "BridgedGRMF": "estimators",
+    "Views": "views",
+    "annotate": "scverse",
+    "describe": "methods",
+    "load": "methods",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name when it is first used, so that ``import gapview`` is fast."""
+    if name not in __all__:
+        raise AttributeError(f"module 'gapview' has no attribute {name!r}")
+    module = _import_module(f".{_MODULES.get(name, name)}", __name__)
+    value = getattr(module, name) if name in _MODULES else module
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

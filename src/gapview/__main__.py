@@ -1,5 +1,5 @@
 """``python -m gapview``."""
 
-from .cli import main
+from .commands.cli import main
 
 main(prog_name="gapview")

@@ -9,14 +9,15 @@ import numpy as np
 from array_api_compat import array_namespace
 from sklearn.cluster import KMeans
 
-from ._warnings import unheard, warn_user
-from .checkpoints import remember
 from .compute import host, is_tensor, kmeans_of_tensor, like, row_blocks, sharing_cores, spread_starts, without_helpers
 from .errors import GapviewWarning, SolutionError
 from .scaling import unit_rows
+from .utils.warnings import unheard, warn_user
 from .views import Array
 
 __all__ = ["Clustering", "balanced", "balancing", "cluster_rows", "demand_representation"]
+
+KMeansFunction = Callable[[Array, int, int, np.random.RandomState], tuple[Array, Array]]
 
 N_RESTARTS = 20
 _MANY_ROWS = 20_000
@@ -135,6 +136,7 @@ def cluster_rows(
     *,
     normalize: bool = True,
     n_init: int = N_RESTARTS,
+    kmeans: KMeansFunction | None = None,
 ) -> Clustering:
     """Run k-means with restarts on the rows of a representation, scaled to unit length unless told otherwise.
 
@@ -150,6 +152,8 @@ def cluster_rows(
         Scale rows to unit length first.
     n_init : int, default=20
         Restarts, of which the best is kept.
+    kmeans : callable, optional
+        Replaces :func:`kmeans_rows`; an estimator passes a version that records the result in its checkpoint.
 
     Raises
     ------
@@ -176,7 +180,7 @@ def cluster_rows(
     # Divided by the largest value, so that squares of huge or tiny numbers stay finite
     size = 1.0 if normalize else float(xp.max(xp.abs(embedding)))
     points = unit_rows(embedding) if normalize else embedding / size
-    labels, centers = remember("k-means", lambda: _kmeans(points, n_clusters, n_init, random_state), random_state)
+    labels, centers = (kmeans or kmeans_rows)(points, n_clusters, n_init, random_state)
     n_found = len(np.unique(labels))
     if n_found < n_clusters:
         warn_user(
@@ -187,7 +191,10 @@ def cluster_rows(
     return Clustering(labels, centers * size)
 
 
-def _kmeans(points: Array, n_clusters: int, n_init: int, random_state: np.random.RandomState) -> tuple[Array, Array]:
+def kmeans_rows(
+    points: Array, n_clusters: int, n_init: int, random_state: np.random.RandomState
+) -> tuple[Array, Array]:
+    """Run k-means and return labels and centres, for arrays and tensors."""
     if is_tensor(points):
         found = kmeans_of_tensor(points, n_clusters, n_init, int(random_state.randint(2**31 - 1)))
         return host(found[0]).astype(np.int32), host(found[1])

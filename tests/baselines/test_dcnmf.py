@@ -16,7 +16,7 @@ from gapview.baselines._mic import MIC
 from gapview.baselines._pvc import PVC
 from gapview.datasets import paired_split
 from gapview.errors import GapviewWarning, InputError, InputTypeError, ParameterError, SolutionError
-from gapview.graph import knn_graph
+from gapview.graph.knn import knn_graph
 from gapview.metrics import clustering_accuracy
 from gapview.scaling import unit_rows
 from problems import cases, hidden

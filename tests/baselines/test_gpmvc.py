@@ -14,7 +14,7 @@ from gapview.baselines._gpmvc import GPMVC, build_term, gnmf_step, inner_steps
 from gapview.baselines._nonnegative import observe
 from gapview.datasets import paired_split
 from gapview.errors import GapviewWarning, InputError, InputTypeError, ParameterError, ParameterTypeError
-from gapview.graph import knn_graph
+from gapview.graph.knn import knn_graph
 from gapview.metrics import clustering_accuracy
 from gapview.scaling import unit_rows
 from problems import cases, hidden

@@ -14,7 +14,7 @@ from gapview.baselines import BestSingleView, Concat, best_view_scores
 from gapview.baselines._filling import mean_filled
 from gapview.datasets import make_views, paired_split
 from gapview.errors import GapviewWarning, InputError, NotFittedError, ParameterError, ParameterTypeError
-from gapview.graph import knn_graph, mean_modularity
+from gapview.graph.knn import knn_graph, mean_modularity
 from gapview.metrics import clustering_scores
 from gapview.scaling import unit_rows
 from problems import Case, cases

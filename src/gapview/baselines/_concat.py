@@ -6,16 +6,18 @@ from typing import Any
 
 import numpy as np
 
-from .._parameters import check_integer
 from ..clusters import N_RESTARTS, cluster_rows
-from ..estimators._base import MultiViewClusterer
+from ..estimators.base import MultiViewClusterer
+from ..persist.registry import storable_method
 from ..scaling import scale_views
+from ..utils.parameters import check_integer
 from ..views import Array, Views
 from ._filling import mean_filled
 
 __all__ = ["Concat"]
 
 
+@storable_method
 class Concat(MultiViewClusterer):
     """k-means on the views side by side, each missing view filled with the mean of that view.
 

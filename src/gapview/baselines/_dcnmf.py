@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from .._parameters import check_choice, check_integer, check_real
 from ..clusters import cluster_rows
-from ..estimators._base import MultiViewClusterer
-from ..graph import knn_graph, resolve_n_neighbors
+from ..estimators.base import MultiViewClusterer
+from ..graph.knn import knn_graph, resolve_n_neighbors
+from ..persist.registry import storable_method
+from ..utils.parameters import check_choice, check_integer, check_real
 from ..views import Array, Views
 from ._nonnegative import (
     NONNEGATIVE,
@@ -29,6 +30,7 @@ from ._tied import descend, roughness
 _LAG = 10  # iterations over which the change of the objective is judged
 
 
+@storable_method
 class DCNMF(MultiViewClusterer):
     """Double constrained non-negative matrix factorisation (DCNMF).
 

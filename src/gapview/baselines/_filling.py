@@ -7,7 +7,7 @@ from scipy import sparse
 from sklearn.impute import KNNImputer
 
 from ..views import Array, Matrix, Views
-from ..views._cells import unit_for_squares
+from ..views.cells import unit_for_squares
 
 __all__ = ["knn_filled", "mean_filled"]
 

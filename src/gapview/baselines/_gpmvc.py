@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from .._parameters import check_choice, check_integer, check_real
 from ..clusters import cluster_rows
-from ..estimators._base import MultiViewClusterer
-from ..graph import knn_graph, resolve_n_neighbors
+from ..estimators.base import MultiViewClusterer
+from ..graph.knn import knn_graph, resolve_n_neighbors
+from ..persist.registry import storable_method
+from ..utils.parameters import check_choice, check_integer, check_real
 from ..views import Array, Views
 from ._nonnegative import (
     NONNEGATIVE,
@@ -32,6 +33,7 @@ _START_TOL = 1e-5
 _START_CAP = 1000  # steps after which a start is good enough, settled or not
 
 
+@storable_method
 class GPMVC(MultiViewClusterer):
     """Graph regularised partial multi-view clustering (GPMVC).
 

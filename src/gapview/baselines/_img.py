@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from .._parameters import check_choice, check_integer, check_real
-from .._warnings import warn_user
 from ..clusters import cluster_rows
 from ..errors import InputError, InputTypeError
-from ..estimators._base import MultiViewClusterer
+from ..estimators.base import MultiViewClusterer
+from ..persist.registry import storable_method
 from ..scaling import scale_views
+from ..utils.parameters import check_choice, check_integer, check_real
+from ..utils.warnings import warn_user
 from ..views import Array, Views
 from ._img_steps import Solution, Weights, build_problem, normalized_cut, solve
 
@@ -22,6 +23,7 @@ __all__ = ["IMG"]
 _N_SQUARES = 5  # n × n matrices at the peak: the start, a graph and its Laplacian, two for the next graph
 
 
+@storable_method
 class IMG(MultiViewClusterer):
     """Incomplete multi-modal grouping: codes shared by all views, and a graph learned from the codes.
 

@@ -9,9 +9,9 @@ import numpy as np
 from scipy import linalg
 from scipy.spatial.distance import cdist
 
-from .._warnings import warn_user
 from ..errors import GapviewWarning, InputError, SolutionError
 from ..scaling import row_lengths
+from ..utils.warnings import warn_user
 from ..views import Array, Matrix, Views
 
 _PENALTY_START, _PENALTY_GROWTH, _PENALTY_CAP = 0.1, 1.1, 1e10

@@ -10,14 +10,15 @@ from scipy.sparse.csgraph import connected_components
 from sklearn.manifold import spectral_embedding
 from sklearn.neighbors import kneighbors_graph
 
-from .._parameters import check_integer
-from .._warnings import warn_user
 from ..clusters import N_RESTARTS, cluster_rows
 from ..errors import GapviewWarning, InputError
-from ..estimators._base import MultiViewClusterer
+from ..estimators.base import MultiViewClusterer
+from ..persist.registry import storable_method
 from ..scaling import scale_views
+from ..utils.parameters import check_integer
+from ..utils.warnings import warn_user
 from ..views import Array, Matrix, Views
-from ..views._cells import unit_for_squares
+from ..views.cells import unit_for_squares
 from ._filling import knn_filled
 
 __all__ = ["ImputedKMeans", "ImputedSpectral"]
@@ -39,6 +40,7 @@ class _ImputedClusterer(MultiViewClusterer):
         return knn_filled(scaled, views, self.n_neighbors)
 
 
+@storable_method
 class ImputedSpectral(_ImputedClusterer):
     """Fill missing views from near samples, then spectral clustering on a graph of nearest neighbours.
 
@@ -143,6 +145,7 @@ class ImputedSpectral(_ImputedClusterer):
         ).labels
 
 
+@storable_method
 class ImputedKMeans(_ImputedClusterer):
     """Fill missing views from near samples, then k-means on the views side by side.
 

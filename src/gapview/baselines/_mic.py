@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from .._parameters import check_choice, check_flag, check_integer, check_real
 from ..clusters import cluster_rows
-from ..estimators._base import MultiViewClusterer
+from ..estimators.base import MultiViewClusterer
+from ..persist.registry import storable_method
+from ..utils.parameters import check_choice, check_flag, check_integer, check_real
 from ..views import Array, Views
 from ._filling import mean_filled
 from ._nonnegative import (
@@ -31,6 +32,7 @@ from ._nonnegative import (
 _N_CYCLES = 3  # times that the start goes through all views
 
 
+@storable_method
 class MIC(MultiViewClusterer):
     """Multi-incomplete-view clustering (MIC).
 

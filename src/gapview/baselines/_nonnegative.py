@@ -10,9 +10,9 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
-from .._warnings import warn_user
 from ..errors import GapviewWarning, InputError, InputTypeError, SolutionError, some
 from ..scaling import row_lengths, scale_views, unit_rows
+from ..utils.warnings import warn_user
 from ..views import Array, Matrix, Views, is_constant
 
 NONNEGATIVE = ("raise", "shift", "clip")

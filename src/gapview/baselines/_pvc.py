@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from .._parameters import check_choice, check_flag, check_integer, check_real
 from ..clusters import cluster_rows
-from ..estimators._base import MultiViewClusterer
+from ..estimators.base import MultiViewClusterer
+from ..persist.registry import storable_method
+from ..utils.parameters import check_choice, check_flag, check_integer, check_real
 from ..views import Array, Views
 from ._nonnegative import (
     NONNEGATIVE,
@@ -25,6 +26,7 @@ from ._nonnegative import (
 )
 
 
+@storable_method
 class PVC(MultiViewClusterer):
     """Partial multi-view clustering (PVC).
 

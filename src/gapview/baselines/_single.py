@@ -6,18 +6,20 @@ from typing import Any
 
 import numpy as np
 
-from .._parameters import check_integer
 from ..clusters import N_RESTARTS, cluster_rows
-from ..estimators._base import MultiViewClusterer
-from ..graph import mean_modularity, resolve_n_neighbors
+from ..estimators.base import MultiViewClusterer
+from ..graph.knn import mean_modularity, resolve_n_neighbors
 from ..metrics import clustering_scores
+from ..persist.registry import storable_method
 from ..scaling import scale_views
+from ..utils.parameters import check_integer
 from ..views import Array, Views
 from ._filling import mean_filled
 
 __all__ = ["BestSingleView", "best_view_scores"]
 
 
+@storable_method
 class BestSingleView(MultiViewClusterer):
     """k-means on every view by itself, missing rows filled with the mean of the view; then one view is chosen.
 

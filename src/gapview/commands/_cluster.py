@@ -13,14 +13,14 @@ from typing import Any
 import click
 import numpy as np
 
-from .._words import counted, duration, joined
-from ..checkpoints import Checkpoint
 from ..errors import some
 from ..estimators import MultiViewClusterer
-from ..estimators._latent import LatentClusterer
-from ..files import join_views, summary_lines
-from ..model_files._registry import METHODS
+from ..estimators.latent import LatentClusterer
+from ..io import join_views, summary_lines
+from ..methods import METHODS
+from ..persist.checkpoints import Checkpoint
 from ..progress import tell
+from ..utils.words import counted, duration, joined
 from ..views import Views
 from ._console import Say, new_console, progress_shown, saying, warnings_said
 from ._folder import results_folder

@@ -15,9 +15,9 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn
 from rich.text import Text
 from sklearn.exceptions import ConvergenceWarning
 
-from .._words import duration
 from ..errors import GapviewWarning
 from ..progress import ITERATING, Event, listening
+from ..utils.words import duration
 
 __all__ = [
     "Say",
@@ -49,7 +49,7 @@ _WORDS = (
     (r"Raise max_iter or tol", "Raise them with --set max_iter=… or --set tol=…"),
     (r"Fit as before to go on\. Give another folder, or delete this one to start anew", _OTHER_RUN),
     (r"Give another folder, or delete this one to start anew", "Delete that folder, or give --force"),
-    (r"Read them with gapview\.files\.read_views", "Give the file without a name in front"),
+    (r"Read them with gapview\.io\.read_views", "Give the file without a name in front"),
 )
 
 

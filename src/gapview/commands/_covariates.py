@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from .._words import counted
 from ..errors import DataFileError, some
-from ..files import read_table
+from ..io import read_table
+from ..utils.words import counted
 from ..views import Views
 from ._console import Say
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import DataFileError, some
-from ..storage import lock_folder, sync_folder
+from ..utils.storage import lock_folder, sync_folder
 from ._stopping import undisturbed
 
 __all__ = ["RECORD", "demand_new_file", "read_record", "results_folder"]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from ..model_files import describe
+from ..methods import describe
 from ._console import printable
 from ._options import model_argument
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import DataFileError, ParameterError
-from ..files import ViewFile, read_views
+from ..io import ViewFile, read_views
 from ._console import Say
 
 __all__ = ["Inputs", "fingerprint", "read_inputs", "say_notes"]

@@ -9,8 +9,8 @@ from typing import Any
 
 import click
 
-from ..files import DUPLICATES
-from ..views._cells import PARTIAL_ROWS
+from ..io import DUPLICATES
+from ..views.cells import PARTIAL_ROWS
 from ._inputs import Inputs
 from ._samples import SamplesRequest
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..errors import InputTypeError, MissingExtraError
 from ..estimators import MultiViewClusterer
-from ..estimators._latent import LatentClusterer
+from ..estimators.latent import LatentClusterer
 
 __all__ = ["can_report", "demand_packages", "lacking_package", "write_report"]
 

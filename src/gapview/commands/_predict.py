@@ -7,9 +7,9 @@ from pathlib import Path
 import click
 import numpy as np
 
-from .._words import counted, joined
 from ..progress import tell
-from ..storage import make_folder
+from ..utils.storage import make_folder
+from ..utils.words import counted, joined
 from ._console import Say, new_console, progress_shown, saying, warnings_said
 from ._folder import demand_new_file
 from ._options import file_option, samples_options

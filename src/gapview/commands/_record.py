@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 
 from ..estimators import MultiViewClusterer
-from ..files import ViewFile
-from ..storage import write_whole
+from ..io import ViewFile
+from ..utils.storage import write_whole
 from ..views import Views
 from ._folder import RECORD
 

@@ -10,13 +10,13 @@ from typing import Any
 import click
 import numpy as np
 
-from .._extras import extra
-from .._names import free_name, numbered
-from .._words import counted
-from ..files import SourceFormat, ViewFile, WrittenView, write_like
+from ..io import SourceFormat, ViewFile, WrittenView, write_like
 from ..progress import tell
+from ..utils.extras import extra
+from ..utils.names import free_name, numbered
+from ..utils.words import counted
 from ..views import Views
-from ..views._containers import Container
+from ..views.containers import Container
 from ._console import Say, new_console, progress_shown, saying, warnings_said
 from ._folder import RECORD, results_folder
 from ._inputs import fingerprint

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import click
 
-from ..model_files import load
+from ..methods import load
 from ..progress import tell
-from ..storage import make_folder
+from ..utils.storage import make_folder
 from ._console import Say, new_console, progress_shown, saying, warnings_said
 from ._covariates import read_covariates
 from ._folder import demand_new_file

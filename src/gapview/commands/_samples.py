@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from .._words import counted
 from ..errors import DataFileError, InputTypeError, some
-from ..estimators._latent import LatentClusterer
-from ..files import ViewFile, samples_of
-from ..model_files import load
+from ..estimators.latent import LatentClusterer
+from ..io import ViewFile, samples_of
+from ..methods import load
+from ..utils.words import counted
 from ..views import Views
 from ._console import Say
 from ._inputs import Inputs, read_inputs, say_notes

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..errors import ParameterError
 from ..estimators import BridgedGRMF, MultiViewClusterer
-from ..model_files._registry import METHODS
+from ..methods import METHODS
 
 __all__ = ["MethodRequest", "build_model", "value_of"]
 
@@ -48,7 +48,7 @@ def build_model(request: MethodRequest) -> MultiViewClusterer:
     }
     if request.scale:
         settings["scale"] = _scale(request.scale)
-    model = kind(**settings)
+    model: MultiViewClusterer = kind(**settings)
     model._check_parameters()
     return model
 

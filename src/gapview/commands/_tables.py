@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..estimators import MultiViewClusterer
-from ..storage import write_table
+from ..utils.storage import write_table
 from ..views import Array, Views
 
 __all__ = ["write_embedding", "write_labels", "write_predictions"]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ._arrays import FEW_ROWS, host, is_tensor, like, row_blocks, to_device
+from ._arrays import FEW_ROWS, drained, host, is_tensor, like, row_blocks, to_device
 from ._engine import Each, Engine, NumpyEngine, TorchEngine, one_by_one
 from ._graphs import (
     TensorGraph,
@@ -35,6 +35,7 @@ __all__ = [
     "coordinates",
     "csr",
     "divided",
+    "drained",
     "engine_for",
     "graph_like",
     "host",

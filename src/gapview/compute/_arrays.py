@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -71,3 +72,17 @@ def row_blocks(matrix: Any, most: int = _ROWS_AT_A_TIME) -> list[slice]:
     if sparse.issparse(matrix) or n_rows <= most:
         return [slice(0, n_rows)]
     return [slice(begin, min(begin + most, n_rows)) for begin in range(0, n_rows, most)]
+
+
+def drained(items: list[Any]) -> Iterator[Any]:
+    """Yield the items of a list one by one and remove them from it, so that their memory can be freed.
+
+    Examples
+    --------
+    >>> from gapview.compute import drained
+    >>> items = [1, 2]
+    >>> next(drained(items)), items
+    (1, [2])
+    """
+    while items:
+        yield items.pop(0)

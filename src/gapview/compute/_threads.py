@@ -13,7 +13,7 @@ from typing import Any
 
 from threadpoolctl import ThreadpoolController
 
-from .._warnings import absent_leftovers, drop_leftovers
+from ..utils.warnings import absent_leftovers, drop_leftovers
 
 __all__ = ["one_thread_each", "sharing_cores", "threads_to_use", "without_helpers"]
 

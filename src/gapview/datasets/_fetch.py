@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from sklearn.datasets import fetch_openml, get_data_home
 
-from .._parameters import check_integer, check_real
 from ..errors import DownloadError, InputError, ParameterTypeError, some
+from ..utils.parameters import check_integer, check_real
 from ..views import Views
 from ._dataset import Dataset, chosen_views
 

@@ -8,8 +8,8 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse.csgraph import maximum_flow
 
-from .._parameters import check_real, random_generator
 from ..errors import InputError, InputTypeError, ParameterError, some
+from ..utils.parameters import check_real, random_generator
 from ..views import Array, Views, as_views
 
 __all__ = ["hide_views", "paired_split"]

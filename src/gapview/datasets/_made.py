@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from .._parameters import check_choice, check_integer, check_real, random_generator
 from ..errors import ParameterError, ParameterTypeError
+from ..utils.parameters import check_choice, check_integer, check_real, random_generator
 from ..views import Views
 from ._dataset import Dataset
 from ._hiding import hide_views

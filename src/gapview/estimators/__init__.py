@@ -1,7 +1,7 @@
 """The estimators: the paper's method, and the contract that all clusterers share."""
 
-from ._base import MultiViewClusterer
 from ._bridged import BridgedGRMF
 from ._grmf import GRMF
+from .base import MultiViewClusterer
 
 __all__ = ["GRMF", "BridgedGRMF", "MultiViewClusterer"]

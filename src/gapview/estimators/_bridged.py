@@ -9,27 +9,30 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import clone
 
-from .._parameters import check_choice, check_integer, check_real
-from ..bridges import BRIDGES
-from ..checkpoints import remember
+from ..choice.candidates import list_candidates, select, settle_weights, suggest_count
+from ..choice.n_clusters import MOST_CLUSTERS, ClusterCount
+from ..choice.selection import Selection, Setting, choose
+from ..choice.tools import tools_for
 from ..clusters import balanced, cluster_rows
-from ..compute import host, host_graph, like
-from ..counting import MOST_CLUSTERS, ClusterCount
-from ..crossing import codes_from_neighbors, rows_from_neighbors
-from ..disk import tools_for
-from ..factorization import Solution
-from ..problem import Problem
+from ..compute import host_graph, like
+from ..factorization.codes import codes_of_all
+from ..graph.bridges import BRIDGES
+from ..graph.donors import asking_views, known_views
+from ..graph.transfer import codes_from_neighbors, rows_from_neighbors
+from ..persist.checkpoints import remember
+from ..persist.registry import storable_method
 from ..progress import tell
 from ..scaling import SCALES, unit_rows
-from ..selection import Selection, Setting, choose
-from ..sources import asking_views, known_views
-from ..trust._confidence import confidence
+from ..trust.confidence import confidence
+from ..utils.parameters import check_choice, check_integer, check_real
 from ..views import Array, Matrix, Views
-from ..views._cells import PARTIAL_ROWS
-from ._latent import N_LATENT_NEIGHBORS, LatentClusterer, warn_unless_converged
-from ._plan import list_candidates, select, settle_weights, suggest_count
+from ..views.cells import PARTIAL_ROWS
+from ._convergence import warn_unless_converged
+from ._recorded import recorded_kmeans
+from .latent import N_LATENT_NEIGHBORS, LatentClusterer
 
 
+@storable_method
 class BridgedGRMF(LatentClusterer):
     """Incomplete multi-view clustering by graph regularised factorisation, with bridges between views.
 
@@ -72,7 +75,7 @@ class BridgedGRMF(LatentClusterer):
         Stop when the objective changes by less than this share of its value.
     search : {"auto", "exact", "approximate"} or Search, default="auto"
         How neighbours are found: exactly up to about 20,000 samples, then by an index that finds at least 0.95 of them;
-        see :class:`gapview.neighbors.Search` and ``neighbor_search_``.
+        see :class:`gapview.graph.neighbors.Search` and ``neighbor_search_``.
     device : str or None, default=None
         Where to compute: ``"cuda"`` for a GPU, through PyTorch. None is the processor, by NumPy, or wherever tensors
         that are given as views lie. New samples are dealt with on the processor.
@@ -153,6 +156,8 @@ class BridgedGRMF(LatentClusterer):
     view_weights_: Array
     balance_: Array
     graph_: sparse.csr_array
+
+    _fitted_attributes = ("setting_", "selection_", "balance_", "graph_", "view_weights_")
 
     def __init__(
         self,
@@ -237,7 +242,7 @@ class BridgedGRMF(LatentClusterer):
         ground = tools.prepare(views, self.setting_.scales, self.setting_.n_neighbors, weights, [bridge], search)
         found = tools.represent(ground, views, self.setting_, max_iter=self.max_iter, tol=self.tol, last=True)
         tell("Finding groups")
-        clustering = cluster_rows(found.points, n_clusters, np.random.RandomState(seed))
+        clustering = cluster_rows(found.points, n_clusters, np.random.RandomState(seed), kmeans=recorded_kmeans)
         self.selection_ = selection or choose([(self.setting_, ground, clustering.labels)])
         solution = found.solution.on_host()
         warn_unless_converged(self, solution)
@@ -316,14 +321,3 @@ class BridgedGRMF(LatentClusterer):
 
     def _points(self, embedding: Array) -> Array:
         return np.asarray(unit_rows(balanced(embedding, self.balance_)))
-
-
-def codes_of_all(problem: Problem, solution: Solution) -> list[Array]:
-    codes = []
-    for term, reached in zip(problem.terms, solution.codes, strict=True):
-        if len(reached) < problem.n_samples:
-            everyone = np.zeros((problem.n_samples, reached.shape[1]), dtype=reached.dtype)
-            everyone[host(problem.rows[term.part])] = reached
-            reached = everyone
-        codes.append(reached)
-    return codes

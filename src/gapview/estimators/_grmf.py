@@ -7,23 +7,28 @@ from typing import Any
 
 import numpy as np
 
-from .._parameters import check_integer, check_real
-from ..checkpoints import remember, remember_search
+from ..choice.tools import tools_for
 from ..clusters import cluster_rows
-from ..compute import graph_like, host, host_graph, like
-from ..data_start import data_start
-from ..disk import tools_for
-from ..factorization import Solution, Weights, solve_together
-from ..graph import demand_edges, own_graphs, resolve_n_neighbors
-from ..problem import Problem, let_go
+from ..compute import drained, graph_like, host, host_graph, like
+from ..factorization.codes import codes_of_present
+from ..factorization.data_start import data_start
+from ..factorization.loop import Solution, Weights, solve_together
+from ..factorization.problem import Problem
+from ..factorization.starts import own_start, random_start
+from ..graph.knn import demand_edges, own_graphs, resolve_n_neighbors
+from ..persist.checkpoints import ongoing, remember, remember_search
+from ..persist.registry import storable_method
 from ..progress import tell
-from ..scaling import Scaling, unit_rows
-from ..starts import own_start, random_start
-from ..trust._confidence import confidence
+from ..scaling import unit_rows
+from ..trust.confidence import confidence
+from ..utils.parameters import check_integer, check_real
 from ..views import Array, Matrix, Views
-from ._latent import LatentClusterer, warn_unless_converged
+from ._convergence import warn_unless_converged
+from ._recorded import recorded_kmeans
+from .latent import LatentClusterer
 
 
+@storable_method
 class GRMF(LatentClusterer):
     """Incomplete multi-view clustering by graph regularised matrix factorisation (IMC_GRMF).
 
@@ -65,7 +70,7 @@ class GRMF(LatentClusterer):
         ``tol=0, max_iter=100``; scores suffer above 1e-4.
     search : {"auto", "exact", "approximate"} or Search, default="auto"
         How neighbours are found: exactly up to about 20,000 samples, then by an index that finds at least 0.95 of them;
-        see :class:`gapview.neighbors.Search` and ``neighbor_search_``.
+        see :class:`gapview.graph.neighbors.Search` and ``neighbor_search_``.
     device : str or None, default=None
         Where to compute: ``"cuda"`` for a GPU, through PyTorch. None is the processor, by NumPy, or wherever tensors
         that are given as views lie. New samples are dealt with on the processor.
@@ -189,17 +194,17 @@ class GRMF(LatentClusterer):
         tell("Looking for neighbours")
         graphs = self._build_graphs(scaled, views)
         rows = [views.rows(k) for k in range(views.n_views)]
-        problem = tools.build_problem(let_go(scaled), graphs, rows, views.n_samples)
+        problem = tools.build_problem(drained(scaled), graphs, rows, views.n_samples)
         found = self._solve(problem, views, random_state)
         problem = problem.without_data()
         warn_unless_converged(self, found)
         solution = found.on_host()
         self.graphs_ = [host_graph(graph) for graph in graphs]
         self.bases_, self.objective_, self.n_iter_ = solution.bases, solution.objective, solution.n_iter
-        self.codes_, self.embedding_ = all_codes(solution, problem, views, self.scalings_)
+        self.codes_, self.embedding_ = codes_of_present(solution, problem, views, self.scalings_)
         embedding = like(self.embedding_, problem.degrees)
         tell("Finding groups")
-        clustering = cluster_rows(embedding, self.n_clusters, random_state)
+        clustering = cluster_rows(embedding, self.n_clusters, random_state, kmeans=recorded_kmeans)
         self.labels_, self.cluster_centers_ = clustering.labels, clustering.centers
         centers, labels = like(clustering.centers, embedding), like(clustering.labels.astype(np.int64), embedding)
         self.confidence_ = confidence(unit_rows(embedding), centers, labels)
@@ -210,7 +215,13 @@ class GRMF(LatentClusterer):
         by_chance = isinstance(self.init, str) and self.init == "random"
         starts = [self._start(problem, views, weights, random_state) for _ in range(self.n_init if by_chance else 1)]
         solutions = solve_together(
-            problem, [weights] * len(starts), starts, self.max_iter, self.tol, n_rounds=self.n_rounds
+            problem,
+            [weights] * len(starts),
+            starts,
+            self.max_iter,
+            self.tol,
+            n_rounds=self.n_rounds,
+            track=ongoing("iterations"),
         )
         return min(solutions, key=lambda solution: float(solution.objective[-1]))
 
@@ -239,22 +250,3 @@ class GRMF(LatentClusterer):
         if isinstance(self.init, str) and self.init == "data":
             return remember("start", lambda: data_start(problem, n_components, weights))
         return own_start(self.init, problem, views, n_components)
-
-
-def all_codes(solution: Solution, problem: Problem, views: Views, scalings: list[Scaling]) -> tuple[list[Array], Array]:
-    """Give every present sample a code in every view it has; one that no neighbour reaches is projected (Remark 1)."""
-    codes, embedding = [], solution.consensus.copy()
-    unreached = host(problem.n_codes) == 0
-    for k, (term, basis, code) in enumerate(zip(problem.terms, solution.bases, solution.codes, strict=True)):
-        rows, reached = views.rows(k), host(problem.rows[term.part])
-        if len(reached) < len(rows):
-            alone = ~np.isin(rows, reached)
-            projected = np.asarray(host(scalings[k].apply(views[rows[alone]].matrices[k])) @ basis.T)
-            whole = np.empty((len(rows), code.shape[1]), dtype=code.dtype)
-            whole[alone], whole[~alone] = projected, code
-            lost = unreached[rows[alone]]
-            embedding[rows[alone][lost]] += projected[lost]
-            code = whole
-        codes.append(code)
-    embedding[unreached] /= views.mask[unreached].sum(axis=1, keepdims=True).astype(embedding.dtype)
-    return codes, embedding

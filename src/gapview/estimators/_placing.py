@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from .._warnings import warn_user
 from ..errors import GapviewWarning, InputError, SolutionError
-from ..neighbors import distance_elsewhere, nearest
+from ..graph.donors import neighbor_means
+from ..graph.neighbors import distance_elsewhere, nearest
 from ..scaling import unit_rows
-from ..sources import neighbor_means
+from ..utils.warnings import warn_user
 from ..views import Array, Matrix, Views, new_views
 from ._output import CLUSTER, as_frame, as_series
 from ._trusted import TrustedClusterer

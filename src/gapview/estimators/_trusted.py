@@ -8,17 +8,17 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import clone
 
-from .._own import one_per_view
-from .._parameters import check_real
-from .._warnings import muted
-from ..disk import demand_memory_for_parts
+from ..backends.disk import demand_memory_for_parts
+from ..choice.selection import Setting
 from ..errors import GapviewWarning
-from ..graph import knn_graph
+from ..graph.knn import knn_graph
 from ..scaling import Scaling
-from ..selection import Setting
 from ..trust import Agreement, Stability, ViewEffects, cluster_stability, feature_effects, view_agreement
+from ..utils.parameters import check_real
+from ..utils.warnings import muted
 from ..views import Array, Matrix, Views
-from ._base import MultiViewClusterer
+from ..views.per_view import one_per_view
+from .base import MultiViewClusterer
 
 
 class TrustedClusterer(MultiViewClusterer):

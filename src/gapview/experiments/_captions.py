@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .._words import NO_BREAK, counted, joined, number
+from ..utils.words import NO_BREAK, counted, joined, number
 from ._paper import METHODS, PAPER_DATA
 from ._tables import PaperTable
 from ._tasks import FIGURE_RATE, Plan

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..report import GRID, SERIES, SOFT, new_figure
-from ..report._drawing import draw_frame, draw_weight_cells
-from ..report._style import load_matplotlib
+from ..report.drawing import draw_frame, draw_weight_cells
+from ..report.style import load_matplotlib
 from ._captions import caption2, caption3, caption4, caption5, descent
 from ._methods import read_setting
 from ._paper import METHODS, PAPER_DATA

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from .._words import NO_BREAK, counted, joined, signed, spelled
+from ..utils.words import NO_BREAK, counted, joined, signed, spelled
 from ._paper import METHODS, PaperData
 from ._tables import CHOICES, Cell, PaperTable
 from ._words import rates_text

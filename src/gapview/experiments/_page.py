@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from .._words import counted, joined, spelled
 from ..report import Block, Code, Details, Drawing, Items, Page, Section, Text, render
+from ..utils.words import counted, joined, spelled
 from ._findings import OURS, answer, deviations, far_words
 from ._methods import COMPARED
 from ._page_tables import LEGEND, data_table, glance_table, method_table, score_table, setting_table

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from .._words import counted, number, signed
 from ..report import Cell as Shown
 from ..report import Group, Legend, Row, Table, Tone
+from ..utils.words import counted, number, signed
 from ._findings import FAR, NEAR, Duel, duels, problems
 from ._methods import COMPARED, read_setting
 from ._paper import METHODS, PaperData

@@ -11,7 +11,7 @@ from typing import Any
 
 from .. import __version__
 from ..errors import DataFileError, GapviewError, ParameterError
-from ..storage import make_folder, write_whole
+from ..utils.storage import make_folder, write_whole
 from ._paper import PAPER_DATA, find_file, load_paper_data
 from ._run_file import RunFile
 from ._runner import Progress, run_all

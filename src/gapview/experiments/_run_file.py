@@ -14,9 +14,9 @@ from time import perf_counter
 from typing import Any
 
 from .. import __version__
-from .._words import duration
 from ..report import Facts
-from ..storage import write_whole
+from ..utils.storage import write_whole
+from ..utils.words import duration
 
 __all__ = ["RunFile", "largest_process", "run_facts"]
 

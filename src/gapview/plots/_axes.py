@@ -10,7 +10,7 @@ import numpy as np
 
 from ..errors import InputTypeError
 from ..estimators import MultiViewClusterer
-from ..report._style import load_matplotlib, own_style
+from ..report.style import load_matplotlib, own_style
 
 
 @contextmanager

@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from .._parameters import check_choice, check_integer
 from ..errors import ParameterError
 from ..estimators import GRMF, BridgedGRMF, MultiViewClusterer
-from ..report._drawing import draw_change, draw_objective, fill_cells
-from ..report._style import INK, SERIES, SOFT, load_matplotlib
-from ..report.clustering._history import summarise_convergence
-from ..report.clustering._words import shorten
+from ..report.clustering.history import summarise_convergence
+from ..report.clustering.words import shorten
+from ..report.drawing import draw_change, draw_objective, fill_cells
+from ..report.style import INK, SERIES, SOFT, load_matplotlib
 from ..trust import FeatureEffect, feature_effects, top_features
+from ..utils.parameters import check_choice, check_integer
 from ._axes import axes_for, demand_fitted, legend_beside, set_title
 
 __all__ = ["plot_convergence", "plot_top_features", "plot_view_agreement"]

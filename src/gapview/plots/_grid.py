@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from ..errors import InputError, InputTypeError
-from ..report._drawing import draw_frame, draw_weight_cells
-from ..report._style import load_matplotlib
+from ..report.drawing import draw_frame, draw_weight_cells
+from ..report.style import load_matplotlib
 from ..views import Array
 from ._axes import axes_for, set_title
 

@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 
 from ..estimators import MultiViewClusterer
-from ..report._drawing import draw_pattern_bars, draw_pattern_dots, draw_sizes, draw_view_bars
-from ..report._style import INK, PAPER, load_matplotlib
-from ..report.clustering._figures import MOST_PATTERNS
-from ..report.clustering._gaps import count_patterns
-from ..report.clustering._groups import CLEAR, DOUBTFUL
-from ..report.clustering._places import summarise_map
-from ..report.clustering._signs import group_sign
-from ..report.clustering._words import shorten
+from ..report.clustering.figures import MOST_PATTERNS
+from ..report.clustering.gaps import count_patterns
+from ..report.clustering.groups import CLEAR, DOUBTFUL
+from ..report.clustering.places import summarise_map
+from ..report.clustering.signs import group_sign
+from ..report.clustering.words import shorten
+from ..report.drawing import draw_pattern_bars, draw_pattern_dots, draw_sizes, draw_view_bars
+from ..report.style import INK, PAPER, load_matplotlib
 from ..views import Views
 from ._axes import axes_for, demand_fitted, legend_beside, set_title
 

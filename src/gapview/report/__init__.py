@@ -26,8 +26,8 @@ from ._blocks import (
 )
 from ._markdown import render_markdown
 from ._page import render
-from ._style import GRID, INK, PAPER, SERIES, SOFT, figure_files, inline_svg, letters_on, new_figure
 from .clustering import write_clustering_report
+from .style import GRID, INK, PAPER, SERIES, SOFT, figure_files, inline_svg, letters_on, new_figure
 
 __all__ = [
     "GRID",

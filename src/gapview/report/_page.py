@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 from ..errors import MissingExtraError
 from ._blocks import Block, Cell, Details, Group, Page, Scatter, Section, Table
-from ._style import figure_colors, inline_svg
+from .style import figure_colors, inline_svg
 
 __all__ = ["render"]
 

@@ -4,9 +4,9 @@ Everything here is a function of arrays, so that any method's groups can be judg
 """
 
 from ._agreement import Agreement, view_agreement
-from ._confidence import sample_confidence
 from ._effects import FeatureEffect, ViewEffects, feature_effects, top_features
 from ._stability import Stability, cluster_stability
+from .confidence import sample_confidence
 
 __all__ = [
     "Agreement",

@@ -10,10 +10,12 @@ import numpy as np
 from scipy import sparse
 
 from ..errors import InputError
+from ..persist.registry import storable_record
 from ..views import Array
 from ._groups import mean_within, read_graph, read_labels, row_shares
 
 
+@storable_record
 @dataclass(frozen=True)
 class Agreement:
     """What :func:`view_agreement` has found; NaN wherever fewer than two samples of a group could be asked.

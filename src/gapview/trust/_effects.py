@@ -9,13 +9,15 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from .._parameters import check_integer
+from ..persist.registry import storable_record
+from ..utils.parameters import check_integer
 from ..views import Array, Matrix, Views
 from ._groups import read_labels
 
 _ROUNDING = 8  # units in the last place that values may differ by and still be the same
 
 
+@storable_record
 @dataclass(frozen=True)
 class ViewEffects:
     """How each feature of one view differs between each group and all other samples that have the view.
@@ -49,6 +51,7 @@ class ViewEffects:
     n_inside: Array
 
 
+@storable_record
 @dataclass(frozen=True)
 class FeatureEffect:
     """One feature that sets a group apart: a row of the table that :func:`top_features` makes.

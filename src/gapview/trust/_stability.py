@@ -9,15 +9,17 @@ from typing import Any
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from .._parameters import check_integer, check_real, random_generator
-from .._warnings import warn_user
 from ..errors import GapviewError, GapviewWarning, InputError, SolutionError
+from ..persist.registry import storable_record
+from ..utils.parameters import check_integer, check_real, random_generator
+from ..utils.warnings import warn_user
 from ..views import Array
 from ._groups import read_labels
 
 _ROUNDING = 1e-9  # 0.8 of 10 samples is 8, whatever the product says
 
 
+@storable_record
 @dataclass(frozen=True)
 class Stability:
     """What :func:`cluster_stability` has found.

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from .._parameters import check_choice
 from ..compute import row_blocks
 from ..errors import InputError, some
-from ._cells import PARTIAL_ROWS
-from ._containers import Container, Matrix
-from ._views import Views, completed, read
+from ..utils.parameters import check_choice
+from .cells import PARTIAL_ROWS
+from .containers import Container, Matrix
+from .core import Views, completed, read
 
 
 def as_views(data: Any, mask: Any = None, partial_rows: str = "raise") -> Views:

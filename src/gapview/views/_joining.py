@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import InputError, InputTypeError, some
-from ._containers import Array, RawView, descends
+from .containers import Array, RawView, descends
 
 
 def join(raw: Sequence[RawView], sample_ids: Any = None) -> tuple[Array, list[Array]]:

@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from ...errors import DataFileError
-from ...storage import write_whole
+from ...utils.storage import write_whole
 
 __all__ = ["document", "with_tables"]
 

@@ -54,11 +54,11 @@ def same(data: Path, workers: tuple[int, ...], output: Path) -> None:
 @_OUTPUT
 def recall(data: Path | None, samples: int, widths: tuple[int, ...], block: int, workers: int, output: Path) -> None:
     """Search neighbours across blocks by cells, and say how many of the true ones were found."""
-    from ...distributed._blocks import read_blocks
-    from ...distributed._neighbors import Points, found_blocks
-    from ...distributed._scale import scaled_views
-    from ...distributed._tasks import Tasks
-    from ...neighbors import Search
+    from ...backends.dask.blocks import read_blocks
+    from ...backends.dask.neighbors import Points, found_blocks
+    from ...backends.dask.scale import scaled_views
+    from ...backends.dask.tasks import Tasks
+    from ...graph.neighbors import Search
 
     with cluster_of(workers) as client:
         if data is None:

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from ... import GRMF
-from ...neighbors import Search
+from ...graph.neighbors import Search
 from ...progress import ITERATING, Event, listening
 from ._measures import _OUTPUT
 from ._setup import cluster_of, made_blocks, timed, write

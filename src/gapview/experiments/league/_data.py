@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from ...datasets import Dataset, hide_views, load_digits_views, load_views, make_views, paired_split
-from ...datasets._readers import read_npz
 from ...errors import DataFileError, GapviewError, ParameterError
+from ...io.array_files import read_npz
 from ...views import Array, Views
 from .._paper import RATES
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...report import GRID, SERIES, SOFT, new_figure
-from ...report._drawing import fill_cells
-from ...report._style import load_matplotlib
+from ...report.drawing import fill_cells
+from ...report.style import load_matplotlib
 from ._findings import NAMES
 from ._summary import Summary
 

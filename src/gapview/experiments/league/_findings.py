@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..._words import counted, joined
+from ...utils.words import counted, joined
 from ._summary import LABEL_FREE, Lead, Summary, Table
 
 __all__ = ["NAMES", "NEAR", "answer", "failures"]

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from ... import __version__
-from ..._parameters import check_integer, check_real
 from ...errors import DataFileError, ParameterError
-from ...storage import make_folder, write_table, write_whole
+from ...utils.parameters import check_integer, check_real
+from ...utils.storage import make_folder, write_table, write_whole
 from .._run_file import RunFile
 from .._runner import Progress, run_all
 from ._data import BUILT_IN, QUICK, Source, find_sources, read_source

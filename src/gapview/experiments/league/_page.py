@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ..._words import counted
 from ...report import Block, Code, Details, Drawing, Items, Page, Section, Text
+from ...utils.words import counted
 from .._run_file import run_facts
 from ._entrants import N_SETTINGS
 from ._figures import draw_cells, draw_differences

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from ..._words import counted, signed
 from ...report import Cell as Shown
 from ...report import Group, Legend, Row, Table, Tone
+from ...utils.words import counted, signed
 from .._methods import read_setting
 from .._words import setting_text
 from ._data import HIDINGS, Cell, Source

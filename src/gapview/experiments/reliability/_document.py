@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from ...errors import DataFileError, GapviewError
-from ...storage import write_whole
+from ...utils.storage import write_whole
 
 __all__ = ["document", "write_document"]
 

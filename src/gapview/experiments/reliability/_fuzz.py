@@ -17,7 +17,7 @@ import click
 
 from ... import __version__
 from ...errors import GapviewError, ParameterError
-from ...storage import make_folder, write_whole
+from ...utils.storage import make_folder, write_whole
 
 __all__ = ["FuzzRequest", "fuzz", "run_fuzz"]
 

@@ -19,9 +19,10 @@ from time import perf_counter
 from typing import Any
 
 from ...errors import GapviewError, GapviewWarning
-from ...files import _isolated, _limits
-from ...files._sources import damaged
-from ...files.reader._program import send
+from ...io import _limits
+from ...io import isolated as _isolated
+from ...io._sources import damaged
+from ...io.reader._program import send
 from ._fuzz_seeds import CANARY
 from ._fuzz_targets import TARGETS, case_of
 

@@ -20,8 +20,8 @@ from scipy.io import savemat
 
 from ... import GRMF, BridgedGRMF, __version__
 from ...baselines import Concat
-from ...checkpoints import Checkpoint, _journal
 from ...datasets import make_views
+from ...persist.checkpoints import Checkpoint, _journal
 from .._methods import as_setting
 from .._tasks import Record
 from ..league._runs import Run

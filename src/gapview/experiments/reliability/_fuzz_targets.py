@@ -18,22 +18,14 @@ from ...commands._folder import read_record, results_folder
 from ...commands._tables import write_labels
 from ...datasets import load_views
 from ...errors import DataFileError
-from ...files import ViewFile, join_views, read_views, summary_lines, write_like
-from ...model_files import describe
+from ...io import ViewFile, join_views, read_views, summary_lines, write_like
+from ...methods import describe
 from .._run_file import RunFile
 from .._store import Store
 from ..league._runs import LeagueStore
 from . import _fuzz_seeds as seeds
 from ._fuzz_pages import make_page, run_page
-from ._mutations import (
-    mutated,
-    mutated_gzip,
-    mutated_json,
-    mutated_mat,
-    mutated_model,
-    mutated_npy,
-    mutated_npz,
-)
+from ._mutations import mutated, mutated_gzip, mutated_json, mutated_mat, mutated_model, mutated_npy, mutated_npz
 
 __all__ = ["TARGETS", "Case", "Target", "case_of"]
 

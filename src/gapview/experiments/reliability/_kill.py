@@ -18,10 +18,10 @@ from typing import Any
 import click
 
 from ... import GRMF, BridgedGRMF
-from ...checkpoints import _journal
-from ...checkpoints._folder import damaged_parts
 from ...datasets import make_views
 from ...errors import GapviewError, SolutionError
+from ...persist.checkpoints import _journal
+from ...persist.checkpoints._folder import damaged_parts
 
 __all__ = ["ESTIMATORS", "Killed", "kill", "kill_and_go_on"]
 

@@ -27,7 +27,7 @@ from ... import GRMF, BridgedGRMF, __version__, load
 from ...compute._threads import SAID
 from ...datasets import make_views
 from ...errors import GapviewError, ParameterError
-from ...storage import make_folder, write_whole
+from ...utils.storage import make_folder, write_whole
 from ._process import Watch, file_count, memory, thread_count
 
 __all__ = ["AtOnce", "InARow", "Job", "at_once", "in_a_row", "load_test"]

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from ...model_files._container import pack
+from ...persist.container import pack
 
 __all__ = ["mutated", "mutated_gzip", "mutated_json", "mutated_mat", "mutated_model", "mutated_npy", "mutated_npz"]
 

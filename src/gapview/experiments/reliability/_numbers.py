@@ -17,7 +17,7 @@ import click
 
 from ... import __version__
 from ...errors import GapviewError, ParameterError
-from ...storage import make_folder, write_whole
+from ...utils.storage import make_folder, write_whole
 from ._made_problems import make_problem
 from ._made_settings import METHODS
 from ._promises import Outcome, outcome_of

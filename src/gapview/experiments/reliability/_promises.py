@@ -16,8 +16,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 from ... import GRMF, BridgedGRMF, Views, baselines
 from ...baselines._nonnegative import scaled_nonnegative
-from ...bridges import Reach
 from ...errors import GapviewError, GapviewWarning, SolutionError
+from ...graph.bridges import Reach
 from ...scaling import row_lengths
 from ._made_problems import Made
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from ... import __version__
 from ...errors import DataFileError
-from ...storage import write_whole
+from ...utils.storage import write_whole
 from .._run_file import RunFile
 from ._results import FigureStore
 from ._scale import growths_of

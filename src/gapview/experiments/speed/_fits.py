@@ -11,7 +11,7 @@ import numpy as np
 from ...baselines import ImputedSpectral
 from ...clusters import cluster_rows
 from ...estimators import GRMF, BridgedGRMF
-from ...graph import resolve_n_neighbors
+from ...graph.knn import resolve_n_neighbors
 from ...scaling import scale_views
 from ...views import Array, Views
 from ._iterations import PAPER_WEIGHTS, paired_first

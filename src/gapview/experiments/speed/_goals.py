@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from ..._words import signed
+from ...utils.words import signed
 from ._fits import IMPUTED, PAPER_FIT, PLAIN
 from ._passes import PASSES
 from ._profile import STARTS

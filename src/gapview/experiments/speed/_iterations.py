@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from ...factorization import Weights, solve
-from ...graph import knn_graph, resolve_n_neighbors
-from ...problem import Problem, build_problem
+from ...factorization.loop import Weights, solve
+from ...factorization.problem import Problem, build_problem
+from ...factorization.starts import random_start
+from ...graph.knn import knn_graph, resolve_n_neighbors
 from ...scaling import scale_views
-from ...starts import random_start
 from ...views import Array, Matrix, Views
 from ._plain import plain_algorithm
 

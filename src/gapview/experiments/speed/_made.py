@@ -14,7 +14,7 @@ import numpy as np
 
 from ...datasets import make_views
 from ...errors import DataFileError
-from ...storage import make_folder
+from ...utils.storage import make_folder
 from ...views import Array
 
 __all__ = ["made_files", "read_made", "write_made"]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...data_start import data_start
-from ...factorization import solve, solve_together
-from ...starts import random_start
+from ...factorization.data_start import data_start
+from ...factorization.loop import solve, solve_together
+from ...factorization.starts import random_start
 from ...views import Array, Views
 from ._iterations import PAPER_WEIGHTS, set_up
 from ._machine import best_of

@@ -12,20 +12,20 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-from ...bridges import both_graphs, joint_graph, union_graph
+from ...choice.candidates import list_candidates, select, settle_weights, suggest_count
+from ...choice.selection import choose
 from ...clusters import balancing, cluster_rows
-from ...completion import complete_views
 from ...compute import to_device
-from ...data_start import data_start
-from ...estimators._plan import list_candidates, select, settle_weights, suggest_count
-from ...factorization import solve_together
-from ...graph import knn_graph
-from ...neighbors import nearest
-from ...problem import build_problem
+from ...factorization.data_start import data_start
+from ...factorization.loop import solve_together
+from ...factorization.problem import build_problem
+from ...factorization.starts import random_start
+from ...graph.bridges import both_graphs, joint_graph, union_graph
+from ...graph.imputation import complete_views
+from ...graph.knn import knn_graph
+from ...graph.neighbors import nearest
 from ...scaling import scale_alike
-from ...selection import choose
-from ...starts import random_start
-from ...trust._confidence import confidence
+from ...trust.confidence import confidence
 from ...views._checks import training_views
 
 __all__ = ["PHASES", "PhaseClock", "clocked_phases", "memory_now", "peak_memory"]

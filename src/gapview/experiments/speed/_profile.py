@@ -10,14 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from ... import factorization
 from ...compute import one_by_one
 from ...compute._engine import NumpyEngine
-from ...layout import Layout
-from ...passes import Sweep
-from ...problem import Problem, ViewTerm
-from ...starts import random_start
-from ...steps import basis_step
+from ...factorization import loop as factorization
+from ...factorization.blocks import Layout
+from ...factorization.problem import Problem, ViewTerm
+from ...factorization.starts import random_start
+from ...factorization.steps import basis_step
+from ...factorization.sweep import Sweep
 from ...views import Array
 from ._iterations import PAPER_WEIGHTS
 from ._machine import PRODUCT, best_of, memory_speed, n_threads, product_speed
@@ -128,7 +128,7 @@ def _clocked_engine(working: Callable[..., Any], spans: Spans) -> Callable[..., 
 def measure_iterations(n_samples: int, widths: Sequence[int], n_iter: int, n_runs: int, size: int) -> list[Measured]:
     """Compare iterations with the matrix-product speed, and profile them.
 
-    The time is that of :func:`gapview.factorization.solve_together`, the product before the first iteration included,
+    The time is that of :func:`gapview.factorization.solve_together`, with the product before the first iteration,
     divided by the number of iterations.
     """
     problem = iteration_problem(n_samples, widths)

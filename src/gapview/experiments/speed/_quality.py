@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from ...estimators import GRMF, BridgedGRMF
+from ...graph.neighbors import Search
 from ...metrics import clustering_accuracy
-from ...neighbors import Search
 from ...views import Array, Views
 from ._results import Measured
 

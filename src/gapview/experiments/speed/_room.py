@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from ..._words import duration
+from ...utils.words import duration
 from ._scale_runs import DONE, ScaleRun, ScaleTask
 
 __all__ = ["free_memory", "why_not"]

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from ... import __version__
-from ..._parameters import check_integer, check_real
 from ...compute import to_device
 from ...errors import GapviewError, ParameterError
-from ...storage import make_folder, write_table, write_whole
+from ...utils.parameters import check_integer, check_real
+from ...utils.storage import make_folder, write_table, write_whole
 from .._run_file import RunFile
 from .._runner import Progress, run_all
 from ._growth import Growth

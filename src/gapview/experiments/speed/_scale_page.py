@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ..._words import joined
 from ...report import Block, Code, Drawing, Facts, Group, Items, Page, Row, Section, Table, Text
+from ...utils.words import joined
 from .._run_file import run_facts
 from ._goals import Goal
 from ._growth import Growth

@@ -12,7 +12,7 @@ from typing import Any
 
 from ... import __version__
 from ...errors import MissingExtraError
-from ...storage import make_folder, write_table, write_whole
+from ...utils.storage import make_folder, write_table, write_whole
 from .._run_file import RunFile
 from .._runner import Progress
 from ._goals import Goal, speed_goals

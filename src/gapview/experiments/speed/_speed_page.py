@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ..._words import signed
 from ...report import Block, Cell, Code, Drawing, Facts, Group, Items, Page, Row, Section, Table, Text
+from ...utils.words import signed
 from .._run_file import run_facts
 from ._goals import Goal, speed_goals
 from ._passes import COST, PASSES

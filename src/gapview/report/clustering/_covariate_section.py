@@ -6,12 +6,12 @@ import math
 
 import numpy as np
 
-from ..._words import counted, joined
+from ...utils.words import counted, joined
 from .._blocks import Block, Cell, Details, Drawing, Group, Items, Row, Section, Table, Text
 from ._covariates import Comparison, Covariates
-from ._figures import draw_survival
 from ._summary import Summary
-from ._words import bare_p, comparison_sentence, group_name, number, share, shorten, shown_groups
+from .figures import draw_survival
+from .words import bare_p, comparison_sentence, group_name, number, share, shorten, shown_groups
 
 __all__ = ["covariate_section"]
 

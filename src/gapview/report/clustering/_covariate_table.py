@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from ...errors import InputError, InputTypeError, MissingExtraError, ParameterError, some
-from ...files._ids import as_keys
+from ...io.ids import as_keys
 from ...views import Array
-from ...views._containers import descends
+from ...views.containers import descends
 
 __all__ = ["Column", "CovariateTable", "read_covariates", "read_pairs"]
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 
-from ..._words import joined, percent
 from ...trust import FeatureEffect
+from ...utils.words import joined, percent
 from .._blocks import Block, Cell, Details, Drawing, Group, Row, Section, Table, Text
 from ._covariate_section import covariate_section
-from ._figures import draw_groups
-from ._groups import CLEAR, DOUBTFUL, GroupFacts
 from ._summary import Summary
-from ._words import group_name, number, share, shorten, shown_groups
+from .figures import draw_groups
+from .groups import CLEAR, DOUBTFUL, GroupFacts
+from .words import group_name, number, share, shorten, shown_groups
 
 __all__ = ["group_section"]
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from ..._words import counted
+from ...utils.words import counted
 from .._blocks import Facet, Scatter, Section, Text
-from ._figures import MOST_PATTERNS
-from ._signs import group_sign
 from ._summary import Summary
-from ._words import group_name, pattern_name, share, shorten
+from .figures import MOST_PATTERNS
+from .signs import group_sign
+from .words import group_name, pattern_name, share, shorten
 
 __all__ = ["map_section"]
 

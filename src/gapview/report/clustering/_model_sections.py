@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 
-from ..._words import NO_BREAK, counted, joined
+from ...utils.words import NO_BREAK, counted, joined
 from .._blocks import Block, Cell, Code, Drawing, Facts, Group, Row, Section, Table, Text, Tone
-from ._figures import draw_convergence
-from ._groups import DOUBTFUL
 from ._recovery import Recovered
 from ._summary import Summary
-from ._words import group_name, pattern_name, share, shorten
+from .figures import draw_convergence
+from .groups import DOUBTFUL
+from .words import group_name, pattern_name, share, shorten
 
 __all__ = ["convergence_section", "doubt_section", "recovery_section", "repeat_section"]
 

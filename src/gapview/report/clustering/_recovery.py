@@ -10,7 +10,7 @@ import numpy as np
 from scipy import sparse
 
 from ...views import Array, Matrix, Views
-from ...views._containers import Container
+from ...views.containers import Container
 
 __all__ = ["Recovered", "summarise_recovery"]
 

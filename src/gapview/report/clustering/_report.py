@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ..._parameters import check_flag
-from ..._words import counted
 from ...errors import ParameterTypeError
-from ...storage import write_whole
+from ...utils.parameters import check_flag
+from ...utils.storage import write_whole
+from ...utils.words import counted
 from .._blocks import Page
 from .._page import render
 from ._group_section import group_section
@@ -18,7 +18,7 @@ from ._model_sections import convergence_section, doubt_section, recovery_sectio
 from ._settings_section import settings_section
 from ._summary import Summary, summarise
 from ._view_sections import agreement_section, gap_section
-from ._words import answer
+from .words import answer
 
 __all__ = ["clustering_page", "write_clustering_report"]
 

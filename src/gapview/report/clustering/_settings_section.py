@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from ..._words import joined, percent
+from ...utils.words import joined, percent
 from .._blocks import Block, Cell, Details, Drawing, Group, Items, Row, Section, Table, Text
-from ._figures import draw_counts
-from ._history import Choices
 from ._summary import Summary
-from ._words import shorten
+from .figures import draw_counts
+from .history import Choices
+from .words import shorten
 
 __all__ = ["settings_section"]
 

@@ -12,18 +12,11 @@ from ...trust import Agreement
 from ...views import Array
 from ._covariate_table import read_covariates, read_pairs
 from ._covariates import Covariates, compare_covariates
-from ._gaps import Gaps, summarise_gaps
-from ._groups import DoubtfulSample, GroupFacts, doubtful_samples, summarise_groups
-from ._history import (
-    Choices,
-    Convergence,
-    Repeat,
-    summarise_choices,
-    summarise_convergence,
-    summarise_repeat,
-)
-from ._places import MOST_SHOWN, SampleMap, summarise_map
 from ._recovery import Recovered, summarise_recovery
+from .gaps import Gaps, summarise_gaps
+from .groups import DoubtfulSample, GroupFacts, doubtful_samples, summarise_groups
+from .history import Choices, Convergence, Repeat, summarise_choices, summarise_convergence, summarise_repeat
+from .places import MOST_SHOWN, SampleMap, summarise_map
 
 __all__ = ["Summary", "ViewFacts", "summarise"]
 

@@ -6,12 +6,12 @@ import math
 
 import numpy as np
 
-from ..._words import counted, percent
+from ...utils.words import counted, percent
 from ...views import Array
 from .._blocks import Block, Cell, Details, Drawing, Group, Row, Section, Table, Text, Tone
-from ._figures import MOST_PATTERNS, draw_gaps
 from ._summary import Summary
-from ._words import bare_p, gap_sentence, group_name, pattern_name, share, shorten, shown_groups
+from .figures import MOST_PATTERNS, draw_gaps
+from .words import bare_p, gap_sentence, group_name, pattern_name, share, shorten, shown_groups
 
 __all__ = ["agreement_section", "gap_section"]
 

@@ -1,0 +1,1 @@
+"""Where the data of a fit lives: on disk or on a Dask cluster."""

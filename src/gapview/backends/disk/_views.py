@@ -1,0 +1,93 @@
+"""Views that stay in their files: what the door for data has to know of them, found out block by block."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...errors import ParameterError
+from ...views import Array, Views, training_views
+from ...views.cells import count_missing_cells
+from ...views.containers import named_views
+from ...views.core import read
+from ._source import MappedFile, SourceMatrix, is_mapped, mapped_file
+
+__all__ = ["DiskViews", "all_mapped", "read_mapped"]
+
+_BLOCK_BYTES = 2**20
+
+
+class DiskViews(Views):
+    """Views whose matrices are read from the user's files, row by row as they are needed."""
+
+    workspace: Any  # the DiskWorkspace of the fit
+
+    def on_host(self) -> Views:
+        """Return the same samples without the workspace of the fit; their matrices are still read when asked for."""
+        views = self._like(self.matrices, self.mask, self.sample_ids)
+        views.__dict__.pop("workspace", None)
+        return views
+
+
+def all_mapped(data: Any) -> bool:
+    """Tell whether every view is a memory map of a file."""
+    if isinstance(data, Views):
+        return False
+    pairs, _, _ = named_views(data)
+    return bool(pairs) and all(is_mapped(view) for _, view in pairs)
+
+
+def read_mapped(data: Any, mask: Any, partial_rows: str, n_clusters: int) -> DiskViews:
+    """Read which rows of memory maps are present, and check them as all training data are checked.
+
+    Every view is first read once into a digest of two columns, for which all that the door says, which samples lack it,
+    which rows have gaps or infinite values, whether it is constant, is what it would say of the view itself.
+    """
+    pairs, _, outer = named_views(data)
+    files = [mapped_file(name, view) for name, view in pairs]
+    digests = [_digest(file) for file in files]
+    stand_in: Any = dict(zip([name for name, _ in pairs], digests, strict=True))
+    stand_in = {"dict": stand_in, "list": digests, "single": digests[0]}[outer]
+    if partial_rows == "fill":
+        _demand_no_gaps(read(stand_in, mask, None, None, None))
+    known = training_views(stand_in, mask, partial_rows, n_clusters)
+    views = DiskViews.__new__(DiskViews)
+    views.__dict__.update(known.__dict__)
+    views.matrices = tuple(SourceMatrix(file, known.rows(k)) for k, file in enumerate(files))
+    return views
+
+
+def _digest(file: MappedFile) -> Array:
+    """Write two numbers for every row: NaN for both if it is missing, for one if it has gaps; infinity if it has any.
+
+    Otherwise the first is how often whole rows have changed up to this one: the same for all if the view is constant.
+    """
+    n_rows, n_features = file.shape
+    digest = np.zeros((n_rows, 2))
+    step, before, n_changes = max(1, _BLOCK_BYTES // file.row_bytes), None, 0
+    for begin in range(0, n_rows, step):
+        block = digest[begin : begin + step]
+        values = file.read(begin, begin + len(block))
+        gaps = count_missing_cells(values)
+        whole = values[gaps == 0]
+        if len(whole):
+            reference = np.concatenate([whole[:1] if before is None else before, whole[:-1]])
+            changes = n_changes + np.cumsum((whole != reference).any(axis=1))
+            block[gaps == 0, 0] = changes
+            before, n_changes = whole[-1:].copy(), int(changes[-1])
+        block[gaps > 0, 0] = np.nan
+        block[gaps == n_features] = np.nan
+        block[np.isinf(values).any(axis=1), 1] = np.inf
+    return digest
+
+
+def _demand_no_gaps(digested: Views) -> None:
+    for name, digest in zip(digested.names, digested.matrices, strict=True):
+        n_partial = int((count_missing_cells(digest) > 0).sum())
+        if n_partial:
+            raise ParameterError(
+                f"View '{name}' has {n_partial} row(s) with some but not all values, and partial_rows='fill' needs the "
+                "whole view in memory, which memory_budget does not allow. Use partial_rows='drop', or fill the gaps "
+                "in the file first."
+            )

@@ -1,0 +1,6 @@
+"""Choose settings and the number of clusters without labels."""
+
+from .n_clusters import ClusterCount, suggest_n_clusters
+from .selection import Selection, Setting, Trial
+
+__all__ = ["ClusterCount", "Selection", "Setting", "Trial", "suggest_n_clusters"]

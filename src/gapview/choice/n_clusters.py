@@ -1,0 +1,271 @@
+"""How many clusters: a suggestion without labels, with its evidence."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.metrics import pairwise_distances_argmin
+
+from ..clusters import cluster_rows
+from ..errors import GapviewWarning, InputError, ParameterError, ParameterTypeError, SolutionError
+from ..graph.knn import modularity
+from ..persist.checkpoints import remember
+from ..persist.registry import storable_record
+from ..progress import tell
+from ..scaling import unit_rows
+from ..utils.parameters import check_integer, random_generator
+from ..utils.warnings import muted
+from ..views import Array
+
+__all__ = ["ClusterCount", "default_counts", "suggest_n_clusters"]
+
+MOST_CLUSTERS = 20  # the top of the range, unless told otherwise
+N_RESTARTS = 5  # of k-means on all samples
+N_RESAMPLES = 10
+RESAMPLE_SHARE = 2 / 3
+RESAMPLE_RESTARTS = 3
+MOST_DRAWN = 5000  # a larger resample says no more and costs more
+FLAWLESS = 0.95
+MODULARITY_POWER = 3  # modularity is flat around its top: a lead of 1 % in it weighs as much as 3 % of stability
+
+
+@storable_record
+@dataclass(frozen=True)
+class ClusterCount:
+    """A suggested number of clusters and what speaks for it; made by :func:`suggest_n_clusters`.
+
+    Attributes
+    ----------
+    counts : array of shape (n_counts,)
+        The numbers of clusters that were tried, in ascending order.
+    modularity : array of shape (n_counts,)
+        How much more weight lies inside the groups than chance would put there, averaged over the graphs.
+    stability : array of shape (n_counts,)
+        How well the group of a sample comes back when the samples are resampled, averaged over samples and resamples;
+        1 if it is always the same group.
+    score : array of shape (n_counts,)
+        modularity³ · stability, 0 where the modularity is negative.
+    flawless : bool array of shape (n_counts,)
+        Whether modularity · stability is at least 95 % of 1 − 1/count, the most it can be: equal groups, apart from
+        each other, that always come back.
+    suggested : int
+        The count of the highest score; where some counts are flawless, among those.
+    runner_up : int
+        The next one in the same order.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gapview.choice import ClusterCount
+    >>> found = ClusterCount(np.array([2, 3]), modularity=np.array([0.4, 0.55]), stability=np.array([0.9, 0.8]))
+    >>> found.suggested, found.runner_up
+    (3, 2)
+    >>> print(found.reason())
+    3 clusters rather than 2: more of the graph lies inside the groups than by chance (modularity 0.550 against 0.400),
+    which outweighs that the groups come back less well in resamples (stability 0.80 against 0.90).
+    """
+
+    counts: Array
+    modularity: Array
+    stability: Array
+
+    @property
+    def score(self) -> Array:
+        """Return modularity³ · stability for every count."""
+        return np.maximum(self.modularity, 0) ** MODULARITY_POWER * self.stability
+
+    @property
+    def flawless(self) -> Array:
+        """Return for every count whether its groups are as good as groups can be."""
+        return self.modularity * self.stability >= FLAWLESS * (1 - 1 / self.counts)
+
+    @property
+    def suggested(self) -> int:
+        """Return the best count."""
+        return int(self.counts[self._order()[0]])
+
+    @property
+    def runner_up(self) -> int:
+        """Return the second best count."""
+        return int(self.counts[self._order()[1]])
+
+    def reason(self, other: int | None = None) -> str:
+        """Say in a sentence why the suggestion is what it is and not ``other``, the runner-up unless told otherwise.
+
+        Parameters
+        ----------
+        other : int, optional
+            One of the counts that were tried.
+        """
+        other = self.runner_up if other is None else other
+        if other == self.suggested or other not in self.counts:
+            rest = ", ".join(str(count) for count in self.counts if count != self.suggested)
+            raise ParameterError(f"other must be one of the counts that were not suggested ({rest}); got {other!r}.")
+        ours, theirs = (int(np.flatnonzero(self.counts == count)[0]) for count in (self.suggested, other))
+        edges = f"(modularity {self.modularity[ours]:.3f} against {self.modularity[theirs]:.3f})"
+        again = f"(stability {self.stability[ours]:.2f} against {self.stability[theirs]:.2f})"
+        head = f"{self.suggested} clusters rather than {other}: "
+        if self.flawless[ours] and not self.flawless[theirs]:
+            return f"{head}they are apart from each other\nand come back in resamples without a flaw {edges}, {again}."
+        denser = self.modularity[ours] >= self.modularity[theirs]
+        steadier = self.stability[ours] >= self.stability[theirs]
+        first = f"{'more' if denser else 'less'} of the graph lies inside the groups than by chance {edges}"
+        second = f"the groups come back {'better' if steadier else 'less well'} in resamples {again}"
+        if denser and steadier:
+            return f"{head}{first},\nand {second}."
+        strong, weak = (first, second) if denser else (second, first)
+        return f"{head}{strong},\nwhich outweighs that {weak}."
+
+    def _order(self) -> Array:
+        """Return the positions of the counts, best first; among equals the fewest clusters."""
+        return np.lexsort((self.counts, -self.score, ~self.flawless))
+
+
+def default_counts(n_samples: int, most: int = MOST_CLUSTERS) -> range:
+    """Return the numbers of clusters to try: from 2 to ``most``, and to no more than a third of the samples.
+
+    Parameters
+    ----------
+    n_samples : int
+        Number of samples.
+    most : int, default=20
+        The largest number to try.
+
+    Examples
+    --------
+    >>> from gapview.choice.n_clusters import default_counts
+    >>> default_counts(2000), default_counts(30)
+    (range(2, 21), range(2, 11))
+    """
+    check_integer("most", most, low=3)
+    if n_samples < 9:
+        raise InputError(
+            f"Suggesting a number of clusters needs at least 9 samples; there are {n_samples}. Give the number."
+        )
+    return range(2, min(most, n_samples // 3) + 1)
+
+
+def suggest_n_clusters(
+    points: Array,
+    graphs: Sequence[sparse.csr_array],
+    counts: Iterable[int] | None = None,
+    *,
+    random_state: Any = None,
+) -> ClusterCount:
+    """Suggest a number of clusters without labels.
+
+    For every count the samples are clustered by k-means. Two things are asked of the groups. That neighbours are
+    together: modularity on graphs of the samples (Newman and Girvan 2004). And that the groups are there, not cut at
+    will: when k-means is repeated on two thirds of the samples and all samples go to the nearest of its centres, each
+    group should come back; this is its Jaccard similarity with the most similar new group (Hennig 2007). Modularity
+    alone cuts round clouds into pieces, stability alone likes the coarsest division; the suggestion is the count
+    with the largest modularity³ · stability. Since the modularity of few groups is small by nature (at most
+    1 − 1/count), counts whose groups are flawless go before all others.
+
+    A suggestion, not a finding: two or three broad groups that touch tend to be cut into more, and when few samples
+    share views the numbers scatter. At least 2 are suggested; that there are no groups is not among the answers.
+
+    Parameters
+    ----------
+    points : array of shape (n_samples, n_dimensions)
+        The representation that is clustered; rows are scaled to unit length. The same for every count, so that one
+        embedding serves the whole range; it should have about as many dimensions as the largest count.
+    graphs : sequence of csr_arrays of shape (n_samples, n_samples)
+        Symmetric neighbour graphs of all samples, to judge the groups by. Best built from what was measured, not from
+        filled-in views, whose samples look more alike than they are.
+    counts : iterable of int, optional
+        The numbers of clusters to try, at least two of them, from 2 to half the samples; by default
+        :func:`default_counts`.
+    random_state : int, RandomState or None, default=None
+        Seed of k-means and of the resamples.
+
+    Returns
+    -------
+    ClusterCount
+
+    Examples
+    --------
+    >>> from gapview.choice import suggest_n_clusters
+    >>> from gapview.datasets import make_views
+    >>> from gapview.graph import knn_graph
+    >>> points = make_views(90, [10], n_clusters=4, random_state=0).views.matrices[0]
+    >>> found = suggest_n_clusters(points, [knn_graph(points, 5)], range(2, 8), random_state=0)
+    >>> found.suggested
+    4
+    """
+    graphs = _demand_graphs(graphs, len(points))
+    tried = _read_counts(default_counts(len(points)) if counts is None else counts, len(points))
+    state = random_generator(random_state)
+    directions = unit_rows(points)
+    values = []
+    with muted(GapviewWarning):  # samples without a representation, too few distinct points: told by the fit
+        for done, count in enumerate(tried):
+            tell("Counting groups", done, len(tried))
+            values.append(remember("count", partial(_judged, directions, graphs, count, state), state))
+    found = ClusterCount(np.array(tried), *np.array(values).T)
+    if not found.score.any():
+        raise SolutionError(
+            "For no number of clusters do the groups hold neighbours together better than chance would, so that none "
+            "can be suggested. Give the number, or check the graphs."
+        )
+    return found
+
+
+def _judged(
+    directions: Array, graphs: Sequence[sparse.csr_array], count: int, state: np.random.RandomState
+) -> tuple[float, float]:
+    """Cluster into so many groups, and say how dense and how stable they are."""
+    labels = cluster_rows(directions, count, state, n_init=N_RESTARTS).labels
+    together = float(np.mean([modularity(graph, labels) for graph in graphs]))
+    return together, _stability(directions, labels, count, state)
+
+
+def _stability(directions: Array, labels: Array, count: int, state: np.random.RandomState) -> float:
+    """Return how well the group of a sample comes back in resamples, by the Jaccard similarity of the groups."""
+    n_samples = len(labels)
+    n_drawn = max(count, min(round(RESAMPLE_SHARE * n_samples), MOST_DRAWN))
+    values = []
+    for _ in range(N_RESAMPLES):
+        drawn = state.permutation(n_samples)[:n_drawn]
+        if not directions[drawn].any():  # none but samples without a representation: nothing comes back
+            values.append(0.0)
+            continue
+        centers = cluster_rows(directions[drawn], count, state, n_init=RESAMPLE_RESTARTS).centers
+        again = pairwise_distances_argmin(directions, centers)
+        common = np.zeros((count, count))
+        np.add.at(common, (labels, again), 1)
+        sizes = common.sum(axis=1)
+        either = sizes[:, None] + common.sum(axis=0) - common
+        jaccard = (common / np.maximum(either, 1)).max(axis=1)
+        values.append(float(sizes @ jaccard) / n_samples)
+    return float(np.mean(values))
+
+
+def _demand_graphs(graphs: Sequence[sparse.csr_array], n_samples: int) -> list[sparse.csr_array]:
+    given = list(graphs)
+    shapes = [graph.shape for graph in given]
+    if not given or any(shape != (n_samples, n_samples) for shape in shapes):
+        raise InputError(
+            f"graphs must be at least one graph of all samples, of shape {(n_samples, n_samples)}; got shapes {shapes}."
+        )
+    return given
+
+
+def _read_counts(counts: Iterable[int], n_samples: int) -> list[int]:
+    expected = "counts must be at least two different integers from 2 to half the samples, such as range(2, 11)"
+    if isinstance(counts, str) or not isinstance(counts, Iterable):
+        raise ParameterTypeError(f"{expected}; got {counts!r}.")
+    given = list(counts)
+    for count in given:
+        check_integer("Every one of the counts", count, low=2)
+    tried = sorted({int(count) for count in given})
+    if len(tried) < 2:
+        raise ParameterError(f"{expected}; got {given!r}.")
+    if tried[-1] > n_samples // 2:
+        raise ParameterError(f"{expected}, here {n_samples // 2}; got up to {tried[-1]}.")
+    return tried

@@ -1,0 +1,139 @@
+"""What a fit is made of, for views in memory and for views on disk: the same functions, found in one place."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from .. import scaling
+from ..backends.disk import DiskViews, DiskWorkspace, in_words, united
+from ..errors import GapviewWarning
+from ..factorization import problem
+from ..graph import knn as graph
+from ..graph.knn import resolve_n_neighbors
+from ..graph.neighbors import Search
+from ..persist.checkpoints import remember_search
+from ..utils.warnings import warn_user
+from ..views import Views
+from . import selection
+from .selection import Ground, Represented, Selection, Setting
+
+__all__ = ["DiskTools", "tools_for", "with_union_bridge"]
+
+_N_OF_EVERY_VIEW = 50  # samples of a view among those on which settings are tried
+
+
+class MemoryTools:
+    """The functions for views in memory."""
+
+    scale_alike = staticmethod(scaling.scale_alike)
+    knn_graph = staticmethod(graph.knn_graph)
+    build_problem = staticmethod(problem.build_problem)
+    prepare = staticmethod(partial(selection.prepare, last=True))
+    represent = staticmethod(selection.represent)
+
+    def to_try(self, views: Views, n_neighbors: int | str, seed: int) -> Views:
+        """Give the samples from which settings may be chosen: all."""
+        return views
+
+    def candidates(self, settings: list[Setting], views: Views, n_neighbors: int | str, n_clusters: int) -> Any:
+        """Give the settings to choose from."""
+        return settings
+
+    def affordable(self, chosen: Selection | None, setting: Setting) -> tuple[Selection | None, Setting]:
+        """Give what was chosen, and the setting to fit."""
+        return chosen, chosen.setting if chosen else setting
+
+
+class DiskTools:
+    """The same for views on disk, within a memory budget.
+
+    Parameters
+    ----------
+    workspace : DiskWorkspace
+        The plan of the fit, its budget and its scratch files.
+    """
+
+    def __init__(self, workspace: DiskWorkspace) -> None:
+        self.plan, self.budget = workspace.plan, workspace.budget
+        self.scale_alike, self.knn_graph = workspace.scale_alike, workspace.knn_graph
+        self.build_problem = workspace.build_problem
+
+    def to_try(self, views: Views, n_neighbors: int | str, seed: int) -> Views:
+        """Draw samples from which settings may be chosen, and read them into memory."""
+        order = np.random.RandomState(seed).permutation(views.n_samples)
+        chosen = np.zeros(views.n_samples, dtype=bool)
+        chosen[order[: self.plan.n_tried(self.budget)]] = True
+        least = _N_OF_EVERY_VIEW if isinstance(n_neighbors, str) else n_neighbors + 1
+        for having in views.mask.T:
+            chosen[order[having[order]][:least]] = True
+        return views[np.flatnonzero(chosen)]
+
+    def candidates(
+        self, settings: list[Setting], views: Views, n_neighbors: int | str, n_clusters: int
+    ) -> list[Setting]:
+        """Give the settings to choose from the neighbours that all samples ask for, not those that were drawn."""
+        counts = tuple(resolve_n_neighbors(n_neighbors, views, n_clusters))
+        return [replace(setting, n_neighbors=counts) for setting in settings]
+
+    def affordable(self, chosen: Selection | None, setting: Setting) -> tuple[Selection | None, Setting]:
+        """Give what was chosen, and the setting to fit: the best one with the union bridge, the only one on disk."""
+        best = chosen.setting if chosen else setting
+        if best.bridge == "union":
+            return chosen, best
+        text = (
+            f"bridge='{best.bridge}' suits these views, but needs {in_words(self.plan.in_memory)} of memory, and "
+            f"memory_budget gives {in_words(self.budget)}: the bridge 'union' is used instead."
+        )
+        return with_union_bridge(
+            chosen, setting, text, "Its groups may differ; give a larger budget, or bridge='union'."
+        )
+
+    def prepare(
+        self,
+        views: Views,
+        scales: Sequence[str | None],
+        n_neighbors: Sequence[int],
+        view_weights: Sequence[float],
+        bridges: Sequence[str],
+        search: Search | None = None,
+    ) -> Ground:
+        """Scale the views and build the union graph; see :func:`gapview.choice.selection.prepare`."""
+        scaled, scalings = self.scale_alike(views, scales)
+        graphs = (self.knn_graph(matrix, count, search) for matrix, count in zip(scaled, n_neighbors, strict=True))
+        samples = (views.rows(k) for k in range(views.n_views))
+        parts = zip(graphs, samples, view_weights, strict=True)
+        union = remember_search("union graph", lambda: united(parts, views.n_samples), search)
+        return Ground(scaled, scaled[0].dtype, scalings, {"union": union}, float("nan"), tuple(view_weights))
+
+    def represent(
+        self, ground: Ground, views: Views, setting: Setting, *, max_iter: int, tol: float, last: bool
+    ) -> Represented:
+        """Carry one setting through; see :func:`gapview.choice.selection.represent`."""
+        return selection.represent(
+            ground, views, setting, max_iter=max_iter, tol=tol, last=last, build=self.build_problem
+        )
+
+
+def with_union_bridge(
+    chosen: Selection | None, setting: Setting, text: str, advice: str
+) -> tuple[Selection | None, Setting]:
+    """Give the best setting with the union bridge, where no other can be built; ``text`` says why, as a warning."""
+    best = chosen.setting if chosen else setting
+    if best.bridge == "union":
+        return chosen, best
+    warn_user(f"{text} {advice}", GapviewWarning)
+    if chosen is None:
+        return None, replace(best, bridge="union")
+    scores = [trial.score if trial.setting.bridge == "union" else -np.inf for trial in chosen.trials]
+    chosen = replace(chosen, chosen=int(np.argmax(scores)), reason=f"{chosen.reason} But {text}")
+    return chosen, chosen.setting
+
+
+def tools_for(views: Views) -> Any:
+    """Give what a fit on these views is made with."""
+    return DiskTools(views.workspace) if isinstance(views, DiskViews) else MemoryTools()

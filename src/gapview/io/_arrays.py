@@ -1,0 +1,152 @@
+"""Reading arrays: ``.npy``, ``.npz`` and ``.mat``; the last two may hold several views."""
+
+from __future__ import annotations
+
+import struct
+import warnings
+import zipfile
+import zlib
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from ..errors import DataFileError
+from ..utils.extras import extra
+from ..utils.names import numbered
+from ..views import Array, Matrix
+from . import _limits
+from ._sources import damaged, demand_size, suffix_of
+from ._view_file import SourceFormat, ViewFile
+from .array_contents import find_mask, find_target, find_views
+from .array_files import is_hdf5, read_mat, read_npz
+from .ids import as_keys
+
+__all__ = ["frame_of", "read_arrays", "read_npy"]
+
+_MOST_PACKED = 1032  # deflate cannot make anything smaller than by this factor
+
+
+def read_npy(file: Path) -> ViewFile:
+    """Read a single array of numpy: rows are samples."""
+    demand_size(file, file.stat().st_size)
+    with damaged(file, "an array of numpy"), file.open("rb") as stream, warnings.catch_warnings(action="ignore"):
+        array = np.lib.format.read_array(stream, allow_pickle=False)
+    notes = ["An array without sample ids: rows are matched by their position."]
+    return _view(file, file.stem, array, None, None, notes)
+
+
+def read_arrays(file: Path, kind: str) -> list[ViewFile]:
+    """Read the views of a ``.npz`` or ``.mat`` file."""
+    demand_size(file, file.stat().st_size)
+    (_demand_small_archive if kind == "npz" else _demand_small_mat)(file)
+    contents = read_npz(file) if kind == "npz" else read_mat(file)
+    target = find_target(contents, file)
+    found = find_views(contents, target, file)
+    mask = find_mask(contents, list(found), list(found), file)
+    ids = _find_ids(contents)
+    notes = [] if target is None else ["Labels of groups in the file are left out."]
+    if ids is None:
+        notes.append("The file has no sample ids: rows are matched by their position.")
+    names = [file.stem] if len(found) == 1 else list(found)
+    return [
+        _view(file, name, matrix, ids, None if mask is None else mask[:, k].astype(bool), notes)
+        for k, (name, matrix) in enumerate(zip(names, found.values(), strict=True))
+    ]
+
+
+def _view(file: Path, name: str, values: Any, ids: list[str] | None, shown: Array | None, notes: list[str]) -> ViewFile:
+    matrix = _numbers(file, name, values)
+    n_rows, n_columns = matrix.shape
+    for what, rows in (("sample ids", ids), ("rows of the mask", shown)):
+        if rows is not None and len(rows) != n_rows:
+            raise DataFileError(f"{file.name!r} has {len(rows)} {what} and {n_rows} rows in the view '{name}'.")
+    if shown is not None and not shown.all():
+        matrix = _hidden(matrix, shown, ids is not None)
+        ids = None if ids is None else [key for key, there in zip(ids, shown, strict=True) if there]
+    source = SourceFormat(
+        suffix_of(file)[1:],
+        suffix_of(file),
+        tuple(numbered(n_columns)),
+        id_name=None if ids is None else "sample_ids",
+        id_place="none" if ids is None else "index",
+    )
+    frame = frame_of(matrix, ids, list(source.columns))
+    return ViewFile(name, file, frame, ids is not None, source, tuple(notes))
+
+
+def _numbers(file: Path, name: str, values: Any) -> Matrix:
+    if not sparse.issparse(values):
+        values = np.asarray(values)
+    if values.ndim == 1:
+        values = values.reshape(-1, 1)
+    if values.ndim != 2 or values.dtype.kind not in "biuf":
+        raise DataFileError(
+            f"The array '{name}' in {file.name!r} must be a matrix of numbers, one row for each sample; got shape "
+            f"{values.shape} and type {values.dtype}. Save it as a matrix of numbers."
+        )
+    if min(values.shape) == 0:
+        raise DataFileError(f"The view '{name}' in {file.name!r} is empty: its shape is {values.shape}. Leave it out.")
+    stored = values.nnz if sparse.issparse(values) else values.size
+    demand_size(file, int(stored), "cells", _limits.LIMITS.cells)
+    wanted = np.float32 if values.dtype.kind == "f" and values.dtype.itemsize <= 4 else np.float64
+    with np.errstate(over="ignore"):  # beyond double precision is infinite, which the views refuse
+        return values.astype(wanted, copy=False)
+
+
+def _hidden(matrix: Matrix, shown: Array, keyed: bool) -> Matrix:
+    """Take out the rows that a mask hides; without ids they stay, as rows of NaN, for the sake of their position."""
+    if keyed:
+        return (sparse.csr_array(matrix) if sparse.issparse(matrix) else matrix)[shown]
+    dense = matrix.toarray() if sparse.issparse(matrix) else matrix.copy()
+    dense[~shown] = np.nan
+    return dense
+
+
+def frame_of(matrix: Matrix, ids: Sequence[str | None] | None, columns: list[str]) -> Any:
+    """Make a pandas frame of a matrix; a sparse one stays sparse."""
+    pd = extra("pandas", "tables", "Reading views from files")
+    index = pd.RangeIndex(matrix.shape[0]) if ids is None else pd.Index(ids, dtype=object)
+    if sparse.issparse(matrix):
+        return pd.DataFrame.sparse.from_spmatrix(sparse.csc_matrix(matrix), index=index, columns=columns)
+    return pd.DataFrame(matrix, index=index, columns=columns, copy=False)
+
+
+def _find_ids(contents: dict[str, Any]) -> list[str] | None:
+    if "sample_ids" not in contents:
+        return None
+    cells = np.asarray(contents["sample_ids"]).ravel().tolist()
+    # MATLAB puts every text of a cell into an array of its own
+    return [
+        key or "" for key in as_keys([np.ravel(cell)[0] if isinstance(cell, np.ndarray) else cell for cell in cells])
+    ]
+
+
+def _demand_small_archive(file: Path) -> None:
+    with damaged(file, "a .npz file of plain arrays"), zipfile.ZipFile(file) as archive:
+        demand_size(file, sum(member.file_size for member in archive.infolist()), "bytes when unpacked")
+
+
+def _demand_small_mat(file: Path) -> None:
+    """Check the size of packed variables before any of them is unpacked; HDF5 is checked where it is read."""
+    if not is_hdf5(file) and file.stat().st_size * _MOST_PACKED > _limits.LIMITS.size:
+        with damaged(file, "a MATLAB file"):
+            demand_size(file, sum(_unpacked_sizes(file)), "bytes when unpacked")
+
+
+def _unpacked_sizes(file: Path) -> Iterator[int]:
+    """Count the bytes of every packed variable of a MATLAB v5 file, a part at a time."""
+    content = file.read_bytes()
+    order = "<" if content[126:128] == b"IM" else ">"
+    place, limit = 128, _limits.LIMITS.size
+    while place + 8 <= len(content):
+        kind, size = struct.unpack(order + "II", content[place : place + 8])
+        if kind == 15:
+            unpacker, rest, total = zlib.decompressobj(), content[place + 8 : place + 8 + size], 0
+            while rest and total <= limit:
+                total += len(unpacker.decompress(rest, 2**20))
+                rest = unpacker.unconsumed_tail
+            yield total
+        place += 8 + size

@@ -1,0 +1,212 @@
+"""Putting the views of several files side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import combinations
+from typing import Any
+
+from scipy import sparse
+
+from ..errors import DataFileError, GapviewWarning, some
+from ..utils.extras import extra
+from ..utils.warnings import warn_user
+from ..utils.words import counted, percent
+from ..views import Views
+from ._view_file import ViewFile
+
+__all__ = ["join_views", "samples_of", "summary_lines"]
+
+_FEW = 0.05  # of the samples of the smaller file: fewer in common is worth a word
+
+
+def join_views(files: Sequence[ViewFile], *, partial_rows: str = "raise") -> Views:
+    r"""Join the views of files on their sample ids, or by position if none of them has any.
+
+    Parameters
+    ----------
+    files : sequence of ViewFile
+        What :func:`read_views` gives.
+    partial_rows : {"raise", "fill", "drop"}, default="raise"
+        What to do with rows that have some but not all values, as in :class:`gapview.Views`.
+
+    Returns
+    -------
+    Views
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from gapview.io import join_views, read_view
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder) / "blood.csv"
+    ...     _ = path.write_text("id,iron,zinc\na,1,2\nb,,3\nc,4,5\n")
+    ...     join_views([read_view(path)], partial_rows="fill")
+    Views of 3 samples, 3 of them complete: 'blood' 3 × 2
+    """
+    _demand_one_way_of_matching(files)
+    keyed = [view for view in files if view.keyed]
+    if len(keyed) > 1:
+        _demand_common_samples(keyed)
+    return Views(samples_of(files, partial_rows=partial_rows), partial_rows=partial_rows)
+
+
+def samples_of(files: Sequence[ViewFile], *, partial_rows: str = "raise") -> dict[str, Any]:
+    r"""Hand over the views of files as the methods of a model take them; unlike when joined, they may share no sample.
+
+    Parameters
+    ----------
+    files : sequence of ViewFile
+        What :func:`read_views` gives.
+    partial_rows : {"raise", "fill", "drop"}, default="raise"
+        With ``"drop"``, rows that have some but not all values are taken out here, where samples have ids; else the
+        methods of the model deal with them.
+
+    Returns
+    -------
+    dict of frames, or of sparse matrices with their ids
+        By the names of the views.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from gapview.io import read_views, samples_of
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     blood, scans = pathlib.Path(folder) / "blood.csv", pathlib.Path(folder) / "scans.csv"
+    ...     _ = blood.write_text("id,iron,zinc\na,1,2\nb,,3\nc,4,5\n")
+    ...     _ = scans.write_text("id,size\nb,2\nd,7\n")
+    ...     samples = samples_of(read_views([blood, scans]), partial_rows="drop")
+    >>> {name: frame.index.tolist() for name, frame in samples.items()}
+    {'blood': ['a', 'c'], 'scans': ['b', 'd']}
+    """
+    _demand_one_way_of_matching(files)
+    dropped = partial_rows == "drop" and all(view.keyed for view in files)
+    return {view.name: _as_view(view) for view in (_whole_rows(files) if dropped else files)}
+
+
+def summary_lines(files: Sequence[ViewFile]) -> list[str]:
+    r"""Say in one line for each view how many samples and features it has, and what is missing.
+
+    Parameters
+    ----------
+    files : sequence of ViewFile
+        Views that were read.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from gapview.io import read_views, summary_lines
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     blood, scans = pathlib.Path(folder) / "blood.csv", pathlib.Path(folder) / "scans.csv"
+    ...     _ = blood.write_text("id,iron\n1,0.5\n2,0.7\n")
+    ...     _ = scans.write_text("id;size\n2;1,5\n3;2,5\n")
+    ...     summary_lines(read_views([blood, scans]))[0]
+    "'blood': 2 samples, 1 feature, 0 % of the cells empty; 33.3 % of the 3 samples lack it"
+    """
+    if len({view.keyed for view in files}) > 1:  # which rows are the same sample is not known
+        return [view.summary for view in files]
+    total = len({key for view in files for key in view.frame.index})
+    lacking = [percent(1 - _n_having(view) / total) for view in files]
+    return [
+        f"{view.summary}; {share} of the {counted(total, 'sample')} lack it"
+        for view, share in zip(files, lacking, strict=True)
+    ]
+
+
+def _n_having(view: ViewFile) -> int:
+    """Count the rows with any number; without ids, empty rows stay in their places."""
+    return len(view.frame) if view.is_sparse else int(view.frame.notna().any(axis=1).sum())
+
+
+def _whole_rows(files: Sequence[ViewFile]) -> list[ViewFile]:
+    """Take out rows with gaps; samples that have no whole row in any file are left out, and this is said."""
+    whole = [view if view.is_sparse else replace(view, frame=view.frame.dropna()) for view in files]
+    empty = [view.path.name for view in whole if not len(view.frame)]
+    if empty:
+        raise DataFileError(f"No row of {some(empty)} has all its values. Choose partial_rows='fill', or drop columns.")
+    kept = {key for view in whole for key in view.frame.index}
+    lost = dict.fromkeys(key for view in files for key in view.frame.index if key not in kept)
+    if lost:
+        warn_user(
+            f"{counted(len(lost), 'sample')} without a row that has all its values left out: {some(lost)}.",
+            GapviewWarning,
+        )
+    return whole
+
+
+def _as_view(view: ViewFile) -> Any:
+    """Hand over a frame, or a sparse matrix with its ids."""
+    if not view.is_sparse:
+        return view.frame
+    matrix = sparse.csr_array(view.frame.sparse.to_coo())
+    if not view.keyed:
+        return matrix
+    pandas = extra("pandas", "tables", "Reading views from files")
+    anndata = extra("anndata", "omics", "Reading sparse views with sample ids")
+    obs = pandas.DataFrame(index=view.frame.index.astype(str))
+    return anndata.AnnData(matrix, obs=obs, var=pandas.DataFrame(index=view.frame.columns.astype(str)))
+
+
+def _demand_one_way_of_matching(files: Sequence[ViewFile]) -> None:
+    without = [view for view in files if not view.keyed]
+    if not without:
+        return
+    if len(without) < len(files):
+        keyed = next(view for view in files if view.keyed)
+        raise DataFileError(
+            f"Rows cannot be matched: {some([view.path.name for view in without])} has no column of sample ids that "
+            f"could be found, while {keyed.path.name!r} has the ids {some(keyed.frame.index, 3)}. Name the column of "
+            "ids (id_column, --id), or add one to every file."
+        )
+    lengths = {view.name: len(view.frame) for view in files}
+    if len(set(lengths.values())) > 1:
+        listed = ", ".join(f"'{name}' has {length}" for name, length in lengths.items())
+        raise DataFileError(
+            f"Rows cannot be matched: no file has a column of sample ids, and their numbers of rows differ: {listed}. "
+            "Add a column of ids to every file, or name the one that is there (id_column, --id)."
+        )
+
+
+def _demand_common_samples(keyed: Sequence[ViewFile]) -> None:
+    """Refuse a file that shares no sample with any other; warn where very few are shared."""
+    ids = [set(view.frame.index) for view in keyed]
+    most = [0] * len(keyed)
+    for a, b in combinations(range(len(keyed)), 2):
+        common = len(ids[a] & ids[b])
+        most[a], most[b] = max(most[a], common), max(most[b], common)
+    for k, view in enumerate(keyed):
+        other = next(j for j in range(len(keyed)) if j != k)
+        examples = (
+            f"{view.path.name!r} has ids such as {some(view.frame.index, 3)}, "
+            f"{keyed[other].path.name!r} such as {some(keyed[other].frame.index, 3)}"
+        )
+        if not most[k]:
+            raise DataFileError(
+                f"The view '{view.name}' has no sample in common with any other: {examples}. "
+                + _hint(view, keyed, ids, k)
+            )
+        if most[k] < _FEW * len(ids[k]) and most[k] < _FEW * max(len(ids[j]) for j in range(len(ids)) if j != k):
+            warn_user(
+                f"The view '{view.name}' has only {counted(most[k], 'sample')} in common with another: {examples}. "
+                "Check that the ids are written in the same way.",
+                GapviewWarning,
+            )
+
+
+def _hint(view: ViewFile, keyed: Sequence[ViewFile], ids: Sequence[set[str]], k: int) -> str:
+    """Guess why ids do not match."""
+    others = set().union(*(ids[j] for j in range(len(ids)) if j != k))
+    if others & set(map(str, view.frame.columns)):
+        return f"Its columns are called like samples of the others: turn the table of {view.path.name!r} round."
+    features = {str(column) for other in keyed if other is not view for column in other.frame.columns}
+    if ids[k] & features:
+        return "The others have columns called like its samples: turn their tables round."
+    for what, plain in (
+        ("capital letters", str.lower),
+        ("zeros in front", lambda key: key.lstrip("0")),
+        ("spaces, dashes, dots and underscores", lambda key: key.translate(dict.fromkeys(map(ord, " -._"))).lower()),
+    ):
+        if {plain(key) for key in ids[k]} & {plain(key) for key in others}:
+            return f"They match if {what} are passed over: write the ids in the same way in all files."
+    return "Name the column of ids (id_column, --id) if it was taken for another, or write the ids in the same way."

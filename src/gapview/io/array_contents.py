@@ -1,0 +1,165 @@
+"""Find views, labels and masks in the contents of ``.npz`` and ``.mat`` files."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from ..errors import DataFileError, some
+from ..views import Array, Matrix
+
+__all__ = ["find_mask", "find_target", "find_views"]
+
+_LABEL_KEYS = (
+    "y",
+    "gt",
+    "truth",
+    "gnd",
+    "label",
+    "labels",
+    "truelabel",
+    "target",
+    "truelabels",
+    "groundtruth",
+    "class",
+)
+_NOT_VIEWS = (*_LABEL_KEYS, "mask", "folds", "sample_ids", "view_names")
+
+
+def find_views(contents: Mapping[str, Any], target: Array | None, file: Path) -> dict[str, Any]:
+    """Return the views in the contents of a file, by name."""
+    numbered = sorted((int(match[1]), key) for key in contents if (match := re.fullmatch(r"view_(\d+)", key)))
+    if numbered:
+        pairs = {key: contents[key] for _, key in numbered}
+    else:
+        pairs = _samples_in_rows(_unnumbered(contents, file), target, file)
+    names = _find_names(contents, list(pairs), file)
+    return dict(zip(names, pairs.values(), strict=True))
+
+
+def _unnumbered(contents: Mapping[str, Any], file: Path) -> dict[str, Any]:
+    """Find the views that are not called so: the one cell array of matrices, or all matrices."""
+    cells = {key: value for key, value in contents.items() if _is_cell_of_matrices(value)}
+    if len(cells) > 1:
+        raise DataFileError(
+            f"{file.name!r} holds several cell arrays that could be the views: {some(cells)}. Keep one of them."
+        )
+    if cells:
+        return {f"view_{k}": matrix for k, matrix in enumerate(next(iter(cells.values())).ravel())}
+    pairs = {key: value for key, value in contents.items() if _is_matrix(value) and key.lower() not in _NOT_VIEWS}
+    if not pairs:
+        raise DataFileError(
+            f"{file.name!r} holds no views. Expected view_0, view_1, …, or (.mat) a cell array of matrices such as "
+            f"X, or several matrices; got {some(contents) or 'nothing'}."
+        )
+    return pairs
+
+
+def _find_names(contents: Mapping[str, Any], keys: list[str], file: Path) -> list[str]:
+    if "view_names" not in contents:
+        return keys
+    names = [_text(name) for name in np.asarray(contents["view_names"]).ravel()]
+    if len(names) != len(keys) or len(set(names)) < len(names):
+        raise DataFileError(
+            f"view_names in {file.name!r} must give a name of its own to each of the {len(keys)} views, {some(keys)}; "
+            f"got {some(names, 10) or 'none'}. Correct view_names, or leave it out."
+        )
+    return names
+
+
+def _text(name: Any) -> str:
+    # MATLAB puts every text of a cell into an array of its own, and fills the rows of a matrix of text with spaces
+    return str(name.item() if isinstance(name, np.ndarray) and name.size == 1 else name).strip()
+
+
+def find_mask(contents: Mapping[str, Any], found: list[str], names: list[str], file: Path) -> Array | None:
+    """Find the columns of the mask that belong to the chosen views; its rows are for ``Views`` to check."""
+    if "mask" not in contents:
+        return None
+    mask = _dense(contents["mask"])
+    if mask.ndim != 2 or mask.shape[1] != len(found):
+        raise DataFileError(
+            f"mask in {file.name!r} must have one row for each sample and one column for each of the {len(found)} "
+            f"views, {some(found)}; got shape {mask.shape}. Correct the mask, or leave it out."
+        )
+    return np.asarray(mask[:, [found.index(name) for name in names]])
+
+
+def _samples_in_rows(pairs: dict[str, Any], target: Array | None, file: Path) -> dict[str, Any]:
+    n_samples = len(target) if target is not None else _shared_length(pairs, file)
+    turned = {}
+    for name, matrix in pairs.items():
+        if n_samples not in matrix.shape:
+            raise DataFileError(
+                f"The matrix {name!r} in {file.name!r} is {matrix.shape[0]} × {matrix.shape[1]}; neither is the "
+                f"number of samples, {n_samples}."
+            )
+        turned[name] = matrix if matrix.shape[0] == n_samples else matrix.T
+    return turned
+
+
+def _shared_length(pairs: dict[str, Any], file: Path) -> int:
+    shapes = [matrix.shape for matrix in pairs.values()]
+    shared = set(shapes[0]).intersection(*shapes[1:])
+    if len(shared) != 1 and len({shape[0] for shape in shapes}) == 1:
+        return int(shapes[0][0])
+    if len(shared) != 1:
+        raise DataFileError(
+            f"The matrices in {file.name!r} share no single number of samples: {', '.join(map(str, shapes))}. "
+            "Keep the matrices of the views alone, and a vector of labels."
+        )
+    return int(shared.pop())
+
+
+def _is_matrix(value: Any) -> bool:
+    if sparse.issparse(value):
+        return True
+    return isinstance(value, np.ndarray) and value.ndim == 2 and value.dtype.kind in "iufb" and min(value.shape) > 1
+
+
+def _is_cell_of_matrices(value: Any) -> bool:
+    if not (isinstance(value, np.ndarray) and value.dtype == object and value.size):
+        return False
+    return all(sparse.issparse(item) or getattr(item, "ndim", 0) == 2 for item in value.ravel())
+
+
+def find_target(contents: Mapping[str, Any], file: Path) -> Array | None:
+    """Return the group labels in the contents of a file, or None."""
+    for key in contents:
+        if key.lower() not in _LABEL_KEYS:  # by name first: a view can be too large to look into
+            continue
+        value = contents[key]
+        if getattr(value, "ndim", 0) not in (1, 2) or value.dtype.kind not in "iufbUS":
+            continue
+        labels = _labels(value)
+        if labels is None:
+            raise DataFileError(
+                f"{key!r} in {file.name!r} has a name for labels, but its shape is {value.shape}. Expected a vector "
+                "with one label for each sample, or a matrix of 0 and 1 with one 1 for each sample. If it is a view, "
+                "save it under another name, such as view_0."
+            )
+        _, codes = np.unique(labels, return_inverse=True)
+        return np.asarray(codes)
+    return None
+
+
+def _labels(value: Matrix) -> Array | None:
+    """Read labels from a vector, or from a matrix that marks the group of every sample by a 1."""
+    if max(value.shape) == np.prod(value.shape):
+        return _dense(value).ravel()
+    filled = value.data if sparse.issparse(value) else value
+    if value.dtype.kind in "US" or not np.isin(filled, (0, 1)).all():
+        return None
+    for axis in (1, 0):  # samples in rows, or in columns
+        if (np.asarray(value.sum(axis=axis)) == 1).all():
+            return np.asarray(value.argmax(axis=axis)).ravel()
+    return None
+
+
+def _dense(value: Any) -> Array:
+    return np.asarray(value.toarray() if sparse.issparse(value) else value)

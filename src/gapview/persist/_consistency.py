@@ -1,0 +1,191 @@
+"""Whether the parts of a model belong together: kinds, shapes, finite numbers.
+
+A file can be whole and still be made up. What is checked here is what the methods rely on without looking: a model that
+passes may be nonsense, but it answers or refuses like any other. The same checks run before a model is saved, so that
+what was saved can be loaded.
+"""
+
+from __future__ import annotations
+
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from ..graph.bridges import BRIDGES
+from ..scaling import SCALES
+from ..views import Array, Views
+from ..views.core import demand_a_view_for_each
+from ._hints import fits, hints_of
+
+# What the axes of fitted arrays stand for. Those of every view have a list of arrays, one for each view; "rows" are the
+# samples that have the view.
+_AXES: dict[str, tuple[str, ...]] = {
+    "labels_": ("samples",),
+    "confidence_": ("samples",),
+    "embedding_": ("samples", "components"),
+    "balance_": ("components", "directions"),
+    "view_weights_": ("views",),
+    "view_modularities_": ("views",),
+    "graph_": ("samples", "samples"),
+    "affinity_matrix_": ("samples", "samples"),
+    "objective_": ("iterations",),
+    "residual_": ("iterations",),
+}
+_AXES_OF_EVERY_VIEW: dict[str, tuple[str, ...]] = {
+    "bases_": ("components", "features"),
+    "graphs_": ("rows", "rows"),
+    "view_labels_": ("samples",),
+}
+_KINDS_OF_CONTAINER = ("array", "sparse", "pandas", "polars")
+
+
+def check_model(model: Any) -> None:
+    """Demand that a fitted model is of one piece.
+
+    Raises
+    ------
+    ValueError
+        With words that can follow "it cannot be read as a model file".
+    """
+    model._check_parameters()
+    for kind in reversed(type(model).__mro__):
+        missing = [name for name in vars(kind).get("_fitted_attributes", ()) if not hasattr(model, name)]
+        _demand(not missing, f"the model has no {', '.join(missing)}")
+    _check_kinds(model, {name: hint for name, hint in hints_of(type(model)).items() if name.endswith("_")})
+    _check_views(model.views_)
+    _demand(np.array_equal(model.sample_ids_, model.views_.sample_ids), "the ids of model and views differ")
+    _demand(model.n_features_in_ == sum(model.views_.n_features), "n_features_in_ is not that of the views")
+    _check_axes(model, model.views_)
+    _check_groups(model)
+    if hasattr(model, "scalings_"):
+        _check_scalings(model.scalings_, model.views_)
+    if hasattr(model, "view_weights_"):
+        _demand((model.view_weights_ > 0).all(), "there are views of no weight")
+    if hasattr(model, "setting_"):
+        _check_setting(model, model.views_.n_views)
+
+
+def _demand(condition: Any, said: str) -> None:
+    if not condition:
+        raise ValueError(said)
+
+
+def _check_kinds(owner: Any, hints: dict[str, Any]) -> None:
+    """Compare attributes with the annotations of their class, down into our own records."""
+    for name, hint in hints.items():
+        if not hasattr(owner, name):  # not every fit leaves every attribute
+            continue
+        value = getattr(owner, name)
+        _demand(fits(value, hint), f"{type(owner).__name__}.{name} is a {type(value).__name__} or holds something else")
+        for part in value if isinstance(value, list | tuple) else [value]:
+            if is_dataclass(part):
+                known = hints_of(type(part))
+                _check_kinds(part, {field.name: known[field.name] for field in fields(part)})
+
+
+def _check_views(views: Views) -> None:
+    _check_kinds(views, hints_of(Views))
+    n_views = len(views.matrices)
+    lists = (views.names, views.feature_names, views._containers)
+    _demand(n_views > 0 and all(len(each) == n_views for each in lists), "the views are not named one by one")
+    _demand(len(set(views.names)) == n_views, "two views have one name")
+    _demand(views._outer in ("list", "dict", "single"), f"views came in a {views._outer!r}")
+    _demand(views._outer != "single" or n_views == 1, "several views came as a single one")
+    _demand(views.mask.dtype == bool and views.mask.ndim == 2, "the mask of the views is no table of truth values")
+    _demand(views.mask.shape[1] == n_views, f"the mask has shape {views.mask.shape} for {n_views} views")
+    _demand(views.sample_ids.shape == (views.n_samples,), "there is not one id for each sample")
+    _demand(len(set(views.sample_ids.tolist())) == views.n_samples, "two samples have one id")
+    demand_a_view_for_each(views.mask, views.sample_ids)
+    for k in range(n_views):
+        _check_view(views, k)
+
+
+def _check_view(views: Views, view: int) -> None:
+    matrix, name = views.matrices[view], views.names[view]
+    is_matrix = type(matrix) is np.ndarray or isinstance(matrix, sparse.csr_array)
+    _demand(is_matrix and matrix.ndim == 2, f"view '{name}' is no matrix")
+    is_real = matrix.dtype.kind == "f" and matrix.dtype.itemsize in (4, 8)
+    _demand(is_real, f"view '{name}' holds values of type {matrix.dtype}")
+    n_rows = int(views.mask[:, view].sum())
+    _demand(matrix.shape[0] == n_rows, f"view '{name}' has {matrix.shape[0]} rows for {n_rows} samples")
+    _demand(_is_finite(matrix), f"view '{name}' holds NaN or infinity")
+    names, container = views.feature_names[view], views._containers[view]
+    for labels in (names, container.columns):
+        _demand(labels is None or len(labels) == matrix.shape[1], f"view '{name}' has names for other features")
+    _demand(names is None or all(type(text) is str for text in names.tolist()), f"view '{name}' has names of no text")
+    _demand(container.kind in _KINDS_OF_CONTAINER, f"view '{name}' came in a {container.kind!r}")
+
+
+def _is_finite(values: Any) -> bool:
+    numbers = values.data if sparse.issparse(values) else values
+    return numbers.dtype.kind in "biu" or bool(numbers.dtype.kind == "f" and np.isfinite(numbers).all())
+
+
+def _check_axes(model: Any, views: Views) -> None:
+    sizes = {"samples": views.n_samples, "views": views.n_views, "iterations": getattr(model, "n_iter_", None)}
+    for name, axes in _AXES.items():
+        if hasattr(model, name):
+            _check_shape(name, getattr(model, name), axes, sizes)
+    for name, axes in _AXES_OF_EVERY_VIEW.items():
+        for k, array in enumerate(_one_for_each(model, name, views)):
+            own = sizes | {"features": views.n_features[k], "rows": len(views.rows(k))}
+            _check_shape(name, array, axes, own)
+    for k, codes in enumerate(_one_for_each(model, "codes_", views)):
+        allowed = [(n, sizes.get("components")) for n in (views.n_samples, len(views.rows(k)))]
+        _demand(codes.shape in allowed and _is_finite(codes), f"codes_ has the shape {codes.shape}")
+    if hasattr(model, "cluster_centers_"):
+        width = "directions" if "directions" in sizes else "components"
+        _check_shape("cluster_centers_", model.cluster_centers_, ("groups", width), sizes)
+
+
+def _one_for_each(model: Any, name: str, views: Views) -> list[Any]:
+    found = getattr(model, name, None)
+    if found is None:
+        return []
+    _demand(isinstance(found, list) and len(found) == views.n_views, f"{name} has not one part for each view")
+    return list(found)
+
+
+def _check_shape(name: str, array: Any, axes: tuple[str, ...], sizes: dict[str, int | None]) -> None:
+    """Compare a shape with the sizes known so far; a size that is met for the first time is noted."""
+    _demand(type(array) is np.ndarray or sparse.issparse(array), f"{name} is a {type(array).__name__}")
+    _demand(array.ndim == len(axes), f"{name} has {array.ndim} axes")
+    for axis, found in zip(axes, array.shape, strict=True):
+        expected = sizes.get(axis)
+        sizes[axis] = found if expected is None else expected
+        _demand(found == sizes[axis], f"{name} has the shape {array.shape}, but there are {expected} {axis}")
+    _demand(_is_finite(array), f"{name} holds NaN, infinity or no numbers")
+
+
+def _check_groups(model: Any) -> None:
+    n_groups = len(model.cluster_centers_) if hasattr(model, "cluster_centers_") else model.views_.n_samples
+    for labels in [model.labels_, *getattr(model, "view_labels_", [])]:
+        _demand(labels.dtype.kind == "i", f"the labels are values of type {labels.dtype}")
+        _demand(len(labels) and labels.min() >= 0 and labels.max() < n_groups, "there are labels of unknown groups")
+
+
+def _check_scalings(scalings: Any, views: Views) -> None:
+    _demand(len(scalings) == views.n_views, "there is not one scaling for each view")
+    for scaling, name, n_features in zip(scalings, views.names, views.n_features, strict=True):
+        pair = (scaling.center, scaling.spread)
+        _demand((pair[0] is None) == (pair[1] is None), f"view '{name}' has half a scaling")
+        for part in pair:
+            _demand(part is None or part.shape == (n_features,), f"view '{name}' is scaled in other features")
+            _demand(part is None or (_is_finite(part) and part.dtype.kind == "f"), f"view '{name}' is scaled to NaN")
+        _demand(scaling.spread is None or (scaling.spread > 0).all(), f"view '{name}' has a spread of 0")
+        length = scaling.row_length
+        _demand(length is None or (np.isfinite(length) and length >= 0), f"view '{name}' has rows of length {length}")
+
+
+def _check_setting(model: Any, n_views: int) -> None:
+    for setting in [model.setting_, *(trial.setting for trial in model.selection_.trials)]:
+        _demand(len(setting.scales) == len(setting.n_neighbors) == n_views, "a setting is for other views")
+        _demand(all(scale in SCALES for scale in setting.scales), f"the scales {setting.scales} are not known")
+        _demand(min(setting.n_neighbors) >= 1, "a setting has no neighbours")
+        _demand(setting.bridge in BRIDGES, f"the bridge {setting.bridge!r} is not known")
+    trials = model.selection_.trials
+    _demand(0 <= model.selection_.chosen < len(trials), "the chosen setting was not tried")
+    labels: list[Array] = [trial.labels for trial in trials]
+    _demand(all(each.shape == (model.selection_.n_samples,) for each in labels), "settings were tried on other samples")

@@ -1,0 +1,127 @@
+"""The pictures of the report, apart from the map."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..drawing import draw_change, draw_objective, draw_pattern_bars, draw_pattern_dots, draw_sizes, draw_view_bars
+from ..style import GRID, INK, SERIES, SOFT, new_figure
+from ._covariates import Comparison
+from ._summary import Summary
+from .groups import CLEAR, DOUBTFUL
+from .history import Convergence
+from .signs import group_sign
+from .words import shorten
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from ...choice.n_clusters import ClusterCount
+
+__all__ = ["draw_convergence", "draw_counts", "draw_gaps", "draw_groups", "draw_survival"]
+
+MOST_PATTERNS = 20  # columns of the picture of gaps
+_MOST_BARS = 40  # groups in one picture
+_MOST_CURVES = 10
+_LEAST_DRAWN = 5  # iterations that make a line worth looking at
+_WIDTH = 8.4  # inches: the text of the page and of the figure then have nearly the same size
+_SMALL_WIDTH = 5.0  # still readable where it shrinks to a phone
+
+
+def draw_groups(summary: Summary) -> Figure | None:
+    """Draw how many samples of every group are clear, fair and doubtful."""
+    groups = summary.groups
+    if not 2 <= len(groups) <= _MOST_BARS:
+        return None
+    clear = np.array([group.n_clear for group in groups])
+    doubtful = np.array([group.n_doubtful for group in groups])
+    fair = np.array([group.n_samples for group in groups]) - clear - doubtful
+    with new_figure(_SMALL_WIDTH, 0.9 + 0.24 * len(groups)) as figure:
+        axes: Any = figure.subplots()
+        parts = (
+            (clear, f"at least {CLEAR:g}"),
+            (fair, f"{DOUBTFUL:g} to {CLEAR:g}"),
+            (doubtful, f"below {DOUBTFUL:g}"),
+        )
+        draw_sizes(axes, parts, [f"group {group.number}" for group in groups])
+        axes.set_xlabel("samples, by confidence")
+        figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=3, handlelength=1.6)
+    return figure
+
+
+def draw_gaps(summary: Summary) -> Figure | None:
+    """Draw the patterns of gaps: how frequent each is, above a matrix of the views that it has."""
+    patterns = summary.gaps.patterns[:MOST_PATTERNS]
+    if len(summary.gaps.patterns) < 2 or len(summary.views) > _MOST_BARS:
+        return None
+    n_views, n_patterns = len(summary.views), len(patterns)
+    matrix_height = 0.2 + 0.26 * n_views
+    with new_figure(min(_WIDTH, 3.2 + 0.42 * n_patterns), 1.7 + matrix_height) as figure:
+        parts: Any = figure.subplots(
+            2,
+            2,
+            gridspec_kw={"width_ratios": [1.1, max(0.42 * n_patterns, 1.6)], "height_ratios": [1.5, matrix_height]},
+        )
+        parts[0, 0].axis("off")
+        draw_pattern_bars(parts[0, 1], [pattern.n_samples for pattern in patterns])
+        draw_view_bars(parts[1, 0], [view.n_samples for view in summary.views])
+        draw_pattern_dots(parts[1, 1], np.array([pattern.present for pattern in patterns]))
+        parts[1, 1].set_yticks(range(n_views), [shorten(view.name, 24) for view in summary.views])
+        parts[1, 1].tick_params(axis="y", length=0, pad=6)
+    return figure
+
+
+def draw_convergence(convergence: Convergence) -> Figure | None:
+    """Draw the objective, and beside it how much it changed in every iteration."""
+    if len(convergence.objective) < _LEAST_DRAWN:
+        return None
+    with new_figure(_WIDTH, 2.5) as figure:
+        left, right = figure.subplots(1, 2)
+        draw_objective(left, convergence.objective)
+        left.set_title("Objective")
+        draw_change(right, convergence.changes, convergence.tol)
+        right.set_title("Relative change")
+    return figure
+
+
+def draw_counts(count: ClusterCount) -> Figure:
+    """Draw what speaks for every number of groups."""
+    with new_figure(_SMALL_WIDTH, 2.6) as figure:
+        axes: Any = figure.subplots()
+        for values, label, series in (
+            (count.modularity, "modularity", SERIES[5]),
+            (count.stability, "stability", SERIES[3]),
+        ):
+            axes.plot(count.counts, values, label=label, **series.options())
+        axes.axvline(count.suggested, color=SOFT, linestyle=":", linewidth=1.4)
+        axes.set_ylim(min(0.0, float(count.modularity.min())), 1.05)
+        axes.set_xlabel("groups")
+        axes.xaxis.get_major_locator().set_params(integer=True)
+        figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=2)
+    return figure
+
+
+def draw_survival(one: Comparison) -> Figure | None:
+    """Draw the survival of every group."""
+    curves = [(g, curve) for g, curve in enumerate(one.curves) if curve is not None]
+    if not 2 <= len(curves) <= _MOST_CURVES:
+        return None
+    styles: tuple[Any, ...] = ("-", (0, (5, 1.5)), (0, (1.5, 1.2)), (0, (7, 1.5, 1.5, 1.5)))
+    rows = math.ceil(len(curves) / 4)
+    with new_figure(_SMALL_WIDTH, 2.8 + 0.2 * rows) as figure:
+        axes: Any = figure.subplots()
+        for g, curve in curves:
+            times, shares = np.concatenate([[0.0], curve.times]), np.concatenate([[1.0], curve.share])
+            line = {"color": group_sign(g).color, "linestyle": styles[g % len(styles)]}
+            axes.step(times, shares, where="post", label=f"group {g}", **line)
+        axes.set_ylim(0, 1.03)
+        axes.set_xlim(left=0)
+        axes.set_xlabel(shorten(one.column.split(" / ")[0], 40))
+        axes.set_ylabel("share without the event")
+        axes.grid(color=GRID)
+        axes.tick_params(labelcolor=INK)
+        figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=min(4, len(curves)))
+    return figure

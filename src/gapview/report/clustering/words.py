@@ -1,0 +1,184 @@
+"""Numbers and findings in words."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from ...utils.words import NO_BREAK, counted, joined, percent, spelled
+from ._association import Association
+from ._covariates import Comparison
+from ._summary import Summary
+from .gaps import Gaps, Pattern
+from .groups import DOUBTFUL, GroupFacts
+
+__all__ = [
+    "answer",
+    "bare_p",
+    "comparison_sentence",
+    "gap_sentence",
+    "goes_with",
+    "group_name",
+    "number",
+    "p_value",
+    "pattern_name",
+    "share",
+    "shorten",
+    "shown_groups",
+    "strength_word",
+]
+
+_LONGEST = 80  # characters of a name that are shown
+_SIGNIFICANT = 0.05
+_WEAK = 0.1  # Cramér's V that is commonly called weak
+_TINY = 0.001
+_MOST_GROUPS = 200  # in one table
+
+
+def share(value: float) -> str:
+    """Write a number from 0 to 1 with two digits, a dash if it is not known."""
+    return "–" if math.isnan(value) else f"{value:.2f}".replace("-", "−")
+
+
+def number(value: float) -> str:
+    """Write a number of any size with three digits, a dash if it is not known."""
+    if math.isnan(value):
+        return "–"
+    text = f"{value:,.0f}" if 1000 <= abs(value) < 1e6 else f"{value:.3g}"
+    return text.replace("-", "−")
+
+
+def p_value(value: float) -> str:
+    """Write a p-value: how small it is matters little once it is very small."""
+    return f"p < {_TINY}".replace(" ", NO_BREAK) if value < _TINY else f"p{NO_BREAK}={NO_BREAK}{bare_p(value)}"
+
+
+def bare_p(value: float) -> str:
+    """Write a p-value for a column of them."""
+    if math.isnan(value):
+        return "–"
+    return f"<{NO_BREAK}{_TINY}" if value < _TINY else f"{value:.3f}" if value < 0.1 else f"{value:.2f}"
+
+
+def group_name(number: int) -> str:
+    """Name a group by the number that it has everywhere."""
+    return f"group{NO_BREAK}{number}"
+
+
+def shorten(text: str, longest: int = _LONGEST) -> str:
+    """Cut long names in their middle, so that both ends can be recognised."""
+    if len(text) <= longest:
+        return text
+    half = (longest - 1) // 2
+    return f"{text[:half]}…{text[len(text) - half :]}"
+
+
+def pattern_name(pattern: Pattern, names: Sequence[str]) -> str:
+    """Name the views of a pattern."""
+    if all(pattern.present):
+        return "all views" if len(names) > 1 else shorten(names[0])
+    having = [shorten(name, 40) for name, present in zip(names, pattern.present, strict=True) if present]
+    return f"only {having[0]}" if len(having) == 1 else ", ".join(having)
+
+
+def shown_groups(summary: Summary) -> list[GroupFacts]:
+    """Return all groups, or the largest where there are too many for a table."""
+    if len(summary.groups) <= _MOST_GROUPS:
+        return list(summary.groups)
+    largest = sorted(summary.groups, key=lambda group: -group.n_samples)[:_MOST_GROUPS]
+    return sorted(largest, key=lambda group: group.number)
+
+
+def answer(summary: Summary) -> tuple[str, ...]:
+    """Say in a sentence what was found, and in a second how far to trust it."""
+    sizes = sorted(group.n_samples for group in summary.groups if group.n_samples)
+    samples = counted(summary.n_samples, "sample")
+    if len(sizes) == 1:
+        first = f"All {samples} are in one group."
+    else:
+        range_of = f"{sizes[0]:,} each" if sizes[0] == sizes[-1] else f"{sizes[0]:,} to {sizes[-1]:,}"
+        first = f"The {samples} fall into {len(sizes)} groups of {range_of}."
+    n_doubtful = sum(group.n_doubtful for group in summary.groups)
+    doubt = (
+        f"None of them has a confidence below {DOUBTFUL:g}"
+        if not n_doubtful
+        else f"{n_doubtful:,} of them ({percent(n_doubtful / summary.n_samples)}) have a confidence below {DOUBTFUL:g}"
+    )
+    gaps, views = summary.gaps, spelled(len(summary.views))
+    if len(summary.views) == 1:
+        missing = "there is one view"
+    elif len(gaps.patterns) == 1 and summary.n_complete:
+        missing = f"no sample lacks any of the {views} views"
+    else:
+        lacking = summary.n_samples - summary.n_complete
+        missing = f"{lacking:,} ({percent(lacking / summary.n_samples)}) lack one of the {views} views"
+        missing += " at least" if len(summary.views) > 2 else ""
+        if gaps.association is not None:
+            words = ("shows no sign of going with their group", "hardly goes with their group")
+            missing += ", and which ones they lack "
+            missing += (*words, "goes with their group (see below)")[_relation(gaps.association)]
+    return first, f"{doubt}; {missing}."
+
+
+def _relation(association: Association) -> int:
+    """Return 0 for no sign of a relation, 1 for one that is hardly there, 2 for one that matters."""
+    if association.p_value >= _SIGNIFICANT:
+        return 0
+    return 2 if association.strength >= _WEAK else 1
+
+
+def strength_word(value: float, steps: tuple[float, float, float] = (_WEAK, 0.3, 0.5)) -> str:
+    """Say how much an effect is, by the customary steps."""
+    words = ("hardly at all", "weakly", "clearly", "strongly")
+    return words[sum(value >= step for step in steps)]
+
+
+def goes_with(association: Association) -> str:
+    """Write the figures of a test."""
+    how = f"; {association.n_tables} random tables" if association.n_tables else ""
+    return f"Cramér’s V {share(association.strength)}, {p_value(association.p_value)}{how}"
+
+
+def gap_sentence(gaps: Gaps, n_views: int) -> tuple[str, ...]:
+    """Say whether missing views go with the groups, and what that would mean."""
+    if n_views == 1:
+        return ("There is one view, and every sample has it.",)
+    if len(gaps.patterns) == 1:
+        return ("All samples have the same views, so that gaps cannot go with the groups.",)
+    found = gaps.association
+    if found is None:
+        return ("There is one group only, so that gaps cannot go with the groups.",)
+    figures = goes_with(found)
+    if found.p_value >= _SIGNIFICANT:
+        return (
+            f"Which views a sample lacks shows no sign of going with its group ({figures}). The groups are not made of "
+            "gaps; a weak relation could still be there unseen.",
+        )
+    if _relation(found) == 1:
+        return (
+            f"Which views a sample lacks goes with its group, but hardly at all ({figures}): more than by chance, "
+            "too little to have made the groups.",
+        )
+    driving = [gap.view for gap in gaps.views if gap.adjusted < _SIGNIFICANT]
+    which = f" It is to be seen in {joined([shorten(name) for name in driving[:8]])}." if driving else ""
+    return (
+        f"Which views a sample lacks goes with its group, {strength_word(found.strength)} ({figures}).{which}",
+        "Either the views are missing for a reason that has to do with what the groups are, such as tests made of "
+        "severe cases only; or the method has put samples together because they lack the same views. Compare groups "
+        "within one pattern of gaps, on the map or in the data, before building on them.",
+    )
+
+
+def comparison_sentence(one: Comparison) -> str:
+    """Say how the groups go with one column."""
+    figures = f"{p_value(one.p_value)}, {p_value(one.adjusted)} after Holm’s correction"
+    if one.kind == "survival":
+        found, word = f"log-rank test, chi-square {number(one.statistic)}", "for sure"
+    elif one.kind == "numbers":
+        found = f"Kruskal-Wallis test, ε² {share(one.strength)}"
+        word = strength_word(one.strength, (0.01, 0.08, 0.26))
+    else:
+        how = f"chi-square by {one.n_tables} random tables" if one.n_tables else "chi-square test"
+        found, word = f"{how}, Cramér’s V {share(one.strength)}", strength_word(one.strength)
+    related = f"go with it {word}" if one.adjusted < _SIGNIFICANT else "do not go with it for sure"
+    return f"The groups {related}: {found}; {figures}; {counted(one.n_samples, 'sample')}."

@@ -1,0 +1,157 @@
+"""What figures are made of: each function draws one thing on axes, for pages and for notebooks alike."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..utils.words import powers
+from .style import INK, PAPER, SERIES, SOFT, letters_on
+
+__all__ = [
+    "BLUE",
+    "ORANGE",
+    "RED",
+    "draw_change",
+    "draw_frame",
+    "draw_objective",
+    "draw_pattern_bars",
+    "draw_pattern_dots",
+    "draw_sizes",
+    "draw_view_bars",
+    "draw_weight_cells",
+    "fill_cells",
+]
+
+_FEW = 20  # iterations
+BLUE, ORANGE, RED = (SERIES[place].color for place in (5, 3, 6))
+
+
+def fill_cells(
+    axes: Any, values: Any, norm: Any, write: Callable[[tuple[int, ...]], str], bold: Any = None, size: float = 7.5
+) -> None:
+    """Draw a table of numbers as coloured cells with the numbers in them; a dash where there is none."""
+    mesh = axes.pcolormesh(np.ma.masked_invalid(values), cmap="Blues", norm=norm, edgecolors=PAPER)
+    for place, value in np.ndenumerate(values):
+        missing = np.isnan(value)
+        axes.text(
+            place[1] + 0.5,
+            place[0] + 0.5,
+            "–" if missing else write(place),
+            ha="center",
+            va="center",
+            fontsize=size,
+            color=SOFT if missing else letters_on(mesh.to_rgba(value)),
+            fontweight="bold" if bold is not None and bold[place] else "normal",
+        )
+    axes.grid(False)
+    axes.spines[:].set_visible(False)
+    axes.tick_params(length=0)
+
+
+def draw_weight_cells(
+    axes: Any,
+    grid: Any,
+    consensus_weights: Sequence[float],
+    sparsity_weights: Sequence[float],
+    norm: Any,
+    digits: int = 1,
+) -> None:
+    """Draw scores over λ1 and λ2: one row for every λ1 and one column for every λ2."""
+    fill_cells(axes, grid, norm, lambda place: f"{grid[place]:.{digits}f}")
+    axes.set_xticks(np.arange(len(sparsity_weights)) + 0.5, powers(sparsity_weights))
+    axes.set_yticks(np.arange(len(consensus_weights)) + 0.5, powers(consensus_weights))
+    axes.set(xlabel="λ2 (sparsity)", ylabel="λ1 (consensus)")
+
+
+def draw_frame(axes: Any, left: float, right: float, bottom: float, top: float) -> None:
+    """Frame some cells: a pale line under a dark one, seen on every colour."""
+    corners = [left, right, right, left, left], [bottom, bottom, top, top, bottom]
+    axes.plot(*corners, color=PAPER, linewidth=4.0, clip_on=False)
+    axes.plot(*corners, color=INK, linewidth=1.6, clip_on=False)
+
+
+def draw_sizes(axes: Any, parts: Sequence[tuple[Any, str]], names: Sequence[str]) -> None:
+    """Draw a bar for every group, made of parts with a label each: the surest first."""
+    left = np.zeros(len(names))
+    looks = ((BLUE, ""), (SERIES[1].color, "////"), (ORANGE, "xxxx"))
+    for (values, label), (color, hatch) in zip(parts, looks, strict=False):
+        axes.barh(range(len(names)), values, left=left, height=0.7, color=color, hatch=hatch, label=label, ec=PAPER)
+        left = left + values
+    axes.set_yticks(range(len(names)), names)
+    axes.invert_yaxis()
+    axes.grid(axis="y", visible=False)
+    axes.tick_params(axis="y", length=0)
+
+
+def draw_pattern_bars(axes: Any, counts: Sequence[int]) -> None:
+    """Draw how many samples have each set of views."""
+    axes.bar(range(len(counts)), counts, width=0.6, color=BLUE)
+    for place, count in enumerate(counts):
+        axes.text(place, count, f"{count:,}", ha="center", va="bottom", fontsize=8)
+    axes.set_xlim(-0.6, len(counts) - 0.4)
+    axes.margins(y=0.15)
+    axes.set_xticks([])
+    axes.grid(axis="x", visible=False)
+    axes.set_ylabel("samples")
+
+
+def draw_view_bars(axes: Any, counts: Sequence[int], *, leftwards: bool = True) -> None:
+    """Draw how many samples have each view, beside the rows of :func:`draw_pattern_dots`."""
+    most = max(counts)
+    axes.barh(range(len(counts)), counts, height=0.6, color=SERIES[0].color)
+    for place, count in enumerate(counts):
+        axes.text(
+            count + 0.06 * most, place, f"{count:,}", ha="right" if leftwards else "left", va="center", fontsize=8
+        )
+    axes.set_ylim(len(counts) - 0.4, -0.6)
+    ends = 1.75 * most, 0  # with room for the numbers
+    axes.set_xlim(*(ends if leftwards else ends[::-1]))
+    axes.axis("off")
+
+
+def draw_pattern_dots(axes: Any, present: Any) -> None:
+    """Draw sets of views, one column for each: filled dots are views that it has."""
+    n_patterns, n_views = present.shape
+    axes.set_xlim(-0.6, n_patterns - 0.4)
+    axes.set_ylim(n_views - 0.4, -0.6)
+    for place in range(n_patterns):
+        having = np.flatnonzero(present[place])
+        axes.plot([place] * 2, [having.min(), having.max()], color=BLUE, linewidth=1.6, zorder=2)
+    grid_x, grid_y = np.meshgrid(range(n_patterns), range(n_views), indexing="ij")
+    axes.scatter(grid_x[~present], grid_y[~present], s=34, facecolor=PAPER, edgecolor=SOFT, linewidth=0.9, zorder=3)
+    axes.scatter(grid_x[present], grid_y[present], s=40, color=BLUE, zorder=4)
+    axes.set_xticks([])
+    axes.grid(visible=False)
+    for side in ("left", "bottom"):
+        axes.spines[side].set_visible(False)
+
+
+def draw_objective(axes: Any, objective: Any) -> None:
+    """Draw the objective after every iteration."""
+    axes.plot(range(1, len(objective) + 1), objective, color=BLUE, **_marked(len(objective)))
+    _count_iterations(axes, len(objective))
+
+
+def draw_change(axes: Any, changes: Any, tol: float) -> None:
+    """Draw the relative change of the objective from the second iteration on, and where the fit stops."""
+    seen = changes > 0  # a logarithm of nothing cannot be drawn
+    axes.plot(np.arange(2, len(changes) + 2)[seen], changes[seen], color=BLUE, **_marked(len(changes)))
+    if tol > 0:
+        axes.axhline(tol, color=RED, linestyle="--", linewidth=1.2)
+        axes.text(1, tol, "tol", color=RED, ha="right", va="bottom", transform=axes.get_yaxis_transform())
+    axes.set_yscale("log")
+    _count_iterations(axes, len(changes) + 1)
+
+
+def _marked(n_points: int) -> dict[str, Any]:
+    """Show the points of a short line, of which one alone would not be seen."""
+    return {"marker": "o", "markersize": 4.0, "clip_on": False} if n_points <= _FEW else {}
+
+
+def _count_iterations(axes: Any, n_iterations: int) -> None:
+    axes.set_xlabel("iteration")
+    axes.set_xlim(1, max(n_iterations, 2))
+    axes.xaxis.get_major_locator().set_params(integer=True)

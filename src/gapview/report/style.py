@@ -1,0 +1,269 @@
+"""How figures look, in one place: colours for paper and screen, sizes, and the ways a figure leaves the program."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import re
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from html import escape
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..errors import MissingExtraError
+from ..utils.storage import write_whole
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = [
+    "GRID",
+    "INK",
+    "MORE_COLORS",
+    "PAPER",
+    "SERIES",
+    "SOFT",
+    "figure_colors",
+    "figure_files",
+    "inline_svg",
+    "letters_on",
+    "new_figure",
+]
+
+INK, SOFT, GRID, PAPER = "#1f2933", "#5c6873", "#dde2e7", "#ffffff"
+
+
+@dataclass(frozen=True)
+class Series:
+    """One line among several: told apart by colour, and in grey by its marker and dashes."""
+
+    color: str
+    dark: str  # the same hue on a dark page
+    marker: str
+    dashes: Any = "-"
+    size: float = 5.0
+
+    def options(self) -> dict[str, Any]:
+        """Return what ``Axes.plot`` needs; the rim keeps markers apart where lines cross."""
+        rim = {"markeredgecolor": PAPER, "markeredgewidth": 0.8}
+        return {"color": self.color, "marker": self.marker, "linestyle": self.dashes, "markersize": self.size, **rim}
+
+
+# Hues after Okabe and Ito, darkened until each has a contrast of at least 3 : 1 with the page.
+SERIES = (
+    Series("#6b7480", "#a3aebb", "v", (0, (1, 1.4))),
+    Series("#1489ad", "#5cc4e6", "P", (0, (4, 1.6)), 7.0),
+    Series("#00845f", "#3fc79a", "s", (0, (6, 1.5, 1, 1.5))),
+    Series("#b56c00", "#f0b04a", "^", (0, (2.5, 1.2))),
+    Series("#a8468f", "#e79ad0", "D", (0, (8, 2))),
+    Series("#0b5fa5", "#7ab4f5", "X", (0, (3, 1.2, 1, 1.2, 1, 1.2)), 7.0),
+    Series("#c4400b", "#ff8f63", "o", "-", 5.5),
+)
+# Four more of the same contrast, for where there are more kinds than series: light and dark
+MORE_COLORS = (("#8a5a3c", "#d3a283"), ("#6a51c9", "#b3a2ff"), ("#757500", "#cfcf4a"), ("#b3224f", "#ff86a6"))
+_DARK = {INK: "#e4e8ec", SOFT: "#a7b1bb", GRID: "#3a424b", PAPER: "#15191e"} | {
+    series.color: series.dark for series in SERIES
+}
+_DARK |= dict(MORE_COLORS)
+_NAMES = {color: f"--figure-{place}" for place, color in enumerate(_DARK)}
+
+_STYLE = {
+    "font.family": "sans-serif",
+    "font.size": 9.0,
+    "text.color": INK,
+    "axes.edgecolor": SOFT,
+    "axes.labelcolor": INK,
+    "axes.linewidth": 0.8,
+    "axes.titlesize": 10.0,
+    "axes.titleweight": "bold",
+    "axes.titlelocation": "left",
+    "axes.titlepad": 8.0,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.color": GRID,
+    "grid.linewidth": 0.7,
+    "xtick.color": SOFT,
+    "ytick.color": SOFT,
+    "xtick.labelcolor": INK,
+    "ytick.labelcolor": INK,
+    "xtick.major.size": 3.0,
+    "ytick.major.size": 3.0,
+    "lines.linewidth": 1.5,
+    "legend.frameon": False,
+    "legend.handlelength": 3.4,
+    "figure.facecolor": PAPER,
+    "axes.facecolor": "none",
+}
+_SAVING = {"svg.fonttype": "none", "svg.hashsalt": "gapview"}  # letters stay letters; ids are the same in every run
+_NO_METADATA = {"Date": None, "Creator": None, "Format": None, "Type": None}
+
+
+def load_matplotlib(part: str) -> Any:
+    """Import a part of matplotlib, or say which extra brings it."""
+    try:
+        return import_module(f"matplotlib.{part}")
+    except ModuleNotFoundError:
+        raise MissingExtraError("matplotlib", "report", "Drawing figures") from None
+
+
+def own_style() -> Any:
+    """Return a context in which figures look as they do on pages, whatever the reader's own settings say."""
+    return load_matplotlib("style").context(["default", _STYLE])
+
+
+@contextmanager
+def new_figure(width: float, height: float) -> Iterator[Figure]:
+    """Make an empty figure, sizes in inches, to be drawn on inside the ``with`` block.
+
+    The style holds only there, and whatever the reader's own matplotlib settings say does not.
+
+    Examples
+    --------
+    >>> from gapview.report import new_figure
+    >>> with new_figure(4, 3) as figure:
+    ...     lines = figure.subplots().plot([0, 1], [1, 0])
+    """
+    module = load_matplotlib("figure")
+    with own_style():
+        figure = module.Figure(figsize=(width, height), layout="constrained")
+        figure.get_layout_engine().set(w_pad=0.1, h_pad=0.08)
+        yield figure
+        _as_written(figure)
+        # Room is shared out once and for all: done at every saving, it would come out a little different each time
+        with _any_character():
+            figure.draw_without_rendering()
+        figure.set_layout_engine("none")
+
+
+def _as_written(figure: Figure) -> None:
+    """Show names as they are: a dollar sign in one of them begins no formula. Powers of ten on axes stay formulas."""
+    axes = [axis for each in figure.axes for axis in (each.xaxis, each.yaxis) if axis.get_scale() == "log"]
+    formulas = {label for axis in axes for label in axis.get_ticklabels(which="both")}
+    for text in figure.findobj(load_matplotlib("text").Text):
+        if text not in formulas:
+            text.set_parse_math(False)
+
+
+@contextmanager
+def _any_character() -> Iterator[None]:
+    """Keep matplotlib from warning of characters that its font lacks: a name may hold any, and a box stands for it."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph")
+        yield
+
+
+def figure_files(figure: Figure, stem: Path) -> list[Path]:
+    """Write a figure as ``stem``.png and ``stem``.svg, each whole or not at all.
+
+    Parameters
+    ----------
+    figure : matplotlib figure
+        What to write.
+    stem : Path
+        Path without the ending.
+
+    Returns
+    -------
+    list of Path
+        The two files.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from gapview.report import figure_files, new_figure
+    >>> with new_figure(4, 3) as figure:
+    ...     lines = figure.subplots().plot([0, 1], [1, 0])
+    >>> with TemporaryDirectory() as folder:
+    ...     [path.name for path in figure_files(figure, Path(folder) / "line")]
+    ['line.png', 'line.svg']
+    """
+    png, svg = (stem.parent / f"{stem.name}.{ending}" for ending in ("png", "svg"))
+    write_whole(png, _saved(figure, "png", dpi=200, metadata={"Software": None}))
+    # Any sans-serif font will do: not the long list of names that the drawing library knows
+    drawn = re.sub(
+        r"font-family: [^;\"]*", "font-family: sans-serif", _saved(figure, "svg", metadata=_NO_METADATA).decode()
+    )
+    write_whole(svg, drawn.encode())
+    return [png, svg]
+
+
+def inline_svg(figure: Figure, label: str, prefix: str | None = None) -> str:
+    """Turn a figure into an ``<svg>`` element for an HTML page.
+
+    It scales with the page, takes its colours from the page where it has a dark side, and refers to nothing outside.
+
+    Parameters
+    ----------
+    figure : matplotlib figure
+        What to show.
+    label : str
+        What a reader who cannot see it is told.
+    prefix : str, optional
+        Put before all ids, so that several figures can stand on one page; by default made from the contents.
+
+    Returns
+    -------
+    str
+        The element.
+
+    Examples
+    --------
+    >>> from gapview.report import inline_svg, new_figure
+    >>> with new_figure(4, 3) as figure:
+    ...     lines = figure.subplots().plot([0, 1], [1, 0])
+    >>> inline_svg(figure, "A falling line").split(" viewBox")[0]
+    '<svg role="img" aria-label="A falling line"'
+    """
+    text = _saved(figure, "svg", metadata=_NO_METADATA, transparent=True).decode()
+    head, body = re.fullmatch(r".*?<svg([^>]*)>(.*)</svg>\s*", text, flags=re.S).groups()  # type: ignore[union-attr]
+    width, height = (float(size) for size in re.search(r'viewBox="0 0 ([\d.]+) ([\d.]+)"', head).groups())  # type: ignore[union-attr]
+    # The style sheet of the drawing would apply to the whole page: its two rules move to the element itself
+    body = re.sub(r"<defs>\s*<style.*?</style>\s*</defs>\s*", "", body, count=1, flags=re.S)
+    prefix = prefix or "f" + hashlib.sha256((label + body).encode()).hexdigest()[:8]
+    body = re.sub(r"<[^>]+>", lambda tag: _page_tag(tag[0], prefix), body)  # tags alone, never text
+    return (
+        f'<svg role="img" aria-label="{escape(label)}" viewBox="0 0 {width:g} {height:g}" '
+        f'width="{width * 4 / 3:.0f}" height="{height * 4 / 3:.0f}" '
+        f'style="stroke-linejoin: round; stroke-linecap: butt">{body}</svg>'
+    )
+
+
+def _page_tag(tag: str, prefix: str) -> str:
+    tag = re.sub(r'\bid="', f'id="{prefix}-', tag)
+    tag = re.sub(r'(?:xlink:)?href="#', f'href="#{prefix}-', tag).replace("url(#", f"url(#{prefix}-")
+    tag = re.sub(r"font-family: [^;\"]*", "font-family: inherit", tag)
+    return re.sub("|".join(_NAMES), lambda found: f"var({_NAMES[found[0]]}, {found[0]})", tag)
+
+
+def letters_on(color: Sequence[float]) -> str:
+    """Return the colour of letters that stand out most from a filled shape, by the relative luminance of its colour.
+
+    Such letters are on the shape and not on the page: no dark page turns them round.
+
+    Examples
+    --------
+    >>> from gapview.report import letters_on
+    >>> letters_on((1.0, 1.0, 1.0)), letters_on((0.0, 0.0, 0.3))
+    ('#0d1014', '#fbfcfd')
+    """
+    luminance = sum(part * value**2.2 for part, value in zip((0.2126, 0.7152, 0.0722), color[:3], strict=True))
+    return "#0d1014" if luminance > 0.18 else "#fbfcfd"
+
+
+def figure_colors() -> dict[str, str]:
+    """Return the colours of figures on a dark page by the names of their CSS variables."""
+    return {name: _DARK[color] for color, name in _NAMES.items()}
+
+
+def _saved(figure: Figure, kind: str, **options: Any) -> bytes:
+    content = io.BytesIO()
+    with own_style(), import_module("matplotlib").rc_context(_SAVING), _any_character():
+        figure.savefig(content, format=kind, **options)
+    return content.getvalue()

@@ -1,0 +1,5 @@
+"""Results in AnnData and MuData."""
+
+from .annotation import annotate
+
+__all__ = ["annotate"]

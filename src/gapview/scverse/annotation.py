@@ -1,0 +1,278 @@
+"""Results written into the omics objects that the views came from, where scverse's tools look for them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from copy import copy, deepcopy
+from dataclasses import asdict, dataclass
+from importlib.metadata import version
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from ..errors import GapviewWarning, InputError, InputTypeError, ParameterError, ParameterTypeError, some
+from ..estimators import MultiViewClusterer
+from ..persist.summary import shown_setting
+from ..utils.parameters import check_flag
+from ..utils.warnings import warn_user
+from ..views import Array, Matrix, Views
+from ..views.containers import Container, descends
+
+__all__ = ["annotate"]
+
+
+def annotate(model: MultiViewClusterer, data: Any, *, key_added: str = "gapview", recover: bool = False) -> None:
+    """Write what a model has found into an AnnData, a MuData or several AnnData, in place.
+
+    Samples are matched by their names, so that the object may hold them in another order, lack some of them, or hold
+    others: those get NaN, with a warning. What an earlier call has written under the same key is taken out first.
+    Nothing is written if anything is wrong.
+
+    A MuData gets everything at its top level, which knows all samples, as muon's own tools do it; its
+    ``push_obs([key_added])`` hands the labels on to the modalities.
+
+    Parameters
+    ----------
+    model : fitted clusterer
+        Any method of gapview.
+    data : AnnData, MuData, or dict or list of AnnData
+        Where to write. What the model was fitted on, a part of it, or any object with samples of the same names.
+    key_added : str, default="gapview"
+        The key below.
+    recover : bool, default=False
+        Also write all views, complete. For ``GRMF`` and ``BridgedGRMF``.
+
+    Notes
+    -----
+    What is written:
+
+    ``.obs[key_added]``
+        Group of every sample, a categorical of the texts ``"0"``, ``"1"``, …
+    ``.obs[key_added + "_confidence"]``
+        How clearly it belongs there, for methods that tell.
+    ``.obsm["X_" + key_added]``
+        ``embedding_``, so that ``scanpy.pp.neighbors(adata, use_rep="X_gapview")`` and the like can use it.
+    ``.uns[key_added]``
+        How it came about, in types that files can hold: ``"method"``, ``"version"``, ``"params"`` (None is the text
+        ``"None"``), ``"view_names"``, ``"n_samples"``; where the method has them ``"objective"`` after every iteration,
+        ``"view_weights"``, the ``"setting"`` that was chosen, and the ``"selection"`` with its ``"reason"`` and a
+        ``"table"`` of what was tried.
+    ``.obsm[key_added + "_" + view]``, ``.obs[key_added + "_" + view + "_recovered"]``
+        With ``recover``: for each view a complete matrix over the samples of the object, measured rows as they were,
+        and which rows are no measurement. A modality of a MuData has rows for its own samples only, and so cannot hold
+        them. ``.uns[key_added]["features"][view]`` names the columns, where the view came with names.
+
+    Raises
+    ------
+    NotFittedError
+        If the model is not fitted.
+    InputTypeError
+        If the data are no such objects, or the model cannot recover views.
+    InputError
+        If the model knows none of the samples, or names repeat.
+
+    Examples
+    --------
+    >>> import anndata, pandas
+    >>> import gapview
+    >>> from gapview.datasets import make_views
+    >>> views = make_views(n_samples=60, n_clusters=2, random_state=0).views
+    >>> names = pandas.DataFrame(index=[f"cell_{i}" for i in range(60)])
+    >>> rna, proteins = (anndata.AnnData(matrix, obs=names) for matrix in views.matrices)
+    >>> data = {"rna": rna, "proteins": proteins[:40].copy()}
+    >>> model = gapview.BridgedGRMF(n_clusters=2, random_state=0).fit(data)
+    >>> gapview.annotate(model, data, recover=True)
+    >>> rna.obs["gapview"].cat.categories.tolist(), rna.obsm["X_gapview"].shape
+    (['0', '1'], (60, 4))
+    >>> rna.obsm["gapview_proteins"].shape, int(rna.obs["gapview_proteins_recovered"].sum())
+    ((60, 30), 20)
+    """
+    if not isinstance(model, MultiViewClusterer):
+        raise InputTypeError(f"annotate needs a fitted clusterer of gapview; got {_kind(model)}.")
+    model._demand_fitted()
+    _demand_key(key_added)
+    check_flag("recover", recover)
+    targets = _targets(data)
+    places = _places(model, targets)
+    findings = _collect(model, key_added, _recovered(model) if recover else None)
+    for target, place in zip(targets, places, strict=True):
+        _forget(target, key_added)
+        _write(target, place, findings)
+
+
+@dataclass(frozen=True)
+class _Findings:
+    """What is to be written, with a row for every sample of the fit."""
+
+    key: str
+    labels: Array
+    columns: dict[str, Array]  # of obs
+    matrices: dict[str, Matrix]  # of obsm
+    record: dict[str, Any]  # of uns
+
+
+def _targets(data: Any) -> list[Any]:
+    """List the objects to write to."""
+    if descends(data, "mudata", "MuData") or _is_anndata(data):
+        return [data]
+    objects = list(data.values()) if isinstance(data, Mapping) else list(data) if isinstance(data, list | tuple) else []
+    if not objects or not all(map(_is_anndata, objects)):
+        others = [_kind(one) for one in objects if not _is_anndata(one)]
+        got = f"{type(data).__name__} of {others[0]}" if others else _kind(data)
+        raise InputTypeError(f"annotate writes into an AnnData, a MuData, or a dict or list of AnnData; got {got}.")
+    return objects
+
+
+def _places(model: MultiViewClusterer, targets: list[Any]) -> list[Array]:
+    """Find for every sample of each object its row in the fit; -1 for those that the model does not know."""
+    known = [str(key) for key in model.sample_ids_]
+    row_of = {key: row for row, key in enumerate(known)}
+    if len(row_of) < len(known):
+        raise InputError("Sample ids of the model are the same once they are written as text, as names in AnnData are.")
+    places = []
+    for target in targets:
+        if not target.obs_names.is_unique:
+            twice = target.obs_names[target.obs_names.duplicated()].unique()
+            raise InputError(
+                f"Names of samples must not repeat; these do: {some(list(twice))}. Call .obs_names_make_unique() "
+                "first, and fit the model on the result."
+            )
+        places.append(np.array([row_of.get(key, -1) for key in target.obs_names.astype(str)], dtype=np.intp))
+    strangers = {name for t, place in zip(targets, places, strict=True) for name in t.obs_names[place < 0]}
+    if all((place < 0).all() for place in places):
+        raise InputError(
+            f"The model knows none of the samples: it was fitted on {some(known, 3)}, and the object holds "
+            f"{some(sorted(strangers), 3)}. Fit it on the object itself, or on gapview.Views(…, sample_ids=…) with the "
+            "names of the samples."
+        )
+    if strangers:
+        warn_user(
+            f"{len(strangers)} sample(s) were not in the fit, and have no group: {some(sorted(strangers))}. They get "
+            "NaN; predict places new samples.",
+            GapviewWarning,
+        )
+    return places
+
+
+def _collect(model: Any, key: str, recovered: dict[str, Matrix] | None) -> _Findings:
+    columns: dict[str, Array] = {}
+    if hasattr(model, "confidence_"):
+        columns[f"{key}_confidence"] = model.confidence_
+    matrices: dict[str, Matrix] = {f"X_{key}": model.embedding_}
+    record = _record(model)
+    if recovered is not None:
+        named = zip(model.views_.names, model.views_.feature_names, strict=True)
+        record["features"] = {view: np.asarray(names, dtype=object) for view, names in named if names is not None}
+        for k, (view, matrix) in enumerate(recovered.items()):
+            matrices[f"{key}_{view}"] = matrix
+            columns[f"{key}_{view}_recovered"] = ~model.views_.mask[:, k]
+    return _Findings(key, model.labels_, columns, matrices, record)
+
+
+def _record(model: Any) -> dict[str, Any]:
+    """Say how the results came about, in types that .h5ad and .h5mu files can hold."""
+    record: dict[str, Any] = {
+        "method": type(model).__name__,
+        "version": version("gapview"),
+        "params": {name: _plain(shown_setting(value)) for name, value in model.get_params(deep=False).items()},
+        "view_names": np.asarray(model.views_.names, dtype=object),
+        "n_samples": model.views_.n_samples,
+    }
+    if hasattr(model, "objective_"):
+        record["objective"] = np.asarray(model.objective_, dtype=np.float64)
+    if hasattr(model, "view_weights_"):
+        record["view_weights"] = np.asarray(model.view_weights_, dtype=np.float64)
+    if hasattr(model, "setting_"):
+        record["setting"] = {name: _plain(value) for name, value in asdict(model.setting_).items()}
+    if hasattr(model, "selection_"):
+        import pandas as pd
+
+        table = pd.DataFrame(model.selection_.table)
+        table.index = table.index.astype(str)  # as AnnData would have it
+        record["selection"] = {"reason": model.selection_.reason, "table": table}
+    return record
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, tuple):
+        parts = [_plain(part) for part in value]
+        return np.asarray(parts, dtype=object if any(isinstance(part, str) for part in parts) else None)
+    return "None" if value is None else value
+
+
+def _recovered(model: Any) -> dict[str, Matrix]:
+    """Complete all views of the training samples; sparse ones stay sparse."""
+    if not hasattr(model, "recover"):
+        raise InputTypeError(
+            f"recover=True needs a GRMF or a BridgedGRMF, which can recover views; got a {type(model).__name__}."
+        )
+    views: Views = model.views_
+    slashed = [name for name in views.names if "/" in name]
+    if slashed:
+        raise InputError(
+            f"Views that are to be recovered must have names without '/', as keys have; got {some(slashed)}."
+        )
+    matrices = views.matrices
+    places = tuple(Container("sparse" if sparse.issparse(matrix) else "array") for matrix in matrices)
+    giver = copy(model)
+    giver.views_ = views._like(matrices, views.mask, views.sample_ids, _outer="list", _containers=places)
+    return dict(zip(views.names, giver.recover(), strict=True))
+
+
+def _forget(target: Any, key: str) -> None:
+    """Take out what an earlier call has written: this one may have fewer things to write."""
+    before = target.uns.get(key)
+    if not isinstance(before, Mapping) or "view_names" not in before:
+        return
+    views = [f"{key}_{view}" for view in before["view_names"]]
+    for column in (f"{key}_confidence", *(f"{view}_recovered" for view in views)):
+        if column in target.obs:
+            del target.obs[column]
+    for name in views:
+        if name in target.obsm:
+            del target.obsm[name]
+
+
+def _write(target: Any, place: Array, findings: _Findings) -> None:
+    import pandas as pd
+
+    known = place >= 0
+    labels = np.where(known, findings.labels[place], -1)
+    present = np.unique(labels[known])
+    target.obs[findings.key] = pd.Categorical.from_codes(
+        np.where(known, np.searchsorted(present, labels), -1), [str(label) for label in present]
+    )
+    for name, values in findings.columns.items():
+        target.obs[name] = np.where(known, values[place], False if values.dtype == bool else np.nan)
+    for name, matrix in findings.matrices.items():
+        target.obsm[name] = _rows(matrix, place)
+    target.uns[findings.key] = deepcopy(findings.record)  # to each its own: objects are changed
+
+
+def _rows(matrix: Matrix, place: Array) -> Matrix:
+    """Take the rows of the samples of an object, NaN for samples that the model does not know."""
+    unknown = np.flatnonzero(place < 0)
+    if not sparse.issparse(matrix):
+        rows = matrix[place]
+        rows[unknown] = np.nan
+        return rows
+    rows = sparse.lil_array(matrix[place]) if unknown.size else matrix[place]
+    if unknown.size:
+        rows[unknown] = np.nan
+    return sparse.csr_matrix(rows)
+
+
+def _demand_key(key: Any) -> None:
+    if not isinstance(key, str):
+        raise ParameterTypeError(f"key_added must be text; got {key!r}.")
+    if not key or "/" in key:
+        raise ParameterError(f"key_added must be a name without '/', which would part keys in files; got {key!r}.")
+
+
+def _is_anndata(data: Any) -> bool:
+    return descends(data, "anndata", "AnnData")
+
+
+def _kind(data: Any) -> str:
+    return f"the class {data.__name__}" if isinstance(data, type) else f"a {type(data).__name__}"

@@ -1,0 +1,1 @@
+"""Helpers without knowledge of models: checks of parameters, warnings, words, names, files."""

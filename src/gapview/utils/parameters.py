@@ -1,0 +1,78 @@
+"""Checks of single settings; every message names the setting, what is allowed and what came."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from ..errors import ParameterError, ParameterTypeError
+
+
+def check_integer(name: str, value: Any, *, low: int, also: Sequence[Any] = ()) -> None:
+    """Demand an integer of at least ``low``, or one of the values in ``also``."""
+    if _is_one_of(value, also):
+        return
+    allowed = _either(f"an integer of at least {low}", also)
+    if not isinstance(value, Integral) or isinstance(value, bool):
+        raise ParameterTypeError(f"{name} must be {allowed}; got {value!r}.")
+    if value < low:
+        raise ParameterError(f"{name} must be {allowed}; got {value!r}.")
+
+
+def check_real(
+    name: str,
+    value: Any,
+    *,
+    low: float,
+    high: float = float("inf"),
+    open_low: bool = False,
+    also: Sequence[Any] = (),
+) -> None:
+    """Demand a finite number between ``low`` and ``high``, or one of the values in ``also``."""
+    if _is_one_of(value, also):
+        return
+    above = f"above {low:g}" if open_low else f"of at least {low:g}"
+    allowed = f"a finite number {above}" + ("" if high == float("inf") else f" and at most {high:g}")
+    allowed = _either(allowed, also)
+    if not isinstance(value, Real) or isinstance(value, bool):
+        raise ParameterTypeError(f"{name} must be {allowed}; got {value!r}.")
+    number = float(value)
+    inside = (number > low if open_low else number >= low) and number <= high and number != float("inf")
+    if not inside:  # NaN fails every comparison and ends here too
+        raise ParameterError(f"{name} must be {allowed}; got {value!r}.")
+
+
+def check_choice(name: str, value: Any, choices: Sequence[Any]) -> None:
+    """Demand one of ``choices``."""
+    if not _is_one_of(value, choices):
+        raise ParameterError(f"{name} must be one of {', '.join(map(repr, choices))}; got {value!r}.")
+
+
+def check_flag(name: str, value: Any) -> None:
+    """Demand True or False."""
+    if not isinstance(value, bool | np.bool_):
+        raise ParameterTypeError(f"{name} must be True or False; got {value!r}.")
+
+
+def random_generator(random_state: Any) -> np.random.RandomState:
+    """Make the source of random numbers from a seed, a RandomState or None."""
+    try:
+        generator: np.random.RandomState = check_random_state(random_state)
+    except ValueError:
+        raise ParameterError(
+            f"random_state must be None, an integer seed from 0 to 2**32 - 1 or a RandomState; got {random_state!r}."
+        ) from None
+    return generator
+
+
+def _is_one_of(value: Any, choices: Sequence[Any]) -> bool:
+    # `in` would compare arrays element by element
+    return (value is None or isinstance(value, str)) and value in choices
+
+
+def _either(text: str, also: Sequence[Any]) -> str:
+    return " or ".join([text, *map(repr, also)])

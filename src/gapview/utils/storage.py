@@ -1,0 +1,99 @@
+"""Files on disk, written whole or not at all."""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+import secrets
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from ..errors import DataFileError
+
+try:
+    import fcntl
+except ImportError:  # Windows: files are still whole, but nobody is kept from writing at the same time
+    fcntl = None  # type: ignore[assignment]
+
+__all__ = ["lock_folder", "make_folder", "sync_folder", "write_table", "write_whole"]
+
+
+def write_whole(path: Path, content: bytes | Iterable[Any]) -> None:
+    """Write a file, given whole or in pieces, so that at any moment either the old or the complete new one is there."""
+    temporary = path.parent / f".{path.name}.{secrets.token_hex(6)}"
+    try:
+        # Not through tempfile, whose files nobody else can read
+        handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
+    except OSError as error:
+        raise DataFileError(f"Cannot write to the folder {str(path.parent)!r}: {error.strerror}.") from None
+    try:
+        with os.fdopen(handle, "wb") as stream:
+            pieces: Iterable[Any] = [content] if isinstance(content, bytes) else content
+            for piece in pieces:
+                stream.write(piece)
+            stream.flush()
+            os.fsync(stream.fileno())
+        temporary.replace(path)
+        sync_folder(path.parent)
+    except BaseException as error:
+        temporary.unlink(missing_ok=True)
+        if isinstance(error, OSError):
+            raise DataFileError(f"Cannot write {str(path)!r}: {error.strerror}. What was there is untouched.") from None
+        raise
+
+
+def sync_folder(path: Path) -> None:
+    """See to it that the names in a folder outlast a power cut, where the system can promise that."""
+    with suppress(OSError):
+        handle = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+def lock_folder(path: Path, *, wait: bool = False) -> int | None:
+    """Keep a folder from other processes that ask; closing the handle, or the end of the process, lets it go.
+
+    Returns None where the system has no such locks.
+
+    Raises
+    ------
+    BlockingIOError
+        If another has it, unless this is to wait.
+    """
+    if fcntl is None:
+        return None
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+    except BlockingIOError:
+        os.close(handle)
+        raise
+    except OSError:  # some network disks have none for folders
+        os.close(handle)
+        return None
+    return handle
+
+
+def write_table(path: Path, header: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+    """Write a CSV file, whole or not at all."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(header)
+    writer.writerows(rows)
+    write_whole(path, text.getvalue().encode())
+
+
+def make_folder(path: Path) -> Path:
+    """Make a folder for results, or say why that is not possible."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise DataFileError(
+            f"Cannot make the folder {str(path)!r}: {error.strerror}. Choose another folder for the results."
+        ) from None
+    return path

@@ -1,0 +1,89 @@
+"""The values of one view: which rows are there, and what to do with rows that are there in part."""
+
+from __future__ import annotations
+
+import numpy as np
+from array_api_compat import array_namespace
+from scipy import sparse
+from sklearn.impute import KNNImputer
+
+from ..compute import host, like, row_blocks
+from ..errors import InputError, some
+from .containers import Array, Matrix
+
+PARTIAL_ROWS = ("raise", "fill", "drop")
+_FILL_NEIGHBORS = 5
+_FAR_FROM_ONE = 60  # as a power of 2: beyond it, squares leave single precision
+
+
+def count_missing_cells(values: Matrix) -> Array:
+    """Count the NaN in every row."""
+    if not sparse.issparse(values):
+        parts = [host((values[block] != values[block]).sum(axis=1)) for block in row_blocks(values)]
+        return np.concatenate(parts) if parts else np.zeros(0, dtype=np.intp)
+    holes = sparse.csr_array((np.isnan(values.data), values.indices, values.indptr), shape=values.shape)
+    return np.asarray(holes.sum(axis=1)).ravel().astype(np.intp)
+
+
+def demand_finite(name: str, values: Matrix, ids: Array) -> None:
+    """Refuse infinities, saying how many there are and where the first one is."""
+    numbers = values.data if sparse.issparse(values) else values
+    xp = array_namespace(numbers)
+    blocks = [slice(None)] if sparse.issparse(values) else row_blocks(values)
+    if 0 in numbers.shape or not any(bool(xp.any(xp.isinf(numbers[block]))) for block in blocks):
+        return
+    values, numbers = host(values), host(numbers)
+    where = values.tocoo().row[np.isinf(numbers)] if sparse.issparse(values) else np.nonzero(np.isinf(values))[0]
+    rows = np.unique(where)
+    raise InputError(
+        f"View '{name}' contains infinity (inf) in {len(rows)} row(s), first for the sample(s) {some(ids[rows])}. "
+        "Values must be finite: replace infinities by NaN for a missing value, or by a number."
+    )
+
+
+def complete_rows(name: str, values: Matrix, policy: str, ids: Array, reference: Matrix | None) -> tuple[Matrix, Array]:
+    """Deal with rows that have some but not all values.
+
+    Returns the rows that remain and, for each row that came in, whether it remains.
+    """
+    partial = count_missing_cells(values) > 0
+    keep = np.ones(len(partial), dtype=bool)
+    if not partial.any():
+        return values, keep
+    if policy == "raise":
+        raise InputError(
+            f"View '{name}' has {int(partial.sum())} row(s) of {len(partial)} with some but not all values missing "
+            f"(NaN), "
+            f"first for the sample(s) {some(ids[partial])}. A row of nothing but NaN is a missing view; for rows with "
+            "gaps choose partial_rows='fill' (gaps are filled from the nearest rows of the same view) or "
+            "partial_rows='drop' (the view counts as missing for these samples)."
+        )
+    if policy == "drop":
+        return values[like(~partial, values)], ~partial
+    return like(_filled(name, host(values), reference), values), keep
+
+
+def _filled(name: str, values: Matrix, reference: Matrix | None) -> Matrix:
+    """Fill gaps from the nearest rows, of the training data where there are some."""
+    dense = values.toarray() if sparse.issparse(values) else values
+    source = dense if reference is None else reference
+    source = source.toarray() if sparse.issparse(source) else source
+    empty = np.flatnonzero(np.isnan(source).all(axis=0))
+    if empty.size:
+        raise InputError(
+            f"View '{name}' has {empty.size} feature(s) without a single value, in the column(s) {some(empty)}: "
+            "there is nothing to fill them from. Drop these columns."
+        )
+    unit = unit_for_squares(source, dense)
+    nearest = KNNImputer(n_neighbors=_FILL_NEIGHBORS).fit(np.ldexp(source, -unit)).transform(np.ldexp(dense, -unit))
+    filled = np.where(np.isnan(dense), np.ldexp(nearest, unit), dense).astype(values.dtype, copy=False)
+    return sparse.csr_array(filled) if sparse.issparse(values) else filled
+
+
+def unit_for_squares(*arrays: Array) -> int:
+    """Say by which power of 2 to divide values, mostly 0: squares of huge ones would overflow, of tiny ones vanish.
+
+    Powers of 2 round nothing. NaN do not count.
+    """
+    _, exponent = np.frexp(max(np.nanmax(np.abs(array), initial=0.0) for array in arrays))
+    return int(exponent) if abs(int(exponent)) > _FAR_FROM_ONE else 0

@@ -1,0 +1,398 @@
+"""``Views``: several matrices over one set of samples, some rows of some of them missing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from ..compute import host, is_tensor, like, to_device
+from ..errors import InputError, InputTypeError, some
+from ..utils.parameters import check_choice
+from ._held import ChosenRows, chosen
+from ._joining import join, read_mask
+from .cells import PARTIAL_ROWS, complete_rows, count_missing_cells, demand_finite
+from .containers import EXPECTED, Array, Container, Matrix, RawView, named_views, read_view
+
+
+class Views:
+    """Samples described by several feature sets, of which any sample may lack some.
+
+    The one door for data: every function of gapview that takes views makes a ``Views`` of them first.
+
+    Parameters
+    ----------
+    data : list or dict of views, single view, MuData or Views
+        Each view is a 2-D array, a pandas or polars frame, a SciPy sparse matrix or an AnnData. In an array a row
+        of nothing but NaN is a missing view. Frames are joined on the sample id (the index of a pandas frame);
+        each may hold other samples. Integers become float64, float32 stays float32. A list may hold ``None`` for a
+        view that no sample has.
+    mask : array-like of shape (n_samples, n_views), optional
+        True where a sample has a view. Numbers that the mask hides are never looked at. A frame is matched by sample id
+        and name of view, if it has an index of its own.
+    names : sequence of str, optional
+        Names of the views; by default the keys of a dict, else ``view_0``, ``view_1``, …
+    sample_ids : sequence, optional
+        Ids of the samples, for views that have none of their own.
+    id_column : str, optional
+        Column of the frames that holds the sample ids, if they are not in the index.
+    partial_rows : {"raise", "fill", "drop"}, default="raise"
+        What to do with a row that has some but not all values: refuse it, fill its gaps from the five nearest rows
+        of the same view, or take the view as missing for that sample.
+
+    Attributes
+    ----------
+    matrices : tuple of arrays or csr_arrays
+        For every view the rows that are present, in the order of the samples.
+    mask : bool array of shape (n_samples, n_views)
+        True where a sample has a view.
+    sample_ids : array of shape (n_samples,)
+        For arrays the row numbers; for frames the ids in the order in which they first appear.
+    names : tuple of str
+        Names of the views.
+    feature_names : tuple of (array of str or None)
+        Names of the features of every view, where the view came with them.
+
+    Notes
+    -----
+    Arrays that need no conversion are not copied: do not change them afterwards.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gapview import Views
+    >>> blood = np.array([[1.0, 2.0], [3.0, 4.0], [np.nan, np.nan]])
+    >>> scans = np.array([[5.0], [np.nan], [6.0]])
+    >>> views = Views({"blood": blood, "scans": scans})
+    >>> views
+    Views of 3 samples, 1 of them complete: 'blood' 2 × 2, 'scans' 2 × 1
+    >>> views[[0, 2]].mask
+    array([[ True,  True],
+           [False,  True]])
+    """
+
+    _held: tuple[Any, ...]  # the matrices; of large ones the rows that are present, by reference
+    mask: Array
+    sample_ids: Array
+    names: tuple[str, ...]
+    feature_names: tuple[Array | None, ...]
+    _named: bool  # the names are the user's own
+    _outer: str  # "list", "dict" or "single": what results are given back in …
+    _containers: tuple[Container, ...]  # … and what each view in it is
+
+    def __init__(
+        self,
+        data: Any,
+        *,
+        mask: Any = None,
+        names: Sequence[str] | None = None,
+        sample_ids: Any = None,
+        id_column: str | None = None,
+        partial_rows: str = "raise",
+    ) -> None:
+        check_choice("partial_rows", partial_rows, PARTIAL_ROWS)
+        if isinstance(data, Views):
+            if names is not None or sample_ids is not None or id_column is not None:
+                raise InputError(
+                    "A Views has names and sample ids already: names, sample_ids and id_column are not for it."
+                )
+            self.__dict__.update((data if mask is None else data.hide(mask)).__dict__)
+            return
+        gappy = read(data, mask, names, sample_ids, id_column)
+        self.__dict__.update(completed(gappy, partial_rows).__dict__)
+
+    def _like(self, matrices: tuple[Matrix, ...], mask: Array, ids: Array, **more: Any) -> Views:
+        """Make a ``Views`` with other samples of the same views, without checking again."""
+        other = Views.__new__(Views)
+        other.__dict__.update(self.__dict__)
+        other.__dict__.update(more)
+        other.matrices, other.mask, other.sample_ids = matrices, mask, ids
+        return other
+
+    @property
+    def matrices(self) -> tuple[Matrix, ...]:
+        """The rows of every view that are present, in the order of the samples.
+
+        Those of a large array with missing rows are copied anew each time: better ask once than in a loop.
+        """
+        if not self.by_reference:
+            return self._held
+        return tuple(self.one_by_one())
+
+    @matrices.setter
+    def matrices(self, matrices: tuple[Any, ...]) -> None:
+        self._held = tuple(matrices)
+
+    def one_by_one(self) -> Iterator[Matrix]:
+        """Give the matrices of the views one after the other, so that only one of them need be copied at a time.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from gapview import Views
+        >>> [matrix.shape for matrix in Views([np.eye(3), np.ones((3, 2))]).one_by_one()]
+        [(3, 3), (3, 2)]
+        """
+        return (held.copied() if isinstance(held, ChosenRows) else held for held in self._held)
+
+    def in_parts(self) -> Iterator[Any]:
+        """Give the views one after the other as something that has a shape, and rows to be taken as slices.
+
+        Rows that stay in the array they were given in are copied slice by slice.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from gapview import Views
+        >>> [view[:2].shape for view in Views([np.eye(3), np.ones((3, 5))]).in_parts()]
+        [(2, 3), (2, 5)]
+        """
+        return iter(self._held)
+
+    @property
+    def by_reference(self) -> bool:
+        """Whether some view is so large that its present rows stay in the array it was given in."""
+        return any(isinstance(held, ChosenRows) for held in self._held)
+
+    # -- what there is -------------------------------------------------------------------------------------
+
+    @property
+    def n_samples(self) -> int:
+        """Number of samples, complete or not."""
+        return len(self.mask)
+
+    @property
+    def n_views(self) -> int:
+        """Number of views."""
+        return len(self._held)
+
+    @property
+    def n_features(self) -> tuple[int, ...]:
+        """Number of features of every view."""
+        return tuple(int(held.shape[1]) for held in self._held)
+
+    @property
+    def n_present(self) -> tuple[int, ...]:
+        """Number of samples that have every view."""
+        return tuple(int(held.shape[0]) for held in self._held)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Samples and features of all views together, as scikit-learn asks for it."""
+        return self.n_samples, sum(self.n_features)
+
+    def rows(self, view: int) -> Array:
+        """Return the positions of the samples that have the view: row r of its matrix is sample ``rows(view)[r]``.
+
+        Parameters
+        ----------
+        view : int
+            Position of the view.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from gapview import Views
+        >>> Views([np.eye(3), np.ones((3, 2))], mask=[[1, 1], [0, 1], [1, 0]]).rows(0)
+        array([0, 2])
+        """
+        return np.flatnonzero(self.mask[:, view])
+
+    def __len__(self) -> int:
+        return self.n_samples
+
+    def __repr__(self) -> str:
+        views = ", ".join(
+            f"'{name}' {held.shape[0]} × {held.shape[1]}" for name, held in zip(self.names, self._held, strict=True)
+        )
+        return f"Views of {self.n_samples} samples, {int(self.mask.all(axis=1).sum())} of them complete: {views}"
+
+    def __array__(self, *args: Any, **kwargs: Any) -> Array:
+        raise InputTypeError("A Views is several matrices and cannot become one array; take .matrices[k] instead.")
+
+    # -- other samples, other gaps ---------------------------------------------------------------------------
+
+    def __getitem__(self, rows: Any) -> Views:
+        """Take some of the samples, by position, slice or boolean mask, in the order asked for."""
+        if isinstance(rows, tuple):  # scikit-learn asks for views[rows, ...]
+            if len(rows) != 2 or rows[1] is not Ellipsis:
+                raise InputError(f"A Views is indexed by samples alone; got {rows!r}. Take columns of .matrices[k].")
+            rows = rows[0]
+        try:
+            wanted = np.atleast_1d(np.arange(self.n_samples)[rows])
+        except (IndexError, TypeError) as error:
+            raise InputError(f"Samples are taken by position, slice or boolean mask; got {rows!r}: {error}.") from None
+        matrices = []
+        for k, held in enumerate(self._held):
+            where = np.cumsum(self.mask[:, k]) - 1  # row of the matrix that a present sample stands in
+            rows = where[wanted[self.mask[wanted, k]]]
+            if isinstance(held, ChosenRows):
+                matrices.append(chosen(held.whole, held.rows[rows]))
+            else:
+                matrices.append(chosen(held, rows))
+        return self._like(tuple(matrices), self.mask[wanted], self.sample_ids[wanted])
+
+    def __iter__(self) -> Iterator[Views]:
+        return (self[row] for row in range(self.n_samples))
+
+    def hide(self, keep: Any) -> Views:
+        """Return the same samples with only the views that ``keep`` marks True (and that were there before).
+
+        Parameters
+        ----------
+        keep : array-like of shape (n_samples, n_views)
+            True where a sample is to keep a view; read as ``mask`` is.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from gapview import Views
+        >>> Views([np.eye(3), np.ones((3, 2))]).hide([[1, 1], [0, 1], [1, 0]])
+        Views of 3 samples, 1 of them complete: 'view_0' 2 × 3, 'view_1' 2 × 2
+        """
+        mask = read_mask(keep, self.sample_ids, self.names) & self.mask
+        demand_a_view_for_each(mask, self.sample_ids)
+        pairs = enumerate(self.matrices)
+        return self._like(tuple(m[like(mask[self.mask[:, k], k], m)] for k, m in pairs), mask, self.sample_ids)
+
+    def to_device(self, device: Any) -> Views:
+        """Return the same samples with dense matrices as tensors of PyTorch on a device.
+
+        Parameters
+        ----------
+        device : str or torch.device
+            Such as ``"cuda"``.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from gapview import Views
+        >>> views = Views([np.eye(3)])
+        >>> views.on_host() is views
+        True
+        """
+        for name, matrix in zip(self.names, self.matrices, strict=True):
+            if sparse.issparse(matrix):
+                raise InputError(
+                    f"View '{name}' is sparse, and a device takes dense views only. Leave device out, or pass the view "
+                    "as a dense array (.toarray()) if it fits into the memory of the device."
+                )
+        return self._like(tuple(to_device(m, device) for m in self.matrices), self.mask, self.sample_ids)
+
+    def on_host(self) -> Views:
+        """Return the same samples with matrices that NumPy can see."""
+        if not any(is_tensor(held.whole if isinstance(held, ChosenRows) else held) for held in self._held):
+            return self
+        return self._like(tuple(host(matrix) for matrix in self.matrices), self.mask, self.sample_ids)
+
+    def give_back(self, complete: Sequence[Matrix]) -> Any:
+        """Put one complete matrix per view into the kind of container that the views came in.
+
+        Parameters
+        ----------
+        complete : sequence of matrices of shape (n_samples, n_features)
+            One for every view, in their order.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from gapview import Views
+        >>> sorted(Views({"a": np.eye(2), "b": np.ones((2, 1))}).give_back([np.zeros((2, 2)), np.zeros((2, 1))]))
+        ['a', 'b']
+        """
+        given = [place.put(m, self.sample_ids) for place, m in zip(self._containers, complete, strict=True)]
+        if self._outer == "dict":
+            return dict(zip(self.names, given, strict=True))
+        return given[0] if self._outer == "single" else given
+
+
+def read(data: Any, mask: Any, names: Any, sample_ids: Any, id_column: str | None) -> Views:
+    """Read and join views; rows with gaps are still as they came."""
+    pairs, named, outer = named_views(data)
+    if not pairs:
+        raise InputError(f"There are no views. {EXPECTED}; got an empty {type(data).__name__}.")
+    raw = [read_view(name, view, id_column) for name, view in _renamed(pairs, names)]
+    ids, places = join(raw, sample_ids)
+    shown = read_mask(mask, ids, [view.name for view in raw])
+    present = np.zeros_like(shown)
+    matrices = []
+    for k, (view, place) in enumerate(zip(raw, places, strict=True)):
+        matrix, rows = _present_rows(view, place, shown[:, k], ids)
+        if mask is not None:
+            _demand_rows_for_mask(view.name, shown[:, k], rows, ids)
+        matrices.append(matrix)
+        present[rows, k] = True
+    views = Views.__new__(Views)
+    views.matrices, views.mask, views.sample_ids = tuple(matrices), present, ids
+    views.names = tuple(view.name for view in raw)
+    views.feature_names = tuple(view.features for view in raw)
+    views._named, views._outer = named or names is not None, outer
+    views._containers = tuple(view.container for view in raw)
+    return views
+
+
+def completed(views: Views, partial_rows: str, reference: Views | None = None) -> Views:
+    """Deal with rows that have some but not all values; gaps are filled from the rows of ``reference`` if given."""
+    matrices, mask = [], views.mask.copy()
+    for k, matrix in enumerate(views.one_by_one()):
+        rows = views.rows(k)
+        known = None if reference is None else reference.matrices[k]
+        whole, keep = complete_rows(views.names[k], matrix, partial_rows, views.sample_ids[rows], known)
+        mask[rows[~keep], k] = False
+        matrices.append(views._held[k] if whole is matrix else whole)
+    demand_a_view_for_each(mask, views.sample_ids)
+    return views._like(tuple(matrices), mask, views.sample_ids)
+
+
+def _renamed(pairs: list[tuple[str, Any]], names: Any) -> list[tuple[str, Any]]:
+    if names is None:
+        names = [name for name, _ in pairs]
+    if isinstance(names, str) or not isinstance(names, Sequence):
+        raise InputTypeError(
+            f"names must be a sequence with one name for each of the {len(pairs)} views; got {names!r}."
+        )
+    texts = [str(name) for name in names]
+    if len(texts) != len(pairs) or len(set(texts)) < len(texts):
+        raise InputError(f"names must give one name of its own to each of the {len(pairs)} views; got {list(names)!r}.")
+    return [(text, view) for text, (_, view) in zip(texts, pairs, strict=True)]
+
+
+def _present_rows(view: RawView, place: Array, shown: Array, ids: Array) -> tuple[Any, Array]:
+    """Return the rows of one view that are present, in sample order, and the samples they belong to."""
+    if view.values is None:
+        return np.empty((0, 0)), np.empty(0, dtype=np.intp)
+    values = view.values
+    if values.shape[1] == 0:
+        raise InputError(f"View '{view.name}' has no features: its shape is {values.shape}. Leave this view out.")
+    order = np.argsort(place, kind="stable")
+    order = order[shown[place[order]]]
+    if len(order) < values.shape[0] or (np.diff(order) < 0).any():
+        values = values[like(order, values)]
+    rows = place[order]
+    absent = count_missing_cells(values) == values.shape[1]
+    demand_finite(view.name, values, ids[rows])
+    if absent.any():
+        values, rows = chosen(values, np.flatnonzero(~absent)), rows[~absent]
+    return values, rows
+
+
+def _demand_rows_for_mask(name: str, shown: Array, rows: Array, ids: Array) -> None:
+    lacking = shown.copy()
+    lacking[rows] = False
+    if lacking.any():
+        raise InputError(
+            f"mask says that view '{name}' is present for {int(lacking.sum())} sample(s) that have no values in it, "
+            f"among them {some(ids[lacking])}. Correct the mask, or leave it out."
+        )
+
+
+def demand_a_view_for_each(mask: Array, ids: Array) -> None:
+    """Refuse samples without any view."""
+    empty = ~mask.any(axis=1)
+    if empty.any():
+        raise InputError(
+            f"Every sample needs at least one view; {int(empty.sum())} sample(s) have none left: {some(ids[empty])}. "
+            "Leave them out."
+        )

@@ -17,7 +17,7 @@ from ..problem import Problem
 from ..progress import tell
 from ..runs import Solution, Weights
 from ..scaling import Scaling
-from ..views import Array, Views
+from ..views import Array, Views, demand_enough
 from ._blocks import BlockedViews, read_blocks, without_features
 from ._bridged import fit_bridged
 from ._graph import given_graph, linked_blocks, n_edges
@@ -26,7 +26,6 @@ from ._neighbors import Points, found_blocks
 from ._problem import view_problems
 from ._reference import Rows, opened, reference_of
 from ._results import as_arrays
-from ._scale import demand_enough
 from ._solve import solve_blocks
 from ._start import data_starts, given_starts, random_starts
 from ._states import BlockSolution
@@ -42,7 +41,8 @@ def fit_on_cluster(model: Any, data: Any, mask: Any, checkpoint: Any) -> None:
     tasks = current_tasks()
     tell("Reading views")
     views = read_blocks(tasks, data, mask, model.partial_rows)
-    demand_enough(views, model._least_samples())
+    constant = ((low == high).all() for low, high in zip(views.low, views.high, strict=True))
+    demand_enough(views, constant, model._least_samples())
     store = None if checkpoint is None else Store(checkpoint, identity_of_blocks(tasks, model, views))
     if store is not None and model.random_state is None:
         seed = store.extra.setdefault("seed", int(np.random.RandomState().randint(2**31 - 1)))

@@ -14,11 +14,12 @@ from .. import graph, problem, scaling, selection
 from .._warnings import warn_user
 from ..checkpoints import remember_search
 from ..errors import GapviewWarning
-from ..graph import comparable_rows, resolve_n_neighbors
+from ..graph import comparable_rows
 from ..neighbors import Search
 from ..problem import Problem
 from ..selection import Ground, Represented, Selection, Setting
 from ..views import Views
+from ..views._trial import draw_from, n_to_try
 from ._budget import in_words
 from ._graphs import link_rows, united
 from ._plan import MemoryPlan
@@ -30,8 +31,6 @@ from ._views import DiskViews
 
 __all__ = ["DiskTools", "tools_for", "with_union_bridge"]
 
-_N_OF_EVERY_VIEW = 50  # samples of a view among those on which settings are tried
-
 
 class MemoryTools:
     """The functions for views in memory."""
@@ -42,13 +41,10 @@ class MemoryTools:
     prepare = staticmethod(partial(selection.prepare, last=True))
     represent = staticmethod(selection.represent)
 
-    def to_try(self, views: Views, n_neighbors: int | str, seed: int) -> Views:
-        """Give the samples from which settings may be chosen: all."""
-        return views
-
-    def candidates(self, settings: list[Setting], views: Views, n_neighbors: int | str, n_clusters: int) -> Any:
-        """Give the settings to choose from."""
-        return settings
+    def to_try(self, views: Views, n_clusters: int, seed: int) -> tuple[Views, Views]:
+        """Return the samples that decide how views are scaled, which are all, and those on which settings are tried."""
+        rows = draw_from(views.mask, n_to_try(n_clusters), seed)
+        return views, views if len(rows) == views.n_samples else views[rows]
 
     def affordable(self, chosen: Selection | None, setting: Setting) -> tuple[Selection | None, Setting]:
         """Give what was chosen, and the setting to fit."""
@@ -96,22 +92,11 @@ class DiskTools:
 
     # -- for bridges ---------------------------------------------------------------------------------------
 
-    def to_try(self, views: Views, n_neighbors: int | str, seed: int) -> Views:
-        """Draw samples from which settings may be chosen, and read them into memory."""
-        order = np.random.RandomState(seed).permutation(views.n_samples)
-        chosen = np.zeros(views.n_samples, dtype=bool)
-        chosen[order[: self.plan.n_tried(self.budget)]] = True
-        least = _N_OF_EVERY_VIEW if isinstance(n_neighbors, str) else n_neighbors + 1
-        for having in views.mask.T:
-            chosen[order[having[order]][:least]] = True
-        return views[np.flatnonzero(chosen)]
-
-    def candidates(
-        self, settings: list[Setting], views: Views, n_neighbors: int | str, n_clusters: int
-    ) -> list[Setting]:
-        """Give the settings to choose from the neighbours that all samples ask for, not those that were drawn."""
-        counts = tuple(resolve_n_neighbors(n_neighbors, views, n_clusters))
-        return [replace(setting, n_neighbors=counts) for setting in settings]
+    def to_try(self, views: Views, n_clusters: int, seed: int) -> tuple[Views, Views]:
+        """Return the samples that decide how views are scaled and those on which settings are tried: the same, read."""
+        n_wanted = min(n_to_try(n_clusters), self.plan.n_affordable(self.budget))
+        part = views[draw_from(views.mask, n_wanted, seed)]
+        return part, part
 
     def affordable(self, chosen: Selection | None, setting: Setting) -> tuple[Selection | None, Setting]:
         """Give what was chosen, and the setting to fit: the best one with the union bridge, the only one on disk."""

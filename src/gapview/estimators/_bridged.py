@@ -11,7 +11,6 @@ from sklearn.base import clone
 
 from .._parameters import check_choice, check_integer, check_real
 from ..bridges import BRIDGES
-from ..checkpoints import remember
 from ..clusters import balanced, cluster_rows
 from ..compute import host, host_graph, like
 from ..counting import MOST_CLUSTERS, ClusterCount
@@ -27,7 +26,7 @@ from ..trust._confidence import confidence
 from ..views import Array, Matrix, Views
 from ..views._cells import PARTIAL_ROWS
 from ._latent import N_LATENT_NEIGHBORS, LatentClusterer, warn_unless_converged
-from ._plan import list_candidates, select, settle_weights, suggest_count
+from ._plan import plan_fit
 
 
 class BridgedGRMF(LatentClusterer):
@@ -215,22 +214,19 @@ class BridgedGRMF(LatentClusterer):
     def _least_samples(self) -> int:
         return 1 if isinstance(self.n_clusters, str) else self.n_clusters
 
+    def _most_clusters(self) -> int:
+        return self.max_clusters if isinstance(self.n_clusters, str) else self.n_clusters
+
     def _fit_views(self, views: Views, random_state: np.random.RandomState) -> None:
         seed = int(random_state.randint(2**31 - 1))
-        n_clusters = self.n_clusters
         tools = tools_for(views)
-        shown = tools.to_try(views, self.n_neighbors, seed)
-        if isinstance(n_clusters, str):
-            tell("Counting groups")
-            self.cluster_count_ = remember("number of groups", lambda: suggest_count(self, shown, seed))
-            n_clusters = self.cluster_count_.suggested
-        settings = tools.candidates(list_candidates(self, shown, n_clusters), views, self.n_neighbors, n_clusters)
-        tell("Weighing views")
-        weights = remember("weights", lambda: settle_weights(self, shown, settings[0], n_clusters, seed))
-        tried = None
-        if len(settings) > 1:
-            tried = remember("choice", lambda: select(self, shown, settings, n_clusters, weights, seed))
-        selection, self.setting_ = tools.affordable(tried, settings[0])
+        known, part = tools.to_try(views, self._most_clusters(), seed)
+        plan = plan_fit(self, views, known, part, seed)
+        del known, part
+        n_clusters, weights = plan.n_clusters, plan.weights
+        if plan.count is not None:
+            self.cluster_count_ = plan.count
+        selection, self.setting_ = tools.affordable(plan.tried, plan.first)
         tell("Looking for neighbours")
         search = self._new_search()
         bridge = self.setting_.bridge

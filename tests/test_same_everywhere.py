@@ -133,6 +133,44 @@ class TestInput:
         assert message is not None
         assert "View 'view_1' is constant: all its 600 rows are the same" in message
 
+    @pytest.mark.parametrize("kind", ["infinite", "partial", "without", "mask"])
+    def test_counts_are_those_of_all_blocks(self, kind, tmp_path):
+        values, mask = [normal(), normal(4, seed=1)], None
+        if kind == "infinite":
+            values[0][[3, 900], [0, 1]] = np.inf
+        elif kind == "partial":
+            values[0][[3, 900], [0, 1]] = np.nan
+        else:
+            values[1][[3, 900]] = np.nan
+        if kind == "without":
+            values[0][[3, 900]] = np.nan
+        elif kind == "mask":
+            mask = np.ones((N_ROWS, 2), dtype=bool)
+        messages = {place: outcome(GRMF(3), values, place, tmp_path, mask) for place in PLACES}
+        assert len(set(messages.values())) == 1, messages
+        assert " 2 " in messages["dask"]
+        assert "3, 900" in messages["dask"]
+
+    @pytest.mark.parametrize(
+        "other", [np.zeros(N_ROWS), np.zeros((N_ROWS, 2, 2)), np.zeros((N_ROWS - 1, 2)), np.zeros((N_ROWS, 0))]
+    )
+    def test_shapes(self, other, tmp_path):
+        messages = set()
+        for given in (other, da.from_array(other, chunks=400)):
+            with pytest.raises(GapviewError) as refused:
+                GRMF(3).fit([normal(), other] if given is other else [da.from_array(normal(), chunks=400), given])
+            messages.add(str(refused.value))
+        assert len(messages) == 1, messages
+
+    def test_counts_in_frames(self):
+        pd, dd = pytest.importorskip("pandas"), pytest.importorskip("dask.dataframe")
+        values = normal(3, n_rows=60)
+        values[[3, 50], 1] = np.nan
+        frame = pd.DataFrame(values, index=[f"s{i}" for i in range(60)], columns=list("abc"))
+        for given in (frame, dd.from_pandas(frame, npartitions=4)):
+            with pytest.raises(GapviewError, match=r"'blood' has 2 row\(s\) of 60 with some but not all values"):
+                GRMF(3).fit({"blood": given})
+
 
 class TestTrialSamples:
     @each_place

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..errors import ParameterError
 from ..views import Array, Views, as_views, demand_enough, is_constant
-from ..views._cells import count_missing_cells
+from ..views._cells import count_missing_cells, row_digest
 from ..views._containers import named_views
 from ..views._views import read
 from ._source import MappedFile, SourceMatrix, is_mapped, mapped_file
@@ -41,8 +41,7 @@ def all_mapped(data: Any) -> bool:
 def read_mapped(data: Any, mask: Any, partial_rows: str, n_clusters: int) -> DiskViews:
     """Read which rows of memory maps are present, and check them as all training data are checked.
 
-    Every view is first read once into a digest of two columns. Checking the digest gives the same results and messages
-    as checking the view: which samples lack it, and which rows have gaps or infinite values.
+    Every view is first read once into a digest of two columns, which is checked instead of the view.
     """
     pairs, _, outer = named_views(data)
     files = [mapped_file(name, view) for name, view in pairs]
@@ -61,20 +60,12 @@ def read_mapped(data: Any, mask: Any, partial_rows: str, n_clusters: int) -> Dis
 
 
 def _digest(file: MappedFile) -> Array:
-    """Return two numbers per row: NaN twice if it is missing, NaN first if it has gaps, infinity last if it has any.
-
-    All other numbers are 0.
-    """
-    n_rows, n_features = file.shape
-    digest = np.zeros((n_rows, 2))
+    """Return the digest of all rows of a file, read block by block."""
+    digest = np.empty((file.shape[0], 2))
     step = max(1, _BLOCK_BYTES // file.row_bytes)
-    for begin in range(0, n_rows, step):
+    for begin in range(0, len(digest), step):
         block = digest[begin : begin + step]
-        values = file.read(begin, begin + len(block))
-        gaps = count_missing_cells(values)
-        block[gaps > 0, 0] = np.nan
-        block[gaps == n_features] = np.nan
-        block[np.isinf(values).any(axis=1), 1] = np.inf
+        block[:] = row_digest(file.read(begin, begin + len(block)))
     return digest
 
 

@@ -53,10 +53,10 @@ def far_center(points: Array) -> Array | None:
     # Not the variance, which writes all differences out. Where the points are so far that this drowns in rounding, it
     # is nearly 0 either way.
     spread = _sum_of_squares(points) / len(points) - center @ center
-    return center if center @ center > _FAR * spread else None  # type: ignore[no-any-return]
+    return center if center @ center > _FAR * spread else None
 
 
-def _sum_of_squares(points: Array) -> Any:
+def _sum_of_squares(points: Any) -> Any:
     """Add up the squares of all values in double precision, without a copy of the values."""
     if is_tensor(points):
         return points.norm(dtype=array_namespace(points).float64) ** 2
@@ -66,4 +66,4 @@ def _sum_of_squares(points: Array) -> Any:
 def stretch(distances: Array, exponent: int) -> Array:
     """Bring distances between shrunk points back to the size of the data."""
     with np.errstate(over="ignore"):  # a distance too large for the type is infinite
-        return times_power(distances, exponent)
+        return times_power(distances, exponent)  # type: ignore[no-any-return]

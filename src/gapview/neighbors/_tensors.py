@@ -38,8 +38,8 @@ def nearest_tensors(points: Any, n_neighbors: int, queries: Any, search: Search)
             distances, indices = _exact(points, n_neighbors, queries, torch.arange(n_queries, device=points.device))
         else:
             distances, indices, report = found
-        distances = stretch(distances, exponent)
-    return distances.clone(), indices.clone(), report  # outside of inference mode, so that gradients may meet them
+        stretched: Any = stretch(distances, exponent)
+    return stretched.clone(), indices.clone(), report  # outside of inference mode, so that gradients may meet them
 
 
 def _approximate(points: Any, n_neighbors: int, queries: Any, search: Search) -> tuple[Any, Any, SearchReport] | None:

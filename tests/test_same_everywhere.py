@@ -9,6 +9,7 @@ from disk_problems import saved
 from gapview import GRMF, BridgedGRMF
 from gapview.disk import fit_size, plan_memory
 from gapview.errors import GapviewError
+from gapview.estimators import _plan
 from gapview.views import Views
 
 da = pytest.importorskip("dask.array")
@@ -207,14 +208,10 @@ class TestTrialSamples:
             tried.append(part.sample_ids)
             return original(part, *arguments, **settings)
 
-        from gapview.estimators import _plan
-
         original = _plan.try_settings
         monkeypatch.setattr(_plan, "try_settings", seen)
         for place in PLACES:
             model = BridgedGRMF(n_clusters, bridge="auto", reach=1, view_weights=None, max_iter=2, random_state=0)
-            if place == "disk":
-                model.set_params(bridge="auto")
             fitted(model, values, place, tmp_path)
         assert len(tried) == 3
         np.testing.assert_array_equal(tried[0], tried[2])

@@ -305,7 +305,7 @@ def test_what_a_cluster_cannot_do_is_refused(made: Views) -> None:
         BridgedGRMF(3, bridge="both").fit(blocks)
     with pytest.raises(ParameterError, match="stay Dask arrays"):
         GRMF(3).set_output(transform="pandas").fit(blocks)
-    with pytest.raises(InputError, match="has 100 rows, others have 240"):
+    with pytest.raises(InputError, match="'view_0' has 100, 'view_1' has 240 rows"):
         GRMF(3).fit([blocks[0][:100], blocks[1]])
     with pytest.raises(InputError, match="constant"):
         GRMF(3).fit([blocks[0], da.ones((240, 2), chunks=100)])

@@ -16,9 +16,9 @@ from threadpoolctl import threadpool_limits
 
 import gapview.compute._engine as engine
 from disk_problems import saved, with_gaps
-from gapview import GRMF, BridgedGRMF, Views
+from gapview import GRMF, BridgedGRMF, Views, scaling
 from gapview.backends.disk import fit_size, plan_memory
-from gapview.compute import _arrays
+from gapview.compute import row_blocks
 from gapview.datasets import make_views
 from gapview.errors import InputError
 from gapview.graph.knn import knn_graph
@@ -172,7 +172,9 @@ class TestHowItIsComputed:
     @pytest.mark.parametrize("n_rows", [7, 50])
     def test_blocks_of_rows(self, name, n_rows, made, monkeypatch):
         whole, asked = fitted(name, made.views), []
-        monkeypatch.setattr(_arrays, "_ROWS_AT_A_TIME", n_rows)
+        monkeypatch.setattr(row_blocks, "__defaults__", (n_rows,))
+        monkeypatch.setattr(scaling, "FEW_ROWS", n_rows)
+        assert len(row_blocks(np.empty((N, 1)))) > 1
         monkeypatch.setattr(engine.NumpyEngine, "rows_at_a_time", lambda self, row_bytes: asked.append(1) or n_rows)
         same(whole, fitted(name, made.views), 1e-9)
         assert asked

@@ -78,6 +78,26 @@ def test_any_place_and_size(change, method):
     assert true_recall(back, distances / stretch) >= (1.0 if method == "exact" else 0.95)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_exact_ties_stay_exact(dtype):
+    """Points near the origin are not moved to their mean, which would round the differences between them."""
+    points = np.random.RandomState(0).randint(-9, 10, size=(500, 3)).astype(dtype)
+    distances = searched(points, 6)[0]
+    np.testing.assert_array_equal(distances, nearest(points, 6)[0].astype(dtype))
+    n_tied = (distances[:, 1:] == distances[:, :-1]).sum()
+    assert n_tied == (np.diff(np.round(np.square(distances)), axis=1) == 0).sum() > 100
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("place", [0.0, 3.0, 9.0, 1000.0])
+def test_places_at_which_products_round_more(dtype, place):
+    """Near and far from the origin, in units of the spread of the points: the nearest are found by products."""
+    points = np.random.RandomState(0).normal(size=(2000, 3)).astype(dtype) + np.asarray(place, dtype=dtype)
+    distances, indices, _ = searched(points, 5, method="exact")
+    check_consistent(points, distances, indices)
+    assert true_recall(points, distances) == 1.0
+
+
 def test_beyond_the_type():
     points = torch.tensor([[-1.7e308], [1.7e308]], dtype=torch.float64)
     assert torch.isinf(nearest(points, 1)[0]).all()

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import functools
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -195,51 +196,85 @@ def _too_large(name: str, what: str, matrix: Matrix) -> InputError:
     )
 
 
+@dataclass(frozen=True)
+class BlockedRows:
+    """The present rows of one view in blocks of at least one row, wherever these are.
+
+    Parameters
+    ----------
+    name : str
+        Name of the view, for messages.
+    shape : tuple of int
+        Number of rows and of features.
+    dtype : dtype
+        Type of the values.
+    reduce : callable
+        ``reduce(function, combine)`` applies ``function`` to every block, and ``combine`` to lists of the results until
+        one is left.
+    """
+
+    name: str
+    shape: tuple[int, int]
+    dtype: Any
+    reduce: Callable[[Callable[[Matrix], Any], Callable[[Sequence[Any]], Any]], Any]
+
+
+def rows_in_blocks(name: str, matrix: Any, cut: Callable[[Any], Iterable[slice]] = row_blocks) -> BlockedRows:
+    """Return rows that can be taken as slices in the blocks that ``cut`` gives."""
+
+    def reduce(function: Callable[[Matrix], Any], combine: Callable[[Sequence[Any]], Any]) -> Any:
+        parts = (function(matrix if sparse.issparse(matrix) else matrix[block]) for block in cut(matrix))
+        return functools.reduce(lambda so_far, part: combine([so_far, part]), parts)
+
+    return BlockedRows(name, matrix.shape, matrix.dtype, reduce)
+
+
 def fit_scaling(name: str, matrix: Matrix, scale: str | None) -> Scaling:
     """Learn from the present rows of one view how to scale it."""
-    return settle_scaling(
-        name,
-        matrix.shape[1],
-        scale,
-        lambda: _feature_moments(_filled_in(name, matrix)),
-        lambda of_features: _mean_length(name, of_features.apply(matrix)),
-    )
+    if scale is not None and scale.startswith(("standard", "center")):
+        matrix = _filled_in(name, matrix)
+    return fit_blocks(rows_in_blocks(name, matrix), scale)
 
 
-def settle_scaling(
-    name: str,
-    n_features: int,
-    scale: str | None,
-    moments: Callable[[], tuple[Array, Array]],
-    mean_length: Callable[[Scaling], float],
-) -> Scaling:
-    """Make a scaling of what it needs to know of the view, which may lie anywhere and is asked for only if needed.
+def fit_blocks(rows: BlockedRows, scale: str | None) -> Scaling:
+    """Learn from the blocks of one view how to scale it.
 
-    ``moments`` gives mean and standard deviation of every feature, ``mean_length`` the mean length of the rows after
-    the features are scaled.
+    Raises
+    ------
+    InputError
+        If the values are so large that spreads of features or lengths of rows are not finite.
     """
     center = spread = row_length = None
     if scale is not None and scale.startswith(("standard", "center")):
-        center, spread = moments()
+        center, spread = _feature_moments(rows)
         spread = np.where(spread > 0, spread, 1.0)  # a constant feature stays constant, at zero
         if scale.startswith("center"):
             spread = np.ones_like(spread)
         elif scale.endswith("view"):
             with np.errstate(over="ignore"):
-                spread = spread * np.sqrt(n_features)
+                spread = spread * np.sqrt(rows.shape[1])
             if not np.isfinite(spread).all():
-                raise _too_large(name, "the spreads of its features", spread)
+                raise _too_large(rows.name, "the spreads of its features", spread)
     if scale is not None and scale.endswith("unit"):
-        row_length = mean_length(Scaling(name, center, spread, None))
-    return Scaling(name, center, spread, row_length)
+        of_features = Scaling(rows.name, center, spread, None)
+        _, row_length = rows.reduce(lambda block: _mean_length(of_features, block), _mean_of_means)
+    return Scaling(rows.name, center, spread, row_length)
 
 
-def _mean_length(name: str, matrix: Matrix) -> float:
+def _mean_length(of_features: Scaling, matrix: Matrix) -> tuple[int, float]:
+    """Return the number of rows, and their mean length after the features are scaled."""
+    matrix = of_features.apply(matrix)
     lengths = host(row_lengths(matrix)).astype(np.float64)
     largest = float(lengths.max())
     if not np.isfinite(largest):
-        raise _too_large(name, "the lengths of its rows", matrix)
-    return largest * float(np.mean(lengths / largest)) if largest > 0 else 0.0  # the plain sum may overflow
+        raise _too_large(of_features.name, "the lengths of its rows", matrix)
+    mean = largest * float(np.mean(lengths / largest)) if largest > 0 else 0.0  # the plain sum may overflow
+    return len(lengths), mean
+
+
+def _mean_of_means(parts: Sequence[tuple[int, float]]) -> tuple[int, float]:
+    n_rows = sum(count for count, _ in parts)
+    return n_rows, sum(count / n_rows * mean for count, mean in parts)
 
 
 def _filled_in(name: str, matrix: Matrix) -> Array:
@@ -259,35 +294,36 @@ def is_mostly_zero(matrix: Matrix) -> bool:
     return bool(filled < (1 - _MOSTLY_ZERO) * matrix.shape[0] * matrix.shape[1])
 
 
-def _feature_moments(matrix: Array) -> tuple[Array, Array]:
+def _feature_moments(rows: BlockedRows) -> tuple[Array, Array]:
     """Return mean and standard deviation of every feature, 0 if it is constant up to rounding, on the host."""
-    xp = _namespace(matrix)
-    largest = xp.astype(xp.maximum(xp.max(matrix, axis=0), -xp.min(matrix, axis=0)), xp.float64)
-    center, spread = moments_from(largest, xp.finfo(matrix.dtype).eps, lambda values: _mean_of_blocks(matrix, values))
-    return host(center), host(spread)
-
-
-def moments_from(
-    largest: Array, rounding: float, mean_of: Callable[[Callable[[Array], Array]], Array]
-) -> tuple[Array, Array]:
-    """Return mean and standard deviation of every feature, from the means over all rows of what is made of them.
-
-    ``largest`` is the largest size of every feature, ``rounding`` that of the type of the values.
-    """
+    largest = rows.reduce(_feature_maxima, _maxima)
     xp = _namespace(largest)
     # Divide by the largest value first, so that squares of huge or tiny numbers stay finite.
     largest = xp.where(largest == 0, xp.ones_like(largest), largest)
-    center = mean_of(lambda rows: rows / largest)
-    spread = xp.sqrt(mean_of(lambda rows: xp.square(rows / largest - center)))
-    spread = xp.where(spread <= 10 * rounding, xp.zeros_like(spread), spread)
-    return center * largest, spread * largest
+    center = _mean(rows, lambda block: block / largest)
+    spread = xp.sqrt(_mean(rows, lambda block: xp.square(block / largest - center)))
+    spread = xp.where(spread <= 10 * xp.finfo(rows.dtype).eps, xp.zeros_like(spread), spread)
+    return host(center * largest), host(spread * largest)
 
 
-def _mean_of_blocks(matrix: Array, values: Callable[[Array], Array]) -> Array:
-    """Average over the rows what is made of them block by block, in double precision."""
+def _feature_maxima(matrix: Array) -> Array:
+    """Return the largest absolute value of every feature in double precision."""
     xp = _namespace(matrix)
-    total = sum(xp.sum(values(matrix[block]), axis=0, dtype=xp.float64) for block in row_blocks(matrix))
-    return total / matrix.shape[0]  # type: ignore[no-any-return]
+    return xp.astype(xp.maximum(xp.max(matrix, axis=0), -xp.min(matrix, axis=0)), xp.float64)  # type: ignore[no-any-return]
+
+
+def _maxima(parts: Sequence[Array]) -> Array:
+    return functools.reduce(_namespace(parts[0]).maximum, parts)
+
+
+def _mean(rows: BlockedRows, values: Callable[[Array], Array]) -> Array:
+    """Average over all rows what ``values`` makes of them, in double precision."""
+    return rows.reduce(lambda block: _sum(values(block)), sum) / rows.shape[0]  # type: ignore[no-any-return]
+
+
+def _sum(values: Array) -> Array:
+    xp = _namespace(values)
+    return xp.sum(values, axis=0, dtype=xp.float64)  # type: ignore[no-any-return]
 
 
 def suitable_scale(matrix: Matrix, *, centered: bool) -> str:
@@ -323,7 +359,7 @@ def suitable_scale(matrix: Matrix, *, centered: bool) -> str:
         return "unit"
     if matrix.shape[1] <= _NARROW:
         return "standard+view"
-    spreads = _feature_moments(matrix.toarray() if sparse.issparse(matrix) else matrix)[1]
+    spreads = _feature_moments(rows_in_blocks("", matrix.toarray() if sparse.issparse(matrix) else matrix))[1]
     shares = np.square(spreads / (spreads.max() or 1.0))  # of the largest, so that fourth powers stay finite
     if shares.any() and shares.sum() ** 2 / np.square(shares).sum() < _FEW_EFFECTIVE * matrix.shape[1]:
         return "standard+unit"
@@ -346,10 +382,15 @@ def scale_views(views: Views, scale: str | Sequence[str | None] | None) -> tuple
         If a view is the same for all samples once it is scaled, as a single positive feature is after its rows are
         scaled to unit length, up to rounding; or if its values are too large to be scaled.
     """
-    scales = [scale] * views.n_views if scale is None or isinstance(scale, str) else list(scale)
+    scales = one_each(scale, views.n_views)
     named = zip(views.names, views.one_by_one(), scales, strict=True)
     scaled, scalings = zip(*(scale_view(name, matrix, way) for name, matrix, way in named), strict=True)
     return list(scaled), list(scalings)
+
+
+def one_each(scale: str | Sequence[str | None] | None, n_views: int) -> list[str | None]:
+    """Return one scale for each view."""
+    return [scale] * n_views if scale is None or isinstance(scale, str) else list(scale)
 
 
 def scale_view(name: str, matrix: Matrix, scale: str | None) -> tuple[Matrix, Scaling]:

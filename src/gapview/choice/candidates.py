@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +13,8 @@ import numpy as np
 from ..compute import like, without_helpers
 from ..errors import InputError, ParameterError, ParameterTypeError, some
 from ..graph.knn import resolve_n_neighbors
+from ..persist.checkpoints import remember
+from ..progress import tell
 from ..scaling import SCALES, scale_view, suitable_scale
 from ..utils.parameters import check_choice, check_real
 from ..views import Matrix, Views
@@ -27,13 +29,55 @@ _REACHES = (4, 1, 16)
 _BRIDGES = ("both", "union", "joint")
 
 _N_LOOKED_AT = 20_000  # rows that say how a view is to be scaled
-_N_OF_EVERY_VIEW = 50
-N_TRIED = 5000  # samples on which settings are tried; more of them would not change the choice, but its cost
 
 
-def list_candidates(model: BridgedGRMF, views: Views, n_clusters: int) -> list[Setting]:
-    """List the settings to try: all combinations of what is not given, or the first of each."""
-    forms = _read_scales(model.scale, views)
+@dataclass(frozen=True)
+class FitPlan:
+    """Settings chosen for a fit."""
+
+    n_clusters: int
+    count: ClusterCount | None  # None if the number of clusters was given
+    weights: tuple[float, ...]  # of the views
+    tried: Selection | None  # None if there was nothing to choose from
+    first: Setting  # the first candidate
+
+
+def plan_fit(model: BridgedGRMF, views: Any, known: Views, part: Views, seed: int) -> FitPlan:
+    """Count groups, weigh views and choose settings, wherever the views are.
+
+    Parameters
+    ----------
+    model : BridgedGRMF
+        The estimator.
+    views : Views or BlockedViews
+        The training data: their names and numbers of samples.
+    known : Views
+        The samples that decide how views are scaled.
+    part : Views
+        The samples on which settings are tried.
+    seed : int
+        Random seed.
+    """
+    n_clusters, count = model.n_clusters, None
+    if isinstance(n_clusters, str):
+        tell("Counting groups")
+        count = remember("number of groups", lambda: suggest_count(model, views, known, part, seed))
+        n_clusters = count.suggested
+    settings = list_candidates(model, views, known, n_clusters)
+    tell("Weighing views")
+    weights = remember("weights", lambda: settle_weights(model, part, settings[0], n_clusters, seed))
+    tried = None
+    if len(settings) > 1:
+        tried = remember("choice", lambda: select(model, part, settings, n_clusters, weights, seed))
+    return FitPlan(n_clusters, count, weights, tried, settings[0])
+
+
+def list_candidates(model: BridgedGRMF, views: Any, known: Views, n_clusters: int) -> list[Setting]:
+    """List the settings to try: all combinations of what is not given, or the first of each.
+
+    Numbers of neighbours depend on ``views``, scales on ``known``; see :func:`plan_fit`.
+    """
+    forms = _read_scales(model.scale, known)
     bridges = _BRIDGES if model.bridge == "auto" else (model.bridge,)
     reaches = _REACHES if model.reach == "auto" else (int(model.reach),)
     if model.selection == "fixed":
@@ -94,14 +138,13 @@ def _workable(name: str, matrix: Matrix, *, centered: bool) -> str:
     return "standard+view"
 
 
-def settle_weights(model: BridgedGRMF, views: Views, setting: Setting, n_clusters: int, seed: int) -> tuple[float, ...]:
+def settle_weights(model: BridgedGRMF, part: Views, setting: Setting, n_clusters: int, seed: int) -> tuple[float, ...]:
     """Settle how much every view counts, 1 on average."""
     given = model.view_weights
     if not (isinstance(given, str) and given == "auto"):
-        return _read_weights(given, views)
-    if model.selection == "fixed" or views.n_views == 1:
-        return (1.0,) * views.n_views
-    part = _part_to_try(views, n_clusters, seed)
+        return _read_weights(given, part)
+    if model.selection == "fixed" or part.n_views == 1:
+        return (1.0,) * part.n_views
     with without_helpers():
         return weigh_views(part, setting, n_clusters, seed, max_iter=model.max_iter, tol=model.tol)
 
@@ -117,10 +160,9 @@ def _read_weights(given: Any, views: Views) -> tuple[float, ...]:
     return tuple(share / float(np.mean(shares)) for share in shares)
 
 
-def suggest_count(model: BridgedGRMF, views: Views, seed: int) -> ClusterCount:
-    """Let the data suggest a number of groups; neighbours and components cannot depend on it."""
-    part = _part_to_try(views, model.max_clusters, seed)
-    first = list_candidates(model, views, math.isqrt(part.n_samples))[0]
+def suggest_count(model: BridgedGRMF, views: Any, known: Views, part: Views, seed: int) -> ClusterCount:
+    """Suggest a number of groups; neighbours and components cannot depend on it. See :func:`plan_fit`."""
+    first = list_candidates(model, views, known, math.isqrt(part.n_samples))[0]
     counts = default_counts(part.n_samples, model.max_clusters)
     setting = replace(first, n_components=counts[-1]) if model.n_components == "auto" else first
     automatic = isinstance(model.view_weights, str) and model.view_weights == "auto"
@@ -131,26 +173,13 @@ def suggest_count(model: BridgedGRMF, views: Views, seed: int) -> ClusterCount:
 
 def select(
     model: BridgedGRMF,
-    views: Views,
+    part: Views,
     settings: list[Setting],
     n_clusters: int,
     weights: tuple[float, ...],
     seed: int,
 ) -> Selection:
-    """Try the candidates, on a part of the samples if there are many, and choose."""
-    part = _part_to_try(views, n_clusters, seed)
+    """Try the candidates on a part of the samples, and choose."""
     with without_helpers():
         tried = try_settings(part, settings, n_clusters, weights, seed, max_iter=model.max_iter, tol=model.tol)
         return choose(list(tried))
-
-
-def _part_to_try(views: Views, n_clusters: int, seed: int) -> Views:
-    """Draw samples to try settings on; of a view that few samples have, there must be some among them."""
-    if views.n_samples <= N_TRIED:
-        return views
-    order = np.random.RandomState(seed).permutation(views.n_samples)
-    chosen = np.zeros(views.n_samples, dtype=bool)
-    chosen[order[: max(N_TRIED, 20 * n_clusters)]] = True
-    for having in views.mask.T:
-        chosen[order[having[order]][:_N_OF_EVERY_VIEW]] = True
-    return views[np.flatnonzero(chosen)]

@@ -14,17 +14,15 @@ from ..backends.disk import DiskViews, DiskWorkspace, in_words, united
 from ..errors import GapviewWarning
 from ..factorization import problem
 from ..graph import knn as graph
-from ..graph.knn import resolve_n_neighbors
 from ..graph.neighbors import Search
 from ..persist.checkpoints import remember_search
 from ..utils.warnings import warn_user
 from ..views import Views
+from ..views.trial import draw_from, n_to_try
 from . import selection
 from .selection import Ground, Represented, Selection, Setting
 
 __all__ = ["DiskTools", "tools_for", "with_union_bridge"]
-
-_N_OF_EVERY_VIEW = 50  # samples of a view among those on which settings are tried
 
 
 class MemoryTools:
@@ -36,13 +34,10 @@ class MemoryTools:
     prepare = staticmethod(partial(selection.prepare, last=True))
     represent = staticmethod(selection.represent)
 
-    def to_try(self, views: Views, n_neighbors: int | str, seed: int) -> Views:
-        """Give the samples from which settings may be chosen: all."""
-        return views
-
-    def candidates(self, settings: list[Setting], views: Views, n_neighbors: int | str, n_clusters: int) -> Any:
-        """Give the settings to choose from."""
-        return settings
+    def to_try(self, views: Views, n_clusters: int, seed: int) -> tuple[Views, Views]:
+        """Return the samples that decide how views are scaled, which are all, and those on which settings are tried."""
+        rows = draw_from(views.mask, n_to_try(n_clusters), seed)
+        return views, views if len(rows) == views.n_samples else views[rows]
 
     def affordable(self, chosen: Selection | None, setting: Setting) -> tuple[Selection | None, Setting]:
         """Give what was chosen, and the setting to fit."""
@@ -63,22 +58,11 @@ class DiskTools:
         self.scale_alike, self.knn_graph = workspace.scale_alike, workspace.knn_graph
         self.build_problem = workspace.build_problem
 
-    def to_try(self, views: Views, n_neighbors: int | str, seed: int) -> Views:
-        """Draw samples from which settings may be chosen, and read them into memory."""
-        order = np.random.RandomState(seed).permutation(views.n_samples)
-        chosen = np.zeros(views.n_samples, dtype=bool)
-        chosen[order[: self.plan.n_tried(self.budget)]] = True
-        least = _N_OF_EVERY_VIEW if isinstance(n_neighbors, str) else n_neighbors + 1
-        for having in views.mask.T:
-            chosen[order[having[order]][:least]] = True
-        return views[np.flatnonzero(chosen)]
-
-    def candidates(
-        self, settings: list[Setting], views: Views, n_neighbors: int | str, n_clusters: int
-    ) -> list[Setting]:
-        """Give the settings to choose from the neighbours that all samples ask for, not those that were drawn."""
-        counts = tuple(resolve_n_neighbors(n_neighbors, views, n_clusters))
-        return [replace(setting, n_neighbors=counts) for setting in settings]
+    def to_try(self, views: Views, n_clusters: int, seed: int) -> tuple[Views, Views]:
+        """Return the samples that decide how views are scaled and those on which settings are tried: the same, read."""
+        n_wanted = min(n_to_try(n_clusters), self.plan.n_affordable(self.budget))
+        part = views[draw_from(views.mask, n_wanted, seed)]
+        return part, part
 
     def affordable(self, chosen: Selection | None, setting: Setting) -> tuple[Selection | None, Setting]:
         """Give what was chosen, and the setting to fit: the best one with the union bridge, the only one on disk."""

@@ -9,7 +9,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import clone
 
-from ..choice.candidates import list_candidates, select, settle_weights, suggest_count
+from ..choice.candidates import plan_fit
 from ..choice.n_clusters import MOST_CLUSTERS, ClusterCount
 from ..choice.selection import Selection, Setting, choose
 from ..choice.tools import tools_for
@@ -19,7 +19,6 @@ from ..factorization.codes import codes_of_all
 from ..graph.bridges import BRIDGES
 from ..graph.donors import asking_views, known_views
 from ..graph.transfer import codes_from_neighbors, rows_from_neighbors
-from ..persist.checkpoints import remember
 from ..persist.registry import storable_method
 from ..progress import tell
 from ..scaling import SCALES, unit_rows
@@ -220,22 +219,19 @@ class BridgedGRMF(LatentClusterer):
     def _least_samples(self) -> int:
         return 1 if isinstance(self.n_clusters, str) else self.n_clusters
 
+    def _most_clusters(self) -> int:
+        return self.max_clusters if isinstance(self.n_clusters, str) else self.n_clusters
+
     def _fit_views(self, views: Views, random_state: np.random.RandomState) -> None:
         seed = int(random_state.randint(2**31 - 1))
-        n_clusters = self.n_clusters
         tools = tools_for(views)
-        shown = tools.to_try(views, self.n_neighbors, seed)
-        if isinstance(n_clusters, str):
-            tell("Counting groups")
-            self.cluster_count_ = remember("number of groups", lambda: suggest_count(self, shown, seed))
-            n_clusters = self.cluster_count_.suggested
-        settings = tools.candidates(list_candidates(self, shown, n_clusters), views, self.n_neighbors, n_clusters)
-        tell("Weighing views")
-        weights = remember("weights", lambda: settle_weights(self, shown, settings[0], n_clusters, seed))
-        tried = None
-        if len(settings) > 1:
-            tried = remember("choice", lambda: select(self, shown, settings, n_clusters, weights, seed))
-        selection, self.setting_ = tools.affordable(tried, settings[0])
+        known, part = tools.to_try(views, self._most_clusters(), seed)
+        plan = plan_fit(self, views, known, part, seed)
+        del known, part
+        n_clusters, weights = plan.n_clusters, plan.weights
+        if plan.count is not None:
+            self.cluster_count_ = plan.count
+        selection, self.setting_ = tools.affordable(plan.tried, plan.first)
         tell("Looking for neighbours")
         search = self._new_search()
         bridge = self.setting_.bridge

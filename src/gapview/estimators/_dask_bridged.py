@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -18,20 +17,20 @@ from ..backends.dask.solve import solve_blocks
 from ..backends.dask.start import data_starts
 from ..backends.dask.store import Store
 from ..backends.dask.tasks import Tasks
-from ..choice.candidates import N_TRIED, list_candidates, select, settle_weights, suggest_count
+from ..choice.candidates import FitPlan, plan_fit
 from ..choice.selection import Ground, choose
 from ..choice.tools import with_union_bridge
 from ..errors import ParameterError
 from ..factorization.codes import codes_of_all
 from ..factorization.runs import Solution, Weights
-from ..graph.knn import resolve_n_neighbors
+from ..persist.checkpoints import recording
 from ..progress import tell
 from ..views import Array
+from ..views.trial import n_to_try
 from ._convergence import warn_unless_converged
 
 __all__ = ["fit_bridged"]
 
-_N_OF_EVERY_VIEW = 50
 _ONLY_UNION = (
     "on a cluster only the bridge 'union' is built: the others complete missing views from neighbours in all views "
     "together"
@@ -45,8 +44,8 @@ def fit_bridged(
     if model.bridge in ("joint", "both"):
         raise ParameterError(f"bridge='{model.bridge}': {_ONLY_UNION}. Use bridge='union' or bridge='auto'.")
     seed = int(random_state.randint(2**31 - 1))
-    plan, weights = _planned(model, tasks, views, seed)
-    n_clusters, setting = plan.pop("n_clusters"), plan["setting_"]
+    plan, shared = _planned(model, tasks, views, seed)
+    weights, setting = plan.weights, shared["setting_"]
     rows, sample, ids, scaled, scalings = opened(tasks, views, setting.scales)
     tell("Looking for neighbours")
     search = model._new_search()
@@ -71,14 +70,13 @@ def fit_bridged(
     tell("Finding groups")
     balance = balance_of(tasks, embeddings, scaled.dtype)
     points = balanced_points(tasks, embeddings, balance)
-    labels, centers = cluster_blocks(tasks, points, scaled.sizes, n_clusters, np.random.RandomState(seed))
+    labels, centers = cluster_blocks(tasks, points, scaled.sizes, plan.n_clusters, np.random.RandomState(seed))
     trusted = confidence_blocks(tasks, points, labels, centers, steps, exchange)
     kept = Rows(tasks, scaled, rows).of(codes, embeddings, labels, trusted, codes_of_all=True)
-    if plan.get("selection_") is None:
+    if shared["selection_"] is None:
         nothing = Ground([], scaled.dtype, [], {}, float("nan"), weights)
-        plan["selection_"] = choose([(setting, nothing, kept[1][1])])
-    shared = {
-        **plan,
+        shared["selection_"] = choose([(setting, nothing, kept[1][1])])
+    shared |= {
         "view_weights_": np.asarray(weights),
         "bases_": found.bases,
         "objective_": found.objective,
@@ -93,26 +91,17 @@ def fit_bridged(
     return {**shared, **arrays, "reference_": reference, "views_": reference.views_}
 
 
-def _planned(model: Any, tasks: Tasks, views: BlockedViews, seed: int) -> tuple[dict[str, Any], tuple[float, ...]]:
+def _planned(model: Any, tasks: Tasks, views: BlockedViews, seed: int) -> tuple[FitPlan, dict[str, Any]]:
     """Count groups, weigh views and choose settings on a sample, which comes to the client."""
-    plan: dict[str, Any] = {}
-    least = _N_OF_EVERY_VIEW if isinstance(model.n_neighbors, str) else model.n_neighbors + 1
-    shown = gathered(tasks, views, drawn_rows(tasks, views, N_TRIED, least, seed))
-    n_clusters = model.n_clusters
-    if isinstance(n_clusters, str):
-        tell("Counting groups")
-        plan["cluster_count_"] = suggest_count(model, shown, seed)
-        n_clusters = plan["cluster_count_"].suggested
-    counts = tuple(resolve_n_neighbors(model.n_neighbors, views, n_clusters))  # type: ignore[arg-type]
-    settings = [replace(setting, n_neighbors=counts) for setting in list_candidates(model, shown, n_clusters)]
-    tell("Weighing views")
-    weights = settle_weights(model, shown, settings[0], n_clusters, seed)
-    tried = select(model, shown, settings, n_clusters, weights, seed) if len(settings) > 1 else None
-    text = f"bridge='{(tried.setting if tried else settings[0]).bridge}' suits these views, but {_ONLY_UNION}."
-    plan["selection_"], plan["setting_"] = with_union_bridge(
-        tried, settings[0], text, "Its groups may differ; give bridge='union' to do without this warning."
+    part = gathered(tasks, views, drawn_rows(tasks, views, n_to_try(model._most_clusters()), seed))
+    with recording(None, model, part):
+        plan = plan_fit(model, views, part, part, seed)
+    text = f"bridge='{(plan.tried.setting if plan.tried else plan.first).bridge}' suits these views, but {_ONLY_UNION}."
+    chosen, setting = with_union_bridge(
+        plan.tried, plan.first, text, "Its groups may differ; give bridge='union' to do without this warning."
     )
-    return {**plan, "n_clusters": n_clusters}, weights
+    found = {"selection_": chosen, "setting_": setting}
+    return plan, found if plan.count is None else {**found, "cluster_count_": plan.count}
 
 
 def _consensus(solution: Solution) -> Array:

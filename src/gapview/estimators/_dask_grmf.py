@@ -14,7 +14,6 @@ from ..backends.dask.neighbors import Points, found_blocks
 from ..backends.dask.problem import view_problems
 from ..backends.dask.reference import Rows, opened, reference_of
 from ..backends.dask.results import as_arrays
-from ..backends.dask.scale import demand_enough
 from ..backends.dask.solve import solve_blocks
 from ..backends.dask.start import data_starts, given_starts, random_starts
 from ..backends.dask.states import BlockSolution
@@ -28,7 +27,7 @@ from ..graph.knn import own_graphs, resolve_n_neighbors
 from ..progress import tell
 from ..scaling import Scaling
 from ..utils.parameters import random_generator
-from ..views import Array, Views
+from ..views import Array, Views, demand_enough
 from ._convergence import warn_unless_converged
 from ._dask_bridged import fit_bridged
 from ._output import asked_for
@@ -42,7 +41,8 @@ def fit_on_cluster(model: Any, data: Any, mask: Any, checkpoint: Any) -> None:
     tasks = current_tasks()
     tell("Reading views")
     views = read_blocks(tasks, data, mask, model.partial_rows)
-    demand_enough(views, model._least_samples())
+    constant = ((low == high).all() for low, high in zip(views.low, views.high, strict=True))
+    demand_enough(views, constant, model._least_samples())
     store = None if checkpoint is None else Store(checkpoint, identity_of_blocks(tasks, model, views))
     if store is not None and model.random_state is None:
         seed = store.extra.setdefault("seed", int(np.random.RandomState().randint(2**31 - 1)))

@@ -1,7 +1,7 @@
 """The one door for data: reading, joining and checking views."""
 
-from ._checks import as_views, is_constant, new_views, training_views
+from ._checks import as_views, demand_enough, is_constant, new_views, training_views
 from .containers import Array, Matrix
 from .core import Views
 
-__all__ = ["Array", "Matrix", "Views", "as_views", "is_constant", "new_views", "training_views"]
+__all__ = ["Array", "Matrix", "Views", "as_views", "demand_enough", "is_constant", "new_views", "training_views"]

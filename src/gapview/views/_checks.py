@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from ..compute import row_blocks
 from ..errors import InputError, some
 from ..utils.parameters import check_choice
 from .cells import PARTIAL_ROWS
-from .containers import Container, Matrix
+from .containers import Container
 from .core import Views, completed, read
 
 
@@ -23,6 +24,22 @@ def as_views(data: Any, mask: Any = None, partial_rows: str = "raise") -> Views:
 def training_views(data: Any, mask: Any, partial_rows: str, n_clusters: int) -> Views:
     """Read views to learn ``n_clusters`` groups from."""
     views = as_views(data, mask, partial_rows)
+    demand_enough(views, (is_constant(matrix) for matrix in views.one_by_one()), n_clusters)
+    return views
+
+
+def demand_enough(views: Any, constant: Iterable[bool], n_clusters: int) -> None:
+    """Refuse views from which no groups can be learnt, wherever their values are.
+
+    Parameters
+    ----------
+    views : Views or BlockedViews
+        Their names, and how many samples there are.
+    constant : iterable of bool
+        Whether all rows of a view are the same, for every view; asked for only if there are enough samples.
+    n_clusters : int
+        The number of groups wanted.
+    """
     if views.n_samples < 2:
         raise InputError(f"Clustering needs at least 2 samples; got n_samples={views.n_samples}.")
     if n_clusters > views.n_samples:
@@ -36,20 +53,19 @@ def training_views(data: Any, mask: Any, partial_rows: str, n_clusters: int) -> 
                 f"View '{name}' is present for {count} sample(s); at least 2 are needed to compare them. "
                 "Leave this view out."
             )
-    for name, matrix in zip(views.names, views.one_by_one(), strict=True):
-        if is_constant(matrix):
+    for name, count, is_same in zip(views.names, views.n_present, constant, strict=True):
+        if is_same:
             raise InputError(
-                f"View '{name}' is constant: all its {matrix.shape[0]} rows are the same, so it tells nothing about "
-                "the samples. Leave this view out."
+                f"View '{name}' is constant: all its {count} rows are the same, so it tells nothing about the samples. "
+                "Leave this view out."
             )
-    return views
 
 
-def is_constant(matrix: Matrix) -> bool:
-    """Tell whether all rows of a matrix are the same."""
+def is_constant(matrix: Any, cut: Callable[[Any], Iterable[slice]] = row_blocks) -> bool:
+    """Tell whether all rows of a matrix are the same; ``cut`` gives the blocks in which they are compared."""
     if sparse.issparse(matrix):
         return np.array_equal(matrix.max(axis=0).toarray(), matrix.min(axis=0).toarray())
-    return all(bool((matrix[block] == matrix[:1]).all()) for block in row_blocks(matrix))
+    return all(bool((matrix[block] == matrix[:1]).all()) for block in cut(matrix))
 
 
 def new_views(data: Any, trained: Views, partial_rows: str = "raise") -> Views:

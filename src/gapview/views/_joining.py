@@ -25,7 +25,7 @@ def join(raw: Sequence[RawView], sample_ids: Any = None) -> tuple[Array, list[Ar
     if not keyed or _same_rows(given, keyed):
         first = keyed[0] if keyed else given[0]
         n_samples = _length(first)
-        _demand_equal_length(given, n_samples, f"view '{first.name}'")
+        demand_equal_length(given, n_samples, f"view '{first.name}'")
         ids = _narrowed(first.ids) if keyed and first.ids is not None else np.arange(n_samples)
         return ids, [np.arange(_length(view)) for view in raw]
     if len(keyed) < len(given):
@@ -52,7 +52,7 @@ def _join_by_given_ids(
     listed = np.ravel(sample_ids).tolist() if isinstance(sample_ids, np.ndarray) else list(sample_ids)
     ids = _narrowed(_objects(listed))
     _demand_ids("sample_ids", ids)
-    _demand_equal_length(given, len(ids), "sample_ids")
+    demand_equal_length(given, len(ids), "sample_ids")
     return ids, [np.arange(_length(view)) for view in raw]
 
 
@@ -147,7 +147,8 @@ def _demand_no_default_index_beside_ids(given: Sequence[RawView], keyed: Sequenc
         )
 
 
-def _demand_equal_length(given: Sequence[RawView], n_samples: int, of: str) -> None:
+def demand_equal_length(given: Sequence[RawView], n_samples: int, of: str) -> None:
+    """Refuse views without sample ids that differ in their numbers of rows."""
     lengths = {view.name: _length(view) for view in given}
     if any(length != n_samples for length in lengths.values()):
         listed = ", ".join(f"'{name}' has {length}" for name, length in lengths.items())

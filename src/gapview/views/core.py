@@ -364,8 +364,7 @@ def _present_rows(view: RawView, place: Array, shown: Array, ids: Array) -> tupl
     if view.values is None:
         return np.empty((0, 0)), np.empty(0, dtype=np.intp)
     values = view.values
-    if values.shape[1] == 0:
-        raise InputError(f"View '{view.name}' has no features: its shape is {values.shape}. Leave this view out.")
+    demand_features(view.name, values.shape)
     order = np.argsort(place, kind="stable")
     order = order[shown[place[order]]]
     if len(order) < values.shape[0] or (np.diff(order) < 0).any():
@@ -376,6 +375,12 @@ def _present_rows(view: RawView, place: Array, shown: Array, ids: Array) -> tupl
     if absent.any():
         values, rows = chosen(values, np.flatnonzero(~absent)), rows[~absent]
     return values, rows
+
+
+def demand_features(name: str, shape: tuple[int, ...]) -> None:
+    """Refuse a view without features."""
+    if shape[1] == 0:
+        raise InputError(f"View '{name}' has no features: its shape is {shape}. Leave this view out.")
 
 
 def _demand_rows_for_mask(name: str, shown: Array, rows: Array, ids: Array) -> None:

@@ -11,10 +11,11 @@ import numpy as np
 
 from ...errors import InputError, InputTypeError, ParameterError
 from ...utils.parameters import check_choice
-from ...views import Array, Views
-from ...views.cells import PARTIAL_ROWS
-from ...views.containers import descends, named_views
-from ...views.core import completed, read
+from ...views import Array, Views, as_views
+from ...views._joining import demand_equal_length
+from ...views.cells import PARTIAL_ROWS, row_digest
+from ...views.containers import RawView, demand_two_dimensions, descends, named_views, read_view
+from ...views.core import completed, demand_features, read
 from .frames import keyed_blocks
 from .kinds import dask_kind
 from .sizes import measured
@@ -31,6 +32,8 @@ __all__ = [
     "read_blocks",
     "without_features",
 ]
+
+_MOST_CHECKED = 10**7  # rows whose digests the client can hold
 
 measured(Views)
 
@@ -92,20 +95,63 @@ def read_blocks(tasks: Tasks, data: Any, mask: Any, partial_rows: str) -> Blocke
         )
     pairs, _, outer = named_views(data)
     names, views = [name for name, _ in pairs], [view for _, view in pairs]
+    common = {"names": names, "outer": outer, "partial_rows": partial_rows}
+    masks = None
     if dask_kind(data) == "frame":
         if mask is not None:
             raise InputError("mask is for Dask arrays: a Dask dataframe says by its ids which samples it has.")
         chunks = keyed_blocks(tasks, names, views)
-        blocks = tasks.map("read", as_block, chunks, names=names, outer=outer, partial_rows=partial_rows)
+        more = []
     else:
         arrays = aligned(names, views, mask)
         edges = np.cumsum([0, *arrays[0].chunks[0]]).tolist()
         chunks = [list(own) for own in zip(*tasks.read(arrays), strict=True)]
-        masks = [own.pop() if mask is not None else None for own in chunks]
-        blocks = tasks.map(
-            "read", as_block, chunks, edges[:-1], masks, names=names, outer=outer, partial_rows=partial_rows
-        )
-    return _described(tasks, blocks)
+        if mask is not None:
+            masks = [own.pop() for own in chunks]
+        more = [edges[:-1], masks or [None] * len(chunks)]
+    try:
+        return _described(tasks, tasks.map("read", as_block, chunks, *more, **common))
+    except InputError:
+        _check_together(tasks, chunks, masks, names, partial_rows)
+        raise
+
+
+def _check_together(
+    tasks: Tasks, chunks: list[Any], masks: list[Any] | None, names: Sequence[str], partial_rows: str
+) -> None:
+    """Check all blocks at once on the client, so that messages count the rows of all, not of the first bad block."""
+    digests = tasks.map("check", _digests, chunks, names=names)
+    if sum(tasks.gather(tasks.map("check", _n_rows, digests))) > _MOST_CHECKED:
+        return
+    of_views = [_stacked(own) for own in zip(*tasks.gather(digests), strict=True)]
+    mask = None if masks is None else np.concatenate(tasks.gather(masks))
+    as_views(dict(zip(names, of_views, strict=True)), mask, partial_rows)
+
+
+def _digests(chunks: Sequence[Any], *, names: Sequence[str]) -> list[Any]:
+    """Return the digest of each view in a block, as a frame with the same ids if the view is one."""
+    return [_digest_of(name, chunk) for name, chunk in zip(names, chunks, strict=True)]
+
+
+def _digest_of(name: str, chunk: Any) -> Any:
+    digest = row_digest(read_view(name, chunk, None).values)
+    if not descends(chunk, "pandas", "DataFrame"):
+        return digest
+    import pandas as pd
+
+    return pd.DataFrame(digest, index=chunk.index)
+
+
+def _n_rows(digests: Sequence[Any]) -> int:
+    return len(digests[0])
+
+
+def _stacked(parts: Sequence[Any]) -> Any:
+    if not descends(parts[0], "pandas", "DataFrame"):
+        return np.concatenate(parts)
+    import pandas as pd
+
+    return pd.concat(parts)
 
 
 def aligned(names: Sequence[str], views: Sequence[Any], mask: Any) -> list[Any]:
@@ -114,12 +160,8 @@ def aligned(names: Sequence[str], views: Sequence[Any], mask: Any) -> list[Any]:
 
     arrays = [_read_array(name, view) for name, view in zip(names, views, strict=True)]
     widest = max(arrays, key=lambda array: array.shape[1] * array.dtype.itemsize)
-    for name, array in zip(names, arrays, strict=True):
-        if len(array) != len(widest):
-            raise InputError(
-                f"Views of arrays must have one row for each sample; view '{name}' has {len(array)} rows, others have "
-                f"{len(widest)}. Put rows of NaN where a sample lacks the view."
-            )
+    raw = [RawView(name, array) for name, array in zip(names, arrays, strict=True)]
+    demand_equal_length(raw, len(arrays[0]), f"view '{names[0]}'")
     rows = tuple(size for size in widest.chunks[0] if size)
     if not rows:
         raise InputError("The views have no rows.")
@@ -162,8 +204,8 @@ def _read_array(name: str, view: Any) -> Any:
     if view is None:
         raise InputError(f"View '{name}' is None. Leave it out of the fit.")
     array = known_sizes(view) if descends(view, "dask", "Array") else da.from_array(np.asarray(view), chunks=-1)
-    if array.ndim != 2:
-        raise InputError(f"View '{name}' must be 2-dimensional (samples × features); got shape {array.shape}.")
+    demand_two_dimensions(name, array)
+    demand_features(name, array.shape)
     if not isinstance(array._meta, np.ndarray):
         raise InputTypeError(
             f"View '{name}' is a Dask array of blocks of type {type(array._meta).__name__}; a fit on a cluster takes "

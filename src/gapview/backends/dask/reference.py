@@ -14,6 +14,7 @@ from sklearn.base import clone
 
 from ...scaling import Scaling
 from ...views import Array, Views
+from ...views.trial import N_OF_EVERY_VIEW, draw_samples
 from .blocks import BlockedViews, gathered, ids_of
 from .scale import scaled_views
 from .tasks import Tasks
@@ -21,8 +22,6 @@ from .tasks import Tasks
 __all__ = ["N_REFERENCE", "Rows", "drawn_rows", "opened", "reference_of"]
 
 N_REFERENCE = 5000
-_N_OF_EVERY_VIEW = 50
-_MANY = 10**7  # samples up to which the client can put all of them into random order
 
 
 def opened(
@@ -32,7 +31,7 @@ def opened(
 
     Gives which samples the reference has, these samples, the ids of all, the scaled views and how they were scaled.
     """
-    rows = drawn_rows(tasks, views, N_REFERENCE, _N_OF_EVERY_VIEW, 0)
+    rows = drawn_rows(tasks, views, N_REFERENCE, 0)
     sample, ids = gathered(tasks, views, rows), tasks.map("ids", ids_of, views.blocks)
     scaled, scalings = scaled_views(tasks, views, scale)
     tasks.wait([*ids, *scaled.blocks])
@@ -40,42 +39,44 @@ def opened(
     return rows, sample, ids, scaled, scalings
 
 
-def drawn_rows(tasks: Tasks, views: BlockedViews, n_rows: int, n_of_view: int, seed: int) -> Array:
-    """Draw samples, some of them with each view, in ascending order."""
-    if views.n_samples <= n_rows:
-        return np.arange(views.n_samples)
-    source = np.random.RandomState(seed)
-    if views.n_samples <= _MANY:
-        chosen = source.permutation(views.n_samples)[:n_rows]
-    else:
-        chosen = source.randint(views.n_samples, size=n_rows)
-    more = [chosen]
-    for k, count in enumerate(views.n_present):
-        # Places among those that have the view; which samples these are, the blocks say
-        places = np.sort(source.randint(count, size=min(count, n_of_view)))
-        ends = np.cumsum(views.present[:, k])
-        block = np.searchsorted(ends, places, side="right")
-        within = places - np.concatenate([[0], ends])[block]
-        asked = np.unique(block)
-        found = tasks.gather(
-            tasks.map("sample", _having, [views.blocks[b] for b in asked], [within[block == b] for b in asked], view=k)
-        )
-        more += [rows + views.starts[b] for b, rows in zip(asked, found, strict=True)]
-    return np.unique(np.concatenate(more))
+def drawn_rows(tasks: Tasks, views: BlockedViews, n_rows: int, seed: int) -> Array:
+    """Draw samples, some of them with each view, in ascending order; see :func:`draw_samples`."""
+
+    def rare_rows(drawn: Array) -> list[Array]:
+        places = _by_block(views, drawn)
+        counts = sum(tasks.gather(tasks.map("sample", _n_having, views.blocks, places)))
+        return [_all_rows(tasks, views, int(k)) for k in np.flatnonzero(counts < N_OF_EVERY_VIEW)]
+
+    return draw_samples(views.n_samples, n_rows, seed, rare_rows)
 
 
-def _having(views: Views, places: Array, *, view: int) -> Array:
-    return views.rows(view)[places]
+def _by_block(views: BlockedViews, rows: Array) -> list[Array]:
+    """Return for every block the places of these samples in it."""
+    edges = np.searchsorted(rows, views.starts)
+    bounds = zip(edges[:-1], edges[1:], views.starts[:-1], strict=True)
+    return [rows[begin:stop] - start for begin, stop, start in bounds]
+
+
+def _n_having(views: Views, places: Array) -> Array:
+    return np.asarray(views.mask[places].sum(axis=0))
+
+
+def _all_rows(tasks: Tasks, views: BlockedViews, view: int) -> Array:
+    """Return all samples that have a view."""
+    found = tasks.gather(tasks.map("sample", _having, views.blocks, view=view))
+    return np.concatenate([rows + start for rows, start in zip(found, views.starts[:-1], strict=True)])
+
+
+def _having(views: Views, *, view: int) -> Array:
+    return views.rows(view)
 
 
 class Rows:
     """Some samples, and what of every block belongs to them."""
 
     def __init__(self, tasks: Tasks, views: BlockedViews, rows: Array) -> None:
-        edges = np.searchsorted(rows, views.starts)
-        bounds = zip(edges[:-1], edges[1:], views.starts[:-1], strict=True)
         self.tasks, self.views = tasks, views
-        self.places = [rows[begin:stop] - start for begin, stop, start in bounds]
+        self.places = _by_block(views, rows)
 
     def of(self, codes: list[Any], *others: list[Any], codes_of_all: bool = False) -> tuple[list[Array], list[Array]]:
         """Bring codes, of those that have each view or of all, and other values of the samples to the client."""

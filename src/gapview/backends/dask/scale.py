@@ -7,75 +7,49 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import InputError
-from ...scaling import Scaling, _mean_length, _mean_of_blocks, demand_variation, moments_from, settle_scaling
+from ...scaling import (
+    BlockedRows,
+    Scaling,
+    demand_variation,
+    fit_blocks,
+    one_each,
+)
 from ...views import Array, Views
 from .blocks import BlockedViews, extremes
 from .tasks import Tasks
 
-__all__ = ["demand_enough", "scaled_views"]
-
-
-def demand_enough(views: BlockedViews, n_clusters: int) -> None:
-    """Refuse what no groups can be learnt from, as for all training data."""
-    if views.n_samples < max(2, n_clusters):
-        raise InputError(
-            f"n_clusters={n_clusters} needs as many samples, and at least 2: n_samples={views.n_samples}. Ask for "
-            "fewer clusters."
-        )
-    for name, count, low, high in zip(views.names, views.n_present, views.low, views.high, strict=True):
-        if count < 2:
-            raise InputError(
-                f"View '{name}' is present for {count} sample(s); at least 2 are needed to compare them. "
-                "Leave this view out."
-            )
-        if (low == high).all():
-            raise InputError(
-                f"View '{name}' is constant: all its {count} rows are the same, so it tells nothing about the samples. "
-                "Leave this view out."
-            )
+__all__ = ["scaled_views"]
 
 
 def scaled_views(
     tasks: Tasks, views: BlockedViews, scale: str | Sequence[str | None] | None
 ) -> tuple[BlockedViews, list[Scaling]]:
     """Scale every view on its present rows; all in the most precise type among them."""
-    scales = [scale] * views.n_views if scale is None or isinstance(scale, str) else list(scale)
-    scalings = [_fitted(tasks, views, k, way) for k, way in enumerate(scales)]
+    scales = one_each(scale, views.n_views)
+    rows = [_rows_of(tasks, views, k) for k in range(views.n_views)]
+    scalings = [fit_blocks(own, way) for own, way in zip(rows, scales, strict=True)]
     blocks = tasks.map("scale", _apply, views.blocks, scalings=scalings, dtype=views.dtype)
     told = tasks.gather(tasks.map("describe", _extremes, blocks))
-    for k, (name, way) in enumerate(zip(views.names, scales, strict=True)):
+    for k, (own, way) in enumerate(zip(rows, scales, strict=True)):
         low, high = np.min([low[k] for low, _ in told], axis=0), np.max([high[k] for _, high in told], axis=0)
-        demand_variation(name, np.stack([low, high]).astype(views.dtype), way)
+        demand_variation(own.name, np.stack([low, high]).astype(own.dtype), way)
     return views.of(blocks), scalings
 
 
-def _fitted(tasks: Tasks, views: BlockedViews, view: int, scale: str | None) -> Scaling:
-    name, n_rows = views.names[view], views.n_present[view]
+def _rows_of(tasks: Tasks, views: BlockedViews, view: int) -> BlockedRows:
+    """Return the rows of one view in the blocks that have some."""
+    blocks = [block for block, count in zip(views.blocks, views.present[:, view], strict=True) if count]
 
-    def mean_of(values: Callable[[Array], Array]) -> Array:
-        parts = tasks.map("moments", _sum_of, views.blocks, view=view, values=values)
-        return np.asarray(tasks.gather(tasks.summed("moments", sum, parts)) / n_rows)
+    def reduce(function: Callable[[Array], Any], combine: Callable[[Sequence[Any]], Any]) -> Any:
+        parts = tasks.map("moments", _of_view, blocks, view=view, made=function)
+        return tasks.gather(tasks.summed("moments", combine, parts))
 
-    def moments() -> tuple[Array, Array]:
-        largest = np.maximum(views.high[view], -views.low[view])
-        return moments_from(largest, float(np.finfo(views.template.matrices[view].dtype).eps), mean_of)
-
-    def mean_length(of_features: Scaling) -> float:
-        parts = tasks.map("moments", _length_of, views.blocks, view=view, of_features=of_features)
-        return float(sum(tasks.gather(parts)) / n_rows)
-
-    return settle_scaling(name, views.n_features[view], scale, moments, mean_length)
+    shape = views.n_present[view], views.n_features[view]
+    return BlockedRows(views.names[view], shape, views.template.matrices[view].dtype, reduce)
 
 
-def _sum_of(views: Views, *, view: int, values: Callable[[Array], Array]) -> Any:
-    matrix = views.matrices[view]
-    return _mean_of_blocks(matrix, values) * len(matrix) if len(matrix) else np.zeros(matrix.shape[1])
-
-
-def _length_of(views: Views, *, view: int, of_features: Scaling) -> float:
-    matrix = views.matrices[view]
-    return _mean_length(of_features.name, of_features.apply(matrix)) * len(matrix) if len(matrix) else 0.0
+def _of_view(views: Views, *, view: int, made: Callable[[Array], Any]) -> Any:
+    return made(views.matrices[view])
 
 
 def _apply(views: Views, *, scalings: Sequence[Scaling], dtype: Any) -> Views:

@@ -11,6 +11,7 @@ from ...compute._engine import NumpyEngine
 from ...compute._threads import one_thread_each
 from ...errors import DataFileError, ParameterError
 from ...factorization.data_start import MOST_FEATURES, ROWS_AT_A_TIME
+from ...views.trial import TRIED_PER_CLUSTER
 from ._budget import in_words
 
 __all__ = ["FitSize", "MemoryPlan", "plan_memory"]
@@ -19,8 +20,7 @@ __all__ = ["FitSize", "MemoryPlan", "plan_memory"]
 _FIXED, _FIXED_PER_THREAD = 6 * 10**6, 8 * 10**6  # the second for every thread but the first
 _SLACK = 1.15
 
-_LEAST_TRIED, _MOST_TRIED = 500, 5000  # samples on which settings are tried
-_TRIED_PER_GROUP = 20
+_LEAST_TRIED = 500  # samples on which settings are tried
 _LOOKED_AT = 100  # samples that say how to scale views, where nothing is tried
 
 
@@ -74,10 +74,9 @@ class MemoryPlan:
         counts = zip(self.size.n_present, self.size.n_features, strict=True)
         return [min(width, max(1, spare // _column_bytes(self.size, n_rows))) for n_rows, width in counts]
 
-    def n_tried(self, budget: int) -> int:
-        """Say on how many samples settings are tried, as many as in memory if the budget allows it."""
-        most = max(_MOST_TRIED, _TRIED_PER_GROUP * self.size.n_clusters)
-        return min(most, self.size.n_samples, self.spare("settings", budget) // _sample_bytes(self.size))
+    def n_affordable(self, budget: int) -> int:
+        """Return the number of samples on which settings can be tried within the budget."""
+        return self.spare("settings", budget) // _sample_bytes(self.size)
 
     def check(self, budget: int) -> None:
         """Refuse a budget that cannot be met, and a disk that is too full, before anything is done.
@@ -133,7 +132,7 @@ def plan_memory(size: FitSize) -> MemoryPlan:
     least["neighbours"] += max(2**21, 1000 * widest)
     least["smoothing"] += _column_bytes(size, n_most)
     if size.is_bridged:
-        n_tried = max(_LEAST_TRIED, _TRIED_PER_GROUP * size.n_clusters) if size.tries_settings else _LOOKED_AT
+        n_tried = max(_LEAST_TRIED, TRIED_PER_CLUSTER * size.n_clusters) if size.tries_settings else _LOOKED_AT
         least["settings"] += min(size.n_samples, n_tried) * _sample_bytes(size)
     needed = math.ceil((max(least.values()) + _fixed_bytes()) * _SLACK)
     rows = sum(n * width for n, width in zip(size.n_present, size.n_features, strict=True)) * size.itemsize

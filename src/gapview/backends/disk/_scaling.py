@@ -1,17 +1,12 @@
-"""Scaling of views that do not fit into memory, by the formulas of :mod:`gapview.scaling`.
-
-Features are standardised each by itself, which takes some columns of all rows at a time; rows are scaled each by
-itself, which takes blocks of rows.
-"""
+"""Scaling of views that do not fit into memory, by the formulas of :mod:`gapview.scaling`, in blocks of rows."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
-from ...scaling import Scaling, demand_variation, fit_scaling, row_lengths
+from ...scaling import Scaling, demand_variation, fit_blocks, one_each, row_lengths, rows_in_blocks
 from ...views import Array, Views
 from ._rows import FileRows
 from ._scratch import Scratch, ScratchMatrix
@@ -26,51 +21,30 @@ def scale_alike(
 
     ``n_bytes`` is what a block of rows may take.
     """
-    scales = [scale] * views.n_views if scale is None or isinstance(scale, str) else list(scale)
     dtype = max((matrix.dtype for matrix in views.matrices), key=lambda kind: kind.itemsize)
     scaled, scalings = [], []
+    scales = one_each(scale, views.n_views)
     for name, matrix, way, width in zip(views.names, views.matrices, scales, widths, strict=True):
+        scaling = fit_blocks(rows_in_blocks(name, matrix, lambda rows: rows.blocks(n_bytes)), way)
         tiles = scratch.matrix(matrix.shape, dtype, width)
-        for block in matrix.blocks(n_bytes):
-            tiles.write_rows(block.start, matrix[block])
-        scaling = _fitted(name, tiles, matrix.dtype, way, n_bytes)
-        _apply(scaling, tiles, matrix.dtype, way, n_bytes)
+        extremes = _write_scaled(scaling, matrix, tiles, n_bytes)
+        demand_variation(name, extremes, way)
         scaled.append(tiles)
         scalings.append(scaling)
     return scaled, scalings
 
 
-def _fitted(name: str, tiles: ScratchMatrix, dtype: np.dtype[Any], scale: str | None, n_bytes: int) -> Scaling:
-    """Learn how to scale a view; ``dtype`` is the type it came in."""
-    center = spread = row_length = None
-    of_features, _, of_rows = (scale or "").partition("+")
-    if of_features in ("standard", "center"):
-        parts = [fit_scaling(name, tiles.columns(tile).astype(dtype, copy=False), of_features) for tile in tiles.tiles]
-        center = np.concatenate([part.center for part in parts if part.center is not None])
-        spread = np.concatenate([part.spread for part in parts if part.spread is not None])
-        if of_rows == "view":
-            spread = spread * np.sqrt(tiles.shape[1])
-    if "unit" in (of_features, of_rows):
-        moved = Scaling(name, center, spread, None)
-        lengths = np.concatenate(
-            [row_lengths(moved.apply(tiles[block].astype(dtype, copy=False))) for block in tiles.blocks(n_bytes)]
-        )
-        with np.errstate(invalid="ignore"):  # lengths that are not finite are refused there
-            row_length = fit_scaling(name, lengths[:, None], "unit").row_length
-    return Scaling(name, center, spread, row_length)
-
-
-def _apply(scaling: Scaling, tiles: ScratchMatrix, dtype: np.dtype[Any], scale: str | None, n_bytes: int) -> None:
-    """Scale a view where it is."""
+def _write_scaled(scaling: Scaling, matrix: FileRows, tiles: ScratchMatrix, n_bytes: int) -> Array:
+    """Write the scaled rows to the tiles; return the smallest and the largest value of every feature."""
     extremes: list[Array] = []
-    for block in tiles.blocks(n_bytes):
-        rows = scaling.apply(tiles[block].astype(dtype, copy=False))
+    for block in matrix.blocks(n_bytes):
+        rows = scaling.apply(matrix[block])
         tiles.write_rows(block.start, rows)
         extremes = [
             np.min([*extremes[:1], rows.min(axis=0)], axis=0),
             np.max([*extremes[1:], rows.max(axis=0)], axis=0),
         ]
-    demand_variation(scaling.name, np.stack(extremes), scale)
+    return np.stack(extremes)
 
 
 def lengths_of(matrix: FileRows, n_bytes: int) -> Array:

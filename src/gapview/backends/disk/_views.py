@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from ...errors import ParameterError
-from ...views import Array, Views, training_views
-from ...views.cells import count_missing_cells
+from ...views import Array, Views, as_views, demand_enough, is_constant
+from ...views.cells import count_missing_cells, row_digest
 from ...views.containers import named_views
 from ...views.core import read
 from ._source import MappedFile, SourceMatrix, is_mapped, mapped_file
@@ -41,8 +41,7 @@ def all_mapped(data: Any) -> bool:
 def read_mapped(data: Any, mask: Any, partial_rows: str, n_clusters: int) -> DiskViews:
     """Read which rows of memory maps are present, and check them as all training data are checked.
 
-    Every view is first read once into a digest of two columns, for which all that the door says, which samples lack it,
-    which rows have gaps or infinite values, whether it is constant, is what it would say of the view itself.
+    Every view is first read once into a digest of two columns, which is checked instead of the view.
     """
     pairs, _, outer = named_views(data)
     files = [mapped_file(name, view) for name, view in pairs]
@@ -51,34 +50,22 @@ def read_mapped(data: Any, mask: Any, partial_rows: str, n_clusters: int) -> Dis
     stand_in = {"dict": stand_in, "list": digests, "single": digests[0]}[outer]
     if partial_rows == "fill":
         _demand_no_gaps(read(stand_in, mask, None, None, None))
-    known = training_views(stand_in, mask, partial_rows, n_clusters)
+    known = as_views(stand_in, mask, partial_rows)
     views = DiskViews.__new__(DiskViews)
     views.__dict__.update(known.__dict__)
     views.matrices = tuple(SourceMatrix(file, known.rows(k)) for k, file in enumerate(files))
+    constant = (is_constant(matrix, lambda rows: rows.blocks(_BLOCK_BYTES)) for matrix in views.matrices)
+    demand_enough(views, constant, n_clusters)
     return views
 
 
 def _digest(file: MappedFile) -> Array:
-    """Write two numbers for every row: NaN for both if it is missing, for one if it has gaps; infinity if it has any.
-
-    Otherwise the first is how often whole rows have changed up to this one: the same for all if the view is constant.
-    """
-    n_rows, n_features = file.shape
-    digest = np.zeros((n_rows, 2))
-    step, before, n_changes = max(1, _BLOCK_BYTES // file.row_bytes), None, 0
-    for begin in range(0, n_rows, step):
+    """Return the digest of all rows of a file, read block by block."""
+    digest = np.empty((file.shape[0], 2))
+    step = max(1, _BLOCK_BYTES // file.row_bytes)
+    for begin in range(0, len(digest), step):
         block = digest[begin : begin + step]
-        values = file.read(begin, begin + len(block))
-        gaps = count_missing_cells(values)
-        whole = values[gaps == 0]
-        if len(whole):
-            reference = np.concatenate([whole[:1] if before is None else before, whole[:-1]])
-            changes = n_changes + np.cumsum((whole != reference).any(axis=1))
-            block[gaps == 0, 0] = changes
-            before, n_changes = whole[-1:].copy(), int(changes[-1])
-        block[gaps > 0, 0] = np.nan
-        block[gaps == n_features] = np.nan
-        block[np.isinf(values).any(axis=1), 1] = np.inf
+        block[:] = row_digest(file.read(begin, begin + len(block)))
     return digest
 
 

@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-import numpy as np
 import torch
 
 from ...errors import InputError
 from . import search as _search
 from ._tensor_cells import divide, probes_needed, search_cells
 from ._tensor_pairs import block_rows, nearest_listed, own_rows, pair_distances
+from .centering import stretch, within_reach
 from .recall import TIE, sampled_rows
 from .search import Search, SearchReport
 
@@ -30,7 +30,7 @@ def nearest_tensors(points: Any, n_neighbors: int, queries: Any, search: Search)
         return empty, empty.to(torch.int64), report
     most_pairs = _search.EXACT_PAIRS_GPU if points.is_cuda else _search.EXACT_PAIRS
     with torch.inference_mode(), _full_precision():
-        points, queries, exponent = _within_reach(points, queries)
+        points, queries, exponent = within_reach(points, queries)
         found = None
         if not search.is_exact(len(points), n_queries, most_pairs):
             found = _approximate(points, n_neighbors, queries, search)
@@ -38,8 +38,8 @@ def nearest_tensors(points: Any, n_neighbors: int, queries: Any, search: Search)
             distances, indices = _exact(points, n_neighbors, queries, torch.arange(n_queries, device=points.device))
         else:
             distances, indices, report = found
-        distances = _times_power(distances, exponent)
-    return distances.clone(), indices.clone(), report  # outside of inference mode, so that gradients may meet them
+        stretched: Any = stretch(distances, exponent)
+    return stretched.clone(), indices.clone(), report  # outside of inference mode, so that gradients may meet them
 
 
 def _approximate(points: Any, n_neighbors: int, queries: Any, search: Search) -> tuple[Any, Any, SearchReport] | None:
@@ -84,23 +84,6 @@ def _exact(points: Any, n_neighbors: int, queries: Any, rows: Any) -> tuple[Any,
             pair_distances(points, asking, listed), listed, n_neighbors, own
         )
     return distances, indices
-
-
-def _within_reach(points: Any, queries: Any) -> tuple[Any, Any, int]:
-    """Shrink by a power of 2 and centre, so that neither size nor place of the points drowns the distances."""
-    given = [points] if queries is None else [points, queries]
-    largest = max(float(tensor.abs().max()) for tensor in given)
-    exponent = int(np.frexp(largest)[1])
-    shrunk = [_times_power(tensor, -exponent) for tensor in given]
-    center = shrunk[0].mean(dim=0, dtype=torch.float64).to(points.dtype)
-    shrunk = [tensor.sub_(center) for tensor in shrunk]
-    return shrunk[0], None if queries is None else shrunk[1], exponent
-
-
-def _times_power(tensor: Any, exponent: int) -> Any:
-    # In two steps, since the power itself may be too large or too small for the type
-    half = exponent // 2
-    return (tensor * 2.0**half).mul_(2.0 ** (exponent - half))
 
 
 @contextmanager

@@ -12,8 +12,8 @@ from sklearn.cluster import KMeans
 from .compute import host, is_tensor, kmeans_of_tensor, like, row_blocks, sharing_cores, spread_starts, without_helpers
 from .errors import GapviewWarning, SolutionError
 from .scaling import unit_rows
+from .utils.types import Array
 from .utils.warnings import unheard, warn_user
-from .views import Array
 
 __all__ = ["Clustering", "balanced", "balancing", "cluster_rows", "demand_representation"]
 

@@ -10,7 +10,7 @@ from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 from sklearn.metrics.cluster import contingency_matrix
 
 from .errors import InputError
-from .views import Array
+from .utils.types import Array
 
 __all__ = ["clustering_accuracy", "clustering_scores", "purity"]
 

@@ -13,7 +13,8 @@ from scipy import sparse
 
 from .compute import FEW_ROWS, host, is_tensor, like, row_blocks
 from .errors import InputError
-from .views import Array, Matrix, Views
+from .utils.types import Array, Matrix
+from .views import Views
 
 SCALES = ("unit", "center+unit", "standard", "standard+view", "standard+unit", None)
 

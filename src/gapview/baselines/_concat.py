@@ -11,7 +11,8 @@ from ..estimators.base import MultiViewClusterer
 from ..persist.registry import storable_method
 from ..scaling import scale_views
 from ..utils.parameters import check_integer
-from ..views import Array, Views
+from ..utils.types import Array
+from ..views import Views
 from ._filling import mean_filled
 
 __all__ = ["Concat"]

@@ -13,7 +13,8 @@ from ..estimators.base import MultiViewClusterer
 from ..graph.knn import knn_graph, resolve_n_neighbors
 from ..persist.registry import storable_method
 from ..utils.parameters import check_choice, check_integer, check_real
-from ..views import Array, Views
+from ..utils.types import Array
+from ..views import Views
 from ._nonnegative import (
     NONNEGATIVE,
     Observed,

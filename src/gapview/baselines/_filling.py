@@ -6,7 +6,8 @@ import numpy as np
 from scipy import sparse
 from sklearn.impute import KNNImputer
 
-from ..views import Array, Matrix, Views
+from ..utils.types import Array, Matrix
+from ..views import Views
 from ..views.cells import unit_for_squares
 
 __all__ = ["knn_filled", "mean_filled"]

@@ -14,8 +14,9 @@ from ..estimators.base import MultiViewClusterer
 from ..persist.registry import storable_method
 from ..scaling import scale_views
 from ..utils.parameters import check_choice, check_integer, check_real
+from ..utils.types import Array
 from ..utils.warnings import warn_user
-from ..views import Array, Views
+from ..views import Views
 from ._img_steps import Solution, Weights, build_problem, normalized_cut, solve
 
 __all__ = ["IMG"]

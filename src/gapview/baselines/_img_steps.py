@@ -11,8 +11,9 @@ from scipy.spatial.distance import cdist
 
 from ..errors import GapviewWarning, InputError, SolutionError
 from ..scaling import row_lengths
+from ..utils.types import Array, Matrix
 from ..utils.warnings import warn_user
-from ..views import Array, Matrix, Views
+from ..views import Views
 
 _PENALTY_START, _PENALTY_GROWTH, _PENALTY_CAP = 0.1, 1.1, 1e10
 _TAMER = "Use a scaling such as scale='unit', smaller weights, or another init."

@@ -16,8 +16,9 @@ from ..estimators.base import MultiViewClusterer
 from ..persist.registry import storable_method
 from ..scaling import scale_views
 from ..utils.parameters import check_integer
+from ..utils.types import Array, Matrix
 from ..utils.warnings import warn_user
-from ..views import Array, Matrix, Views
+from ..views import Views
 from ..views.cells import unit_for_squares
 from ._filling import knn_filled
 

@@ -12,8 +12,9 @@ from scipy.sparse.csgraph import connected_components
 
 from ..errors import GapviewWarning, InputError, InputTypeError, SolutionError, some
 from ..scaling import row_lengths, scale_views, unit_rows
+from ..utils.types import Array, Matrix
 from ..utils.warnings import warn_user
-from ..views import Array, Matrix, Views, is_constant
+from ..views import Views, is_constant
 
 NONNEGATIVE = ("raise", "shift", "clip")
 FLOOR = 1e-12  # smallest denominator of a quotient, as a share of the largest

@@ -12,7 +12,8 @@ from ..clusters import cluster_rows
 from ..estimators.base import MultiViewClusterer
 from ..persist.registry import storable_method
 from ..utils.parameters import check_choice, check_flag, check_integer, check_real
-from ..views import Array, Views
+from ..utils.types import Array
+from ..views import Views
 from ._nonnegative import (
     NONNEGATIVE,
     Observed,

@@ -8,7 +8,7 @@ from typing import Protocol
 import numpy as np
 from scipy import sparse
 
-from ..views import Array
+from ..utils.types import Array
 from ._nonnegative import inner, settled
 
 

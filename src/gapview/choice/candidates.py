@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -17,12 +17,10 @@ from ..persist.checkpoints import remember
 from ..progress import tell
 from ..scaling import SCALES, scale_view, suitable_scale
 from ..utils.parameters import check_choice, check_real
-from ..views import Matrix, Views
+from ..utils.types import Matrix
+from ..views import Views
 from .n_clusters import ClusterCount, default_counts
 from .selection import Selection, Setting, choose, count_groups, try_settings, weigh_views
-
-if TYPE_CHECKING:
-    from ..estimators._bridged import BridgedGRMF
 
 # The first of each is what selection="fixed" takes
 _REACHES = (4, 1, 16)
@@ -42,7 +40,7 @@ class FitPlan:
     first: Setting  # the first candidate
 
 
-def plan_fit(model: BridgedGRMF, views: Any, known: Views, part: Views, seed: int) -> FitPlan:
+def plan_fit(model: Any, views: Any, known: Views, part: Views, seed: int) -> FitPlan:
     """Count groups, weigh views and choose settings, wherever the views are.
 
     Parameters
@@ -72,7 +70,7 @@ def plan_fit(model: BridgedGRMF, views: Any, known: Views, part: Views, seed: in
     return FitPlan(n_clusters, count, weights, tried, settings[0])
 
 
-def list_candidates(model: BridgedGRMF, views: Any, known: Views, n_clusters: int) -> list[Setting]:
+def list_candidates(model: Any, views: Any, known: Views, n_clusters: int) -> list[Setting]:
     """List the settings to try: all combinations of what is not given, or the first of each.
 
     Numbers of neighbours depend on ``views``, scales on ``known``; see :func:`plan_fit`.
@@ -138,7 +136,7 @@ def _workable(name: str, matrix: Matrix, *, centered: bool) -> str:
     return "standard+view"
 
 
-def settle_weights(model: BridgedGRMF, part: Views, setting: Setting, n_clusters: int, seed: int) -> tuple[float, ...]:
+def settle_weights(model: Any, part: Views, setting: Setting, n_clusters: int, seed: int) -> tuple[float, ...]:
     """Settle how much every view counts, 1 on average."""
     given = model.view_weights
     if not (isinstance(given, str) and given == "auto"):
@@ -160,7 +158,7 @@ def _read_weights(given: Any, views: Views) -> tuple[float, ...]:
     return tuple(share / float(np.mean(shares)) for share in shares)
 
 
-def suggest_count(model: BridgedGRMF, views: Any, known: Views, part: Views, seed: int) -> ClusterCount:
+def suggest_count(model: Any, views: Any, known: Views, part: Views, seed: int) -> ClusterCount:
     """Suggest a number of groups; neighbours and components cannot depend on it. See :func:`plan_fit`."""
     first = list_candidates(model, views, known, math.isqrt(part.n_samples))[0]
     counts = default_counts(part.n_samples, model.max_clusters)
@@ -172,7 +170,7 @@ def suggest_count(model: BridgedGRMF, views: Any, known: Views, part: Views, see
 
 
 def select(
-    model: BridgedGRMF,
+    model: Any,
     part: Views,
     settings: list[Setting],
     n_clusters: int,

@@ -19,8 +19,8 @@ from ..persist.registry import storable_record
 from ..progress import tell
 from ..scaling import unit_rows
 from ..utils.parameters import check_integer, random_generator
+from ..utils.types import Array
 from ..utils.warnings import muted
-from ..views import Array
 
 __all__ = ["ClusterCount", "default_counts", "suggest_n_clusters"]
 

@@ -34,8 +34,9 @@ from ..persist.checkpoints import ongoing, remember, remember_search
 from ..persist.registry import storable_record
 from ..progress import tell
 from ..scaling import ScaledRows, Scaling, scale_alike
+from ..utils.types import Array, Matrix
 from ..utils.warnings import muted
-from ..views import Array, Matrix, Views
+from ..views import Views
 from .n_clusters import ClusterCount, suggest_n_clusters
 
 __all__ = [

@@ -10,7 +10,8 @@ import numpy as np
 
 from ..estimators import MultiViewClusterer
 from ..utils.storage import write_table
-from ..views import Array, Views
+from ..utils.types import Array
+from ..views import Views
 
 __all__ = ["write_embedding", "write_labels", "write_predictions"]
 

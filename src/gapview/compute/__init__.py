@@ -30,6 +30,7 @@ __all__ = [
     "FEW_ROWS",
     "Each",
     "Engine",
+    "NumpyEngine",
     "TensorGraph",
     "added",
     "coordinates",

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..errors import InputError, InputTypeError, some
-from ..views import Array, Views
+from ..utils.types import Array
+from ..views import Views
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from sklearn.datasets import load_digits
 
-from ..views import Array, Views
+from ..utils.types import Array
+from ..views import Views
 from ._dataset import Dataset
 
 

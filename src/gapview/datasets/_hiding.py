@@ -10,7 +10,8 @@ from scipy.sparse.csgraph import maximum_flow
 
 from ..errors import InputError, InputTypeError, ParameterError, some
 from ..utils.parameters import check_real, random_generator
-from ..views import Array, Views, as_views
+from ..utils.types import Array
+from ..views import Views, as_views
 
 __all__ = ["hide_views", "paired_split"]
 

@@ -24,7 +24,8 @@ from ..progress import tell
 from ..scaling import SCALES, unit_rows
 from ..trust.confidence import confidence
 from ..utils.parameters import check_choice, check_integer, check_real
-from ..views import Array, Matrix, Views
+from ..utils.types import Array, Matrix
+from ..views import Views
 from ..views.cells import PARTIAL_ROWS
 from ._convergence import warn_unless_converged
 from ._recorded import recorded_kmeans

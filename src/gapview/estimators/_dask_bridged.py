@@ -25,7 +25,7 @@ from ..factorization.codes import codes_of_all
 from ..factorization.runs import Solution, Weights
 from ..persist.checkpoints import recording
 from ..progress import tell
-from ..views import Array
+from ..utils.types import Array
 from ..views.trial import n_to_try
 from ._convergence import warn_unless_converged
 

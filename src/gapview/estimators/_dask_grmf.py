@@ -27,7 +27,8 @@ from ..graph.knn import own_graphs, resolve_n_neighbors
 from ..progress import tell
 from ..scaling import Scaling
 from ..utils.parameters import random_generator
-from ..views import Array, Views, demand_enough
+from ..utils.types import Array
+from ..views import Views, demand_enough
 from ._convergence import warn_unless_converged
 from ._dask_bridged import fit_bridged
 from ._output import asked_for

@@ -8,7 +8,8 @@ from typing import Any
 from sklearn import get_config
 
 from ..errors import MissingExtraError
-from ..views import Array, Views
+from ..utils.types import Array
+from ..views import Views
 
 __all__ = ["CLUSTER", "OUTPUTS", "as_frame", "as_series"]
 

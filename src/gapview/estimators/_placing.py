@@ -12,8 +12,9 @@ from ..errors import GapviewWarning, InputError, SolutionError
 from ..graph.donors import neighbor_means
 from ..graph.neighbors import distance_elsewhere, nearest
 from ..scaling import unit_rows
+from ..utils.types import Array, Matrix
 from ..utils.warnings import warn_user
-from ..views import Array, Matrix, Views, new_views
+from ..views import Views, new_views
 from ._output import CLUSTER, as_frame, as_series
 from ._trusted import TrustedClusterer
 

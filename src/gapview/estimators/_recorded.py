@@ -6,7 +6,7 @@ import numpy as np
 
 from ..clusters import kmeans_rows
 from ..persist.checkpoints import remember
-from ..views import Array
+from ..utils.types import Array
 
 __all__ = ["recorded_kmeans"]
 

@@ -15,8 +15,9 @@ from ..graph.knn import knn_graph
 from ..scaling import Scaling
 from ..trust import Agreement, Stability, ViewEffects, cluster_stability, feature_effects, view_agreement
 from ..utils.parameters import check_real
+from ..utils.types import Array, Matrix
 from ..utils.warnings import muted
-from ..views import Array, Matrix, Views
+from ..views import Views
 from ..views.per_view import one_per_view
 from .base import MultiViewClusterer
 

@@ -16,7 +16,8 @@ from ..persist.checkpoints import random_numbers
 from ..persist.model_file import save
 from ..scaling import SCALES
 from ..utils.parameters import check_choice, check_integer
-from ..views import Array, Views, training_views
+from ..utils.types import Array
+from ..views import Views, training_views
 from ..views.cells import PARTIAL_ROWS
 from ._output import CLUSTER, OUTPUTS, as_series
 

@@ -10,7 +10,7 @@ import numpy as np
 from array_api_compat import array_namespace
 
 from ..compute import engine_for
-from ..views import Array
+from ..utils.types import Array
 from .problem import Problem
 
 __all__ = ["Layout", "Piece"]

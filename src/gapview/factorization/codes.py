@@ -6,7 +6,8 @@ import numpy as np
 
 from ..compute import host
 from ..scaling import Scaling
-from ..views import Array, Views
+from ..utils.types import Array
+from ..views import Views
 from .problem import Problem
 from .runs import Solution
 

@@ -21,7 +21,7 @@ from array_api_compat import array_namespace
 from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
 
 from ..compute import engine_for, host, is_tensor, like
-from ..views import Array
+from ..utils.types import Array
 from .blocks import Layout
 from .problem import Problem, demand_finite
 from .runs import Weights

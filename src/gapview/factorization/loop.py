@@ -13,7 +13,7 @@ import numpy as np
 
 from ..compute import engine_for
 from ..progress import ITERATING, tell
-from ..views import Array
+from ..utils.types import Array
 from .problem import Problem, demand_finite
 from .runs import Solution, Stack, Weights
 from .state import Standing

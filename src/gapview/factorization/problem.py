@@ -21,7 +21,7 @@ from scipy import sparse
 from ..compute import host, like
 from ..errors import SolutionError
 from ..scaling import row_lengths
-from ..views import Array, Matrix
+from ..utils.types import Array, Matrix
 
 __all__ = ["Problem", "SampleWeights", "ViewTerm", "build_problem", "demand_finite"]
 

@@ -10,7 +10,8 @@ from scipy import sparse
 
 from ..compute import host, like
 from ..errors import InputError
-from ..views import Array, Views
+from ..utils.types import Array
+from ..views import Views
 from ..views.per_view import one_per_view, real_matrix
 from .problem import Problem
 

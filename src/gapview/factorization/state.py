@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..views import Array
+from ..utils.types import Array
 from .runs import Run, Solution, Stack, lay_out
 
 __all__ = ["Standing"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array_api_compat import array_namespace
 
-from ..views import Array
+from ..utils.types import Array
 from .problem import demand_finite
 
 __all__ = ["basis_step", "code_step", "codes_value", "consensus_value", "ties_value"]

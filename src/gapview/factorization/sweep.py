@@ -13,7 +13,7 @@ import numpy as np
 from array_api_compat import array_namespace
 
 from ..compute import Each, engine_for
-from ..views import Array
+from ..utils.types import Array
 from .blocks import Layout, Piece
 from .problem import Problem, ViewTerm
 from .runs import Stack, Weights

@@ -30,7 +30,8 @@ from ..compute import (
     spread_out,
     weights_of,
 )
-from ..views import Array, Matrix, Views
+from ..utils.types import Array, Matrix
+from ..views import Views
 from .imputation import Completion
 from .knn import knn_graph, linked
 from .neighbors import Search, nearest, without_last

@@ -13,7 +13,8 @@ from sklearn.utils.extmath import randomized_svd
 
 from ..compute import FEW_ROWS, csr, is_tensor, like, row_blocks
 from ..scaling import row_lengths, times_power
-from ..views import Array, Matrix, Views
+from ..utils.types import Array, Matrix
+from ..views import Views
 from .knn import comparable_rows, only_directions
 from .neighbors import Search, nearest
 

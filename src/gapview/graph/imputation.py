@@ -12,7 +12,8 @@ import numpy as np
 from array_api_compat import array_namespace
 
 from ..compute import drained
-from ..views import Array, Matrix, Views
+from ..utils.types import Array, Matrix
+from ..views import Views
 from .donors import (
     KnownRows,
     judged_samples,

@@ -12,7 +12,8 @@ from scipy import sparse
 from ..compute import csr, is_tensor, weights_of
 from ..errors import InputError, ParameterError
 from ..scaling import row_lengths
-from ..views import Array, Matrix, Views
+from ..utils.types import Array, Matrix
+from ..views import Views
 from ..views.per_view import one_per_view, real_matrix
 from .neighbors import Search, nearest
 

@@ -8,7 +8,8 @@ import numpy as np
 from scipy import sparse
 
 from ..scaling import times_power
-from ..views import Array, Matrix, Views
+from ..utils.types import Array, Matrix
+from ..views import Views
 from .donors import KnownRows, judged_samples, nearest_sources, neighbor_means, slope_of
 from .knn import comparable_rows, rows_with_a_place
 from .neighbors import nearest

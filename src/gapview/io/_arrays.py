@@ -16,7 +16,7 @@ from scipy import sparse
 from ..errors import DataFileError
 from ..utils.extras import extra
 from ..utils.names import numbered
-from ..views import Array, Matrix
+from ..utils.types import Array, Matrix
 from . import _limits
 from ._sources import damaged, demand_size, suffix_of
 from ._view_file import SourceFormat, ViewFile

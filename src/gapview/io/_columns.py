@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from ..errors import some
+from ..utils.types import Array
 from ..utils.words import counted
-from ..views import Array
 from . import _limits
 from ._names import distinct
 from ._table import Table, arrow

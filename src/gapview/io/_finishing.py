@@ -10,8 +10,8 @@ import numpy as np
 from scipy import sparse
 
 from ..errors import DataFileError, some
+from ..utils.types import Array
 from ..utils.words import counted, percent
-from ..views import Array
 from ._arrays import frame_of
 from ._columns import find_features
 from ._sources import suffix_of

@@ -17,7 +17,7 @@ from scipy.io import savemat
 
 from ..errors import some
 from ..utils.extras import extra
-from ..views import Array
+from ..utils.types import Array
 from ._dialect import BYTE_ORDER_MARKS
 from ._table import arrow
 from ._view_file import ViewFile

@@ -12,7 +12,7 @@ import numpy as np
 from ..errors import DataFileError, InputError, InputTypeError, some
 from ..utils.names import free_name
 from ..utils.storage import write_whole
-from ..views import Array
+from ..utils.types import Array
 from ._sources import suffix_of
 from ._view_file import ViewFile
 from ._writers import WRITERS

@@ -11,7 +11,7 @@ import numpy as np
 from scipy import sparse
 
 from ..errors import DataFileError, some
-from ..views import Array, Matrix
+from ..utils.types import Array, Matrix
 
 __all__ = ["find_mask", "find_target", "find_views"]
 

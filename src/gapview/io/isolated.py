@@ -18,7 +18,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from ..errors import DataFileError, MissingExtraError
-from ..views import Array
+from ..utils.types import Array
 from . import _limits
 from ._sources import damaged, demand_size
 

@@ -15,7 +15,8 @@ from scipy import sparse
 
 from ..graph.bridges import BRIDGES
 from ..scaling import SCALES
-from ..views import Array, Views
+from ..utils.types import Array
+from ..views import Views
 from ..views.core import demand_a_view_for_each
 from ._hints import fits, hints_of
 

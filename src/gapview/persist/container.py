@@ -23,7 +23,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from ..errors import DataFileError, GapviewError, InputTypeError, MissingExtraError
-from ..views import Array
+from ..utils.types import Array
 
 FORMAT = 1
 

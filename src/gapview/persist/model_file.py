@@ -10,7 +10,7 @@ import numpy as np
 
 from ..errors import InputError, InputTypeError
 from ..utils.storage import write_whole
-from ..views import Array
+from ..utils.types import Array
 from ._consistency import check_model
 from .container import FORMAT, from_json, model_path, opened, pack, read_blocks, read_header, to_json
 from .registry import METHODS, method_name

@@ -28,7 +28,8 @@ from ..utils.packing import (
     sparse_parts,
     unpacked,
 )
-from ..views import Array, Views
+from ..utils.types import Array
+from ..views import Views
 from ._hints import hints_of
 from ._leaves import KINDS as LEAVES
 from ._leaves import put_together, take_apart

@@ -9,7 +9,7 @@ import numpy as np
 from ..errors import InputError, InputTypeError
 from ..report.drawing import draw_frame, draw_weight_cells
 from ..report.style import load_matplotlib
-from ..views import Array
+from ..utils.types import Array
 from ._axes import axes_for, set_title
 
 __all__ = ["plot_weight_grid"]

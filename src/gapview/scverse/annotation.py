@@ -15,8 +15,9 @@ from ..errors import GapviewWarning, InputError, InputTypeError, ParameterError,
 from ..estimators import MultiViewClusterer
 from ..persist.summary import shown_setting
 from ..utils.parameters import check_flag
+from ..utils.types import Array, Matrix
 from ..utils.warnings import warn_user
-from ..views import Array, Matrix, Views
+from ..views import Views
 from ..views.containers import Container, descends
 
 __all__ = ["annotate"]

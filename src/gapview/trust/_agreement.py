@@ -11,7 +11,7 @@ from scipy import sparse
 
 from ..errors import InputError
 from ..persist.registry import storable_record
-from ..views import Array
+from ..utils.types import Array
 from ._groups import mean_within, read_graph, read_labels, row_shares
 
 

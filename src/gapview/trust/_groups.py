@@ -10,7 +10,7 @@ from scipy import sparse
 
 from ..compute import TensorGraph, coordinates, csr, divided, weights_of
 from ..errors import InputError
-from ..views import Array
+from ..utils.types import Array
 
 
 def read_labels(labels: Any, n_samples: int | None = None) -> Array:

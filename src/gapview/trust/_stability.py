@@ -12,8 +12,8 @@ from scipy.optimize import linear_sum_assignment
 from ..errors import GapviewError, GapviewWarning, InputError, SolutionError
 from ..persist.registry import storable_record
 from ..utils.parameters import check_integer, check_real, random_generator
+from ..utils.types import Array
 from ..utils.warnings import warn_user
-from ..views import Array
 from ._groups import read_labels
 
 _ROUNDING = 1e-9  # 0.8 of 10 samples is 8, whatever the product says

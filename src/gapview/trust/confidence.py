@@ -9,7 +9,7 @@ from array_api_compat import array_namespace
 
 from ..compute import host, like
 from ..errors import InputError
-from ..views import Array
+from ..utils.types import Array
 from ._groups import read_graph, read_labels, row_shares
 
 # The rule and its two numbers were chosen, without labels, by how well the order of the samples agrees with repeated

@@ -8,7 +8,7 @@ from typing import Any
 from scipy import sparse
 
 from ..compute import like
-from .containers import Array, Matrix
+from ..utils.types import Array, Matrix
 
 _LARGE = 2**27  # bytes: smaller ones are copied once and for all
 

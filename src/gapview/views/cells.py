@@ -9,7 +9,7 @@ from sklearn.impute import KNNImputer
 
 from ..compute import host, like, row_blocks
 from ..errors import InputError, some
-from .containers import Array, Matrix
+from ..utils.types import Array, Matrix
 
 PARTIAL_ROWS = ("raise", "fill", "drop")
 _FILL_NEIGHBORS = 5

@@ -8,17 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
 from ..compute import is_tensor
 from ..errors import InputError, InputTypeError, some
-
-Array: TypeAlias = NDArray[Any]
-Matrix: TypeAlias = Any  # a dense 2-D numpy array or a scipy csr_array; scipy has no common type for the two
+from ..utils.types import Array, Matrix
 
 EXPECTED = (
     "Expected a list or a dict of views, each a 2-D array, a pandas or polars frame, a SciPy sparse matrix or an "

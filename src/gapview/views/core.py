@@ -11,10 +11,11 @@ from scipy import sparse
 from ..compute import host, is_tensor, like, to_device
 from ..errors import InputError, InputTypeError, some
 from ..utils.parameters import check_choice
+from ..utils.types import Array, Matrix
 from ._held import ChosenRows, chosen
-from ._joining import join, read_mask
 from .cells import PARTIAL_ROWS, complete_rows, count_missing_cells, demand_finite
-from .containers import EXPECTED, Array, Container, Matrix, RawView, named_views, read_view
+from .containers import EXPECTED, Container, RawView, named_views, read_view
+from .joining import join, read_mask
 
 
 class Views:

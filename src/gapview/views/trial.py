@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 import numpy as np
 from sklearn.utils.random import sample_without_replacement
 
-from .containers import Array
+from ..utils.types import Array
 
 N_TRIED = 5000  # more samples would raise the cost without changing the choice
 TRIED_PER_CLUSTER = 20

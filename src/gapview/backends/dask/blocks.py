@@ -11,11 +11,12 @@ import numpy as np
 
 from ...errors import InputError, InputTypeError, ParameterError
 from ...utils.parameters import check_choice
-from ...views import Array, Views, as_views
-from ...views._joining import demand_equal_length
+from ...utils.types import Array
+from ...views import Views, as_views
 from ...views.cells import PARTIAL_ROWS, row_digest
 from ...views.containers import RawView, demand_two_dimensions, descends, named_views, read_view
 from ...views.core import completed, demand_features, read
+from ...views.joining import demand_equal_length
 from .frames import keyed_blocks
 from .kinds import dask_kind
 from .sizes import measured

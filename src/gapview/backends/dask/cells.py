@@ -22,7 +22,7 @@ from ...compute import without_helpers
 from ...graph.neighbors import Search, SearchReport, nearest
 from ...graph.neighbors.recall import N_SAMPLED, Sample, surely
 from ...graph.neighbors.search import number_of_cells
-from ...views import Array
+from ...utils.types import Array
 from .exchange import crossed, exchanged, flat, waves_of
 from .neighbors import _EXACT, Points, merged, nearest_within, stack, whole_numbers
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ...views import Array
+from ...utils.types import Array
 from .tasks import Tasks
 
 __all__ = ["Exchange", "crossed", "exchanged", "flat", "waves_of"]

@@ -10,7 +10,7 @@ import numpy as np
 from scipy import sparse
 
 from ...graph.bridges import divided_by_roots
-from ...views import Array
+from ...utils.types import Array
 from .exchange import Exchange, exchanged, flat
 from .neighbors import whole_numbers
 from .sizes import measured

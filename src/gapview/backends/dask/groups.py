@@ -13,8 +13,8 @@ from ...compute import without_helpers
 from ...errors import GapviewWarning
 from ...scaling import unit_rows
 from ...trust.confidence import N_STEPS, claims_of_distance, distances_to
+from ...utils.types import Array
 from ...utils.warnings import warn_user
-from ...views import Array
 from .exchange import Exchange
 from .graph import BlockGraph, pick_rows, stacked
 from .tasks import Tasks

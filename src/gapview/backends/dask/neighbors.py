@@ -14,8 +14,9 @@ from ...graph.neighbors import Search, SearchReport, nearest
 from ...graph.neighbors import search as _search
 from ...graph.neighbors.pairs import nearest_listed
 from ...scaling import row_lengths
+from ...utils.types import Array
 from ...utils.warnings import warn_user
-from ...views import Array, Views
+from ...views import Views
 from .blocks import BlockedViews
 from .tasks import Tasks
 

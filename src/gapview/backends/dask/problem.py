@@ -14,7 +14,8 @@ import numpy as np
 
 from ...factorization.problem import Problem, build_problem
 from ...scaling import row_lengths
-from ...views import Array, Views
+from ...utils.types import Array
+from ...views import Views
 from .blocks import BlockedViews
 from .exchange import Exchange, flat
 from .graph import BlockGraph, pick_rows, stacked

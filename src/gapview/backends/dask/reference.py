@@ -13,7 +13,8 @@ import numpy as np
 from sklearn.base import clone
 
 from ...scaling import Scaling
-from ...views import Array, Views
+from ...utils.types import Array
+from ...views import Views
 from ...views.trial import N_OF_EVERY_VIEW, draw_samples
 from .blocks import BlockedViews, gathered, ids_of
 from .scale import scaled_views

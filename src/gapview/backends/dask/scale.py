@@ -14,7 +14,8 @@ from ...scaling import (
     fit_blocks,
     one_each,
 )
-from ...views import Array, Views
+from ...utils.types import Array
+from ...views import Views
 from .blocks import BlockedViews, extremes
 from .tasks import Tasks
 

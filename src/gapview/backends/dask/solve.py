@@ -19,7 +19,7 @@ from ...factorization.runs import Run, Weights, lay_out
 from ...factorization.steps import basis_step
 from ...factorization.sweep import summed
 from ...progress import ITERATING, tell
-from ...views import Array
+from ...utils.types import Array
 from .states import BlockSolution, Stand, Step, advanced, cut, first, shares_of, taken
 from .store import Store
 from .tasks import Tasks

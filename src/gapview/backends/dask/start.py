@@ -23,7 +23,7 @@ from ...factorization.data_start import (
 from ...factorization.problem import Problem
 from ...factorization.runs import Weights
 from ...factorization.steps import basis_step
-from ...views import Array
+from ...utils.types import Array
 from ...views.containers import descends
 from ...views.per_view import one_per_view
 from .blocks import BlockedViews, known_sizes

@@ -12,7 +12,7 @@ from ...compute import one_by_one, one_thread_each
 from ...factorization.problem import Problem
 from ...factorization.runs import Run, Solution, Stack
 from ...factorization.sweep import Sweep
-from ...views import Array
+from ...utils.types import Array
 from .sizes import measured
 
 __all__ = ["BlockSolution", "Stand", "State", "Step", "advanced", "cut", "first", "replayed", "shares_of", "taken"]

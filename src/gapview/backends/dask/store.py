@@ -25,8 +25,9 @@ from ...errors import DataFileError, GapviewWarning, InputTypeError, MissingExtr
 from ...factorization.problem import Problem
 from ...factorization.runs import Run, Solution, Weights
 from ...persist.checkpoints.identity import described, differences, digest_of, digest_of_matrix
+from ...utils.types import Array
 from ...utils.warnings import warn_user
-from ...views import Array, Views
+from ...views import Views
 from .blocks import BlockedViews
 from .states import BlockSolution, Stand, State
 from .tasks import Tasks

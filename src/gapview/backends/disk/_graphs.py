@@ -13,7 +13,7 @@ import numpy as np
 from scipy import sparse
 
 from ...graph.bridges import roots
-from ...views import Array
+from ...utils.types import Array
 
 __all__ = ["link_rows", "united"]
 

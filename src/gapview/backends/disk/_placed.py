@@ -6,7 +6,7 @@ import numpy as np
 
 from ...graph.neighbors.centering import common_exponent, far_center
 from ...scaling import times_power
-from ...views import Array
+from ...utils.types import Array
 from ._rows import FileRows
 
 __all__ = ["PlacedRows", "placed"]

@@ -7,8 +7,7 @@ import shutil
 import tempfile
 from dataclasses import dataclass
 
-from ...compute._engine import NumpyEngine
-from ...compute._threads import one_thread_each
+from ...compute import NumpyEngine, one_thread_each
 from ...errors import DataFileError, ParameterError
 from ...factorization.data_start import MOST_FEATURES, ROWS_AT_A_TIME
 from ...views.trial import TRIED_PER_CLUSTER

@@ -8,7 +8,7 @@ import numpy as np
 
 from ...factorization import problem as in_memory
 from ...factorization.problem import Problem, SampleWeights, ViewTerm, demand_finite
-from ...views import Array
+from ...utils.types import Array
 from ._scratch import Scratch, ScratchMatrix
 
 __all__ = ["build_problem"]

@@ -13,7 +13,7 @@ import array_api_compat.numpy
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
-from ...views import Array
+from ...utils.types import Array
 
 __all__ = ["FileRows", "gathered", "new_block"]
 

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from ...scaling import Scaling, demand_variation, fit_blocks, one_each, row_lengths, rows_in_blocks
-from ...views import Array, Views
+from ...utils.types import Array
+from ...views import Views
 from ._rows import FileRows
 from ._scratch import Scratch, ScratchMatrix
 

@@ -12,7 +12,7 @@ from typing import Any, Self
 import numpy as np
 
 from ...errors import DataFileError
-from ...views import Array
+from ...utils.types import Array
 from ._rows import FileRows, new_block
 
 __all__ = ["LatestRows", "Scratch", "ScratchMatrix"]

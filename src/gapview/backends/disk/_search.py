@@ -18,8 +18,8 @@ from ...graph.neighbors.exact import duration, exact
 from ...graph.neighbors.pairs import nearest_listed
 from ...graph.neighbors.recall import Sample, sampled_rows, surely
 from ...graph.neighbors.search import number_of_cells
+from ...utils.types import Array
 from ...utils.warnings import warn_user
-from ...views import Array
 from ._placed import placed
 from ._rows import FileRows
 from ._scratch import Scratch, ScratchMatrix

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import DataFileError, InputError
-from ...views import Array
+from ...utils.types import Array
 from ...views.containers import as_numbers, demand_two_dimensions
 from ._rows import FileRows, gathered, new_block
 

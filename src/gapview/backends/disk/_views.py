@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from ...errors import ParameterError
-from ...views import Array, Views, as_views, demand_enough, is_constant
+from ...utils.types import Array
+from ...views import Views, as_views, demand_enough, is_constant
 from ...views.cells import count_missing_cells, row_digest
 from ...views.containers import named_views
 from ...views.core import read

@@ -14,7 +14,8 @@ import numpy as np
 
 from ...datasets import load_views, paired_split
 from ...errors import MissingExtraError
-from ...views import Array, Views
+from ...utils.types import Array
+from ...views import Views
 
 __all__ = ["as_blocks", "cluster_of", "data_set", "made_blocks", "timed", "untied", "write"]
 

@@ -15,7 +15,8 @@ import numpy as np
 from ...datasets import Dataset, hide_views, load_digits_views, load_views, make_views, paired_split
 from ...errors import DataFileError, GapviewError, ParameterError
 from ...io.array_files import read_npz
-from ...views import Array, Views
+from ...utils.types import Array
+from ...views import Views
 from .._paper import RATES
 
 __all__ = ["BUILT_IN", "QUICK", "Cell", "Source", "find_sources", "hidden", "load", "read_source"]

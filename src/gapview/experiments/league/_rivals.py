@@ -22,7 +22,8 @@ from ...baselines._filling import knn_filled
 from ...clusters import cluster_rows
 from ...errors import GapviewError, MissingExtraError, ParameterError
 from ...scaling import scale_views
-from ...views import Array, Views
+from ...utils.types import Array
+from ...views import Views
 
 __all__ = ["EEIMVC", "MOFA", "NEMO", "PIMVC", "SNF", "Rival"]
 

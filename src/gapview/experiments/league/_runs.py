@@ -15,7 +15,7 @@ from threadpoolctl import threadpool_limits
 from ...baselines import best_view_scores
 from ...errors import GapviewError
 from ...metrics import clustering_scores
-from ...views import Array
+from ...utils.types import Array
 from .._methods import as_setting, read_setting
 from .._records import RecordStore
 from ._data import Cell, Source, hidden, load

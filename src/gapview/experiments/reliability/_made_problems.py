@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from ...views import Array, Matrix
+from ...utils.types import Array, Matrix
 from ._made_settings import METHODS, settings_for
 
 __all__ = ["Made", "make_problem"]

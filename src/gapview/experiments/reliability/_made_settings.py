@@ -8,7 +8,7 @@ import numpy as np
 from scipy import sparse
 
 from ...scaling import SCALES
-from ...views import Array, Matrix
+from ...utils.types import Array, Matrix
 
 __all__ = ["METHODS", "settings_for"]
 

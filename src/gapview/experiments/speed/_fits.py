@@ -13,7 +13,8 @@ from ...clusters import cluster_rows
 from ...estimators import GRMF, BridgedGRMF
 from ...graph.knn import resolve_n_neighbors
 from ...scaling import scale_views
-from ...views import Array, Views
+from ...utils.types import Array
+from ...views import Views
 from ._iterations import PAPER_WEIGHTS, paired_first
 from ._machine import best_of
 from ._plain import plain_algorithm, plain_graph

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ...views import Array
+from ...utils.types import Array
 
 __all__ = ["Growth", "Power", "fit_power"]
 

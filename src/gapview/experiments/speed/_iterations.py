@@ -13,7 +13,8 @@ from ...factorization.problem import Problem, build_problem
 from ...factorization.starts import random_start
 from ...graph.knn import knn_graph, resolve_n_neighbors
 from ...scaling import scale_views
-from ...views import Array, Matrix, Views
+from ...utils.types import Array, Matrix
+from ...views import Views
 from ._plain import plain_algorithm
 
 __all__ = ["PAPER_WEIGHTS", "IterationSpeed", "PaperSetup", "compare_iterations", "paired_first", "set_up"]

@@ -15,7 +15,7 @@ import numpy as np
 from ...datasets import make_views
 from ...errors import DataFileError
 from ...utils.storage import make_folder
-from ...views import Array
+from ...utils.types import Array
 
 __all__ = ["made_files", "read_made", "write_made"]
 

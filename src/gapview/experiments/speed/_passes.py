@@ -7,7 +7,8 @@ import numpy as np
 from ...factorization.data_start import data_start
 from ...factorization.loop import solve, solve_together
 from ...factorization.starts import random_start
-from ...views import Array, Views
+from ...utils.types import Array
+from ...views import Views
 from ._iterations import PAPER_WEIGHTS, set_up
 from ._machine import best_of
 from ._results import Measured

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ...views import Array
+from ...utils.types import Array
 
 __all__ = ["plain_algorithm", "plain_graph"]
 

@@ -18,7 +18,7 @@ from ...factorization.problem import Problem, ViewTerm
 from ...factorization.starts import random_start
 from ...factorization.steps import basis_step
 from ...factorization.sweep import Sweep
-from ...views import Array
+from ...utils.types import Array
 from ._iterations import PAPER_WEIGHTS
 from ._machine import PRODUCT, best_of, memory_speed, n_threads, product_speed
 from ._results import Measured

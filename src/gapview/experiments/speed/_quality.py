@@ -10,7 +10,8 @@ import numpy as np
 from ...estimators import GRMF, BridgedGRMF
 from ...graph.neighbors import Search
 from ...metrics import clustering_accuracy
-from ...views import Array, Views
+from ...utils.types import Array
+from ...views import Views
 from ._results import Measured
 
 __all__ = ["BY_CHANCE", "EXACT", "measure_quality"]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
-from ...views import Array, Matrix
+from ...utils.types import Array, Matrix
 from . import search as _search
 from ._cells import Cells, divide
 from ._space import Space, space_of

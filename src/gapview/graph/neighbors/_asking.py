@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...compute import is_tensor
-from ...views import Array
+from ...utils.types import Array
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from ...views import Array
+from ...utils.types import Array
 
 _N_ROWS = 2**16  # rows handed to faiss at a time
 _N_PER_CELL = 64  # points on which the place of a cell is settled

@@ -6,7 +6,7 @@ import numpy as np
 from sklearn.metrics import pairwise_distances_chunked
 
 from ...scaling import row_lengths, times_power
-from ...views import Array, Matrix
+from ...utils.types import Array, Matrix
 from .centering import stretch, within_reach
 
 

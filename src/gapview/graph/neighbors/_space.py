@@ -10,7 +10,7 @@ from scipy import sparse
 from sklearn.utils.extmath import randomized_svd
 
 from ...scaling import row_lengths, times_power
-from ...views import Array, Matrix
+from ...utils.types import Array, Matrix
 from ._asking import WithoutLast
 from ._cells import squared_distances
 from .centering import common_exponent, far_center, stretch

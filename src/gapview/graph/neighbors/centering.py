@@ -10,7 +10,7 @@ from scipy import sparse
 
 from ...compute import is_tensor
 from ...scaling import times_power
-from ...views import Array, Matrix
+from ...utils.types import Array, Matrix
 from ._asking import WithoutLast
 
 _FAR = 100.0  # squared distance of the points from the origin, in units of their variance, above which they are centred

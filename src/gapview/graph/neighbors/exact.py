@@ -11,8 +11,8 @@ from sklearn.neighbors import NearestNeighbors
 
 from ...compute import sharing_cores, without_helpers
 from ...errors import GapviewWarning
+from ...utils.types import Array, Matrix
 from ...utils.warnings import warn_user
-from ...views import Array, Matrix
 from .centering import stretch, within_reach
 
 _WORTH_A_THREAD = 1e8  # operations below which threads wait for each other longer than they work

@@ -6,7 +6,7 @@ import numpy as np
 from scipy import sparse
 
 from ...scaling import times_power
-from ...views import Array, Matrix
+from ...utils.types import Array, Matrix
 from .centering import stretch
 
 _N_VALUES = 2**22  # values that are held at a time

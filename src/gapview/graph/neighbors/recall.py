@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...views import Array, Matrix
+from ...utils.types import Array, Matrix
 from .exact import exact
 from .pairs import nearest_listed, pair_distances
 

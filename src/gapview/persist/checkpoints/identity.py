@@ -11,7 +11,8 @@ import numpy as np
 from scipy import sparse
 
 from ...compute import host
-from ...views import Matrix, Views
+from ...utils.types import Matrix
+from ...views import Views
 
 __all__ = ["described", "differences", "digest_of", "digest_of_matrix", "identity_of"]
 

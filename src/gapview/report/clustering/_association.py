@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-from ...views import Array
+from ...utils.types import Array
 
 __all__ = ["Association", "associate", "holm"]
 

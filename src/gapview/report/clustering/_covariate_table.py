@@ -10,7 +10,7 @@ import numpy as np
 
 from ...errors import InputError, InputTypeError, MissingExtraError, ParameterError, some
 from ...io.ids import as_keys
-from ...views import Array
+from ...utils.types import Array
 from ...views.containers import descends
 
 __all__ = ["Column", "CovariateTable", "read_covariates", "read_pairs"]

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from scipy import stats
 
-from ...views import Array
+from ...utils.types import Array
 from ._association import associate, holm
 from ._covariate_table import Column, CovariateTable
 from ._survival import Curve, find_pairs, kaplan_meier, log_rank

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from ...views import Array, Matrix, Views
+from ...utils.types import Array, Matrix
+from ...views import Views
 from ...views.containers import Container
 
 __all__ = ["Recovered", "summarise_recovery"]

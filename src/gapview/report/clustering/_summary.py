@@ -9,7 +9,7 @@ from typing import Any
 from ...errors import InputTypeError, ParameterTypeError
 from ...estimators import GRMF, BridgedGRMF
 from ...trust import Agreement
-from ...views import Array
+from ...utils.types import Array
 from ._covariate_table import read_covariates, read_pairs
 from ._covariates import Covariates, compare_covariates
 from ._recovery import Recovered, summarise_recovery

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from scipy import stats
 
-from ...views import Array
+from ...utils.types import Array
 
 __all__ = ["Curve", "find_pairs", "kaplan_meier", "log_rank"]
 

@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 
+from ...utils.types import Array
 from ...utils.words import counted, percent
-from ...views import Array
 from .._blocks import Block, Cell, Details, Drawing, Group, Row, Section, Table, Text, Tone
 from ._summary import Summary
 from .figures import MOST_PATTERNS, draw_gaps

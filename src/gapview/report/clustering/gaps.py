@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ...views import Array, Views
+from ...utils.types import Array
+from ...views import Views
 from ._association import Association, associate, holm
 
 __all__ = ["Gaps", "Pattern", "ViewGap", "count_patterns", "summarise_gaps"]

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.metrics.pairwise import euclidean_distances
 
 from ...trust import FeatureEffect, top_features
-from ...views import Array
+from ...utils.types import Array
 
 __all__ = ["DOUBTFUL", "DoubtfulSample", "GroupFacts", "doubtful_samples", "summarise_groups"]
 

@@ -18,7 +18,8 @@ from ...choice.selection import Selection
 from ...graph.knn import resolve_n_neighbors
 from ...persist.container import FORMAT
 from ...persist.summary import summarise as summarise_model
-from ...views import Array, Views
+from ...utils.types import Array
+from ...views import Views
 
 __all__ = ["Choices", "Convergence", "Repeat", "SettingFact", "data_digest", "summarise_choices", "summarise_repeat"]
 

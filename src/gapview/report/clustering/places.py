@@ -11,7 +11,7 @@ from sklearn.manifold import TSNE
 from threadpoolctl import threadpool_limits
 
 from ...graph.neighbors import nearest
-from ...views import Array
+from ...utils.types import Array
 
 __all__ = ["MOST_SHOWN", "SampleMap", "draw_samples", "summarise_map"]
 

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from ..errors import InputError, InputTypeError, some
-from .containers import Array, RawView, descends
+from ..utils.types import Array
+from .containers import RawView, descends
 
 
 def join(raw: Sequence[RawView], sample_ids: Any = None) -> tuple[Array, list[Array]]:

@@ -9,7 +9,8 @@ import numpy as np
 from scipy import sparse
 
 from ..errors import InputError, InputTypeError, some
-from . import Matrix, Views
+from ..utils.types import Matrix
+from .core import Views
 
 
 def one_per_view(given: Any, views: Views, expected: str) -> list[Any]:

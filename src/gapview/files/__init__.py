@@ -1,6 +1,7 @@
 """Files in and out: views from tables, arrays and omics objects, and completed views in the same formats."""
 
 from ._ids import DUPLICATES
+from ._isolated import reading_with
 from ._joining import join_views, samples_of, summary_lines
 from ._limits import LIMITS, Limits
 from ._read_table import read_table
@@ -19,6 +20,7 @@ __all__ = [
     "read_table",
     "read_view",
     "read_views",
+    "reading_with",
     "samples_of",
     "summary_lines",
     "write_like",

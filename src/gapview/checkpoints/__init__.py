@@ -9,7 +9,6 @@ Every result is a file of its own in the folder, written whole or not at all and
 is the same whenever it is made, any of the files that are there go together; one that is lost is made again.
 """
 
-from ._folder import damaged_parts
 from ._journal import Journal, Track, ongoing, remember, remember_search, writing_every
 from ._recording import Checkpoint, random_numbers, recording
 
@@ -17,7 +16,6 @@ __all__ = [
     "Checkpoint",
     "Journal",
     "Track",
-    "damaged_parts",
     "ongoing",
     "random_numbers",
     "recording",

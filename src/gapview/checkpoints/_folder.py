@@ -173,16 +173,7 @@ def is_checkpoint(path: Path) -> bool:
 
 
 def damaged_parts(path: Path) -> list[str]:
-    """Return the names of the files in a checkpoint that cannot be read; unfinished files do not count.
-
-    Examples
-    --------
-    >>> import pathlib, tempfile
-    >>> from gapview.checkpoints import damaged_parts
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     damaged_parts(pathlib.Path(folder))
-    []
-    """
+    """Return the names of the files in a checkpoint that cannot be read; unfinished files do not count."""
     damaged = []
     for file in sorted(path.glob(f"*{_ENDING}")):
         try:

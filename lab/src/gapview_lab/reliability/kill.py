@@ -18,7 +18,7 @@ from typing import Any
 import click
 
 from gapview import GRMF, BridgedGRMF
-from gapview.checkpoints import damaged_parts, writing_every
+from gapview.checkpoints import Checkpoint, writing_every
 from gapview.datasets import make_views
 from gapview.errors import GapviewError, SolutionError
 
@@ -116,7 +116,7 @@ def kill_and_go_on(estimator: str, n_moments: int, *, n_samples: int = 1500, see
             if process.exitcode not in (0, -signal.SIGKILL):
                 raise SolutionError(f"{estimator} has failed by itself, with the exit code {process.exitcode}.")
             parts = list(fits.checkpoint.glob("*.part"))
-            n_damaged = len(damaged_parts(fits.checkpoint))
+            n_damaged = len(Checkpoint(fits.checkpoint).damaged_parts())
             again, rest = fits.finish()
             n_moments -= process.exitcode != 0
             clean = not fits.checkpoint.exists()

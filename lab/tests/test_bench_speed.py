@@ -8,13 +8,12 @@ import time
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from gapview_lab.speed.__main__ import main as document
 
 from gapview import factorization
-from gapview.cli import main
 from gapview.datasets import make_views, paired_split
 from gapview.graph import knn_graph
 from gapview.runs import Weights
+from gapview_lab.cli import main
 from gapview_lab.speed import SpeedRequest, machine, plain_graph, run_speed, speed
 from gapview_lab.speed.goals import speed_goals
 from gapview_lab.speed.plan import plan_speed
@@ -25,7 +24,7 @@ from pages import check_page
 
 
 def run(*arguments):
-    return CliRunner().invoke(main, ["bench", *map(str, arguments)], env={"GAPVIEW_DATA": None})
+    return CliRunner().invoke(main, [*map(str, arguments)], env={"GAPVIEW_DATA": None})
 
 
 def rows(path):
@@ -113,11 +112,11 @@ def test_the_quick_speed_run_goes_on_where_it_stopped(tmp_path):
     assert "0 done now" in run("speed", "--quick", "-o", out).output
     assert {name: (out / name).read_bytes() for name in SPEED_FILES} == kept
 
-    assert CliRunner().invoke(document, [str(tmp_path / "d.md"), "--speed", str(out)]).exit_code == 0
+    assert CliRunner().invoke(main, ["speed-page", str(tmp_path / "d.md"), "--speed", str(out)]).exit_code == 0
     written = (tmp_path / "d.md").read_text()
     assert "### The whole fit" in written
     assert "Not measured yet" in written  # the sizes
-    wrong = CliRunner().invoke(document, [str(tmp_path / "e.md"), "--scale", str(out)])
+    wrong = CliRunner().invoke(main, ["speed-page", str(tmp_path / "e.md"), "--scale", str(out)])
     assert "holds no results of gapview bench scale" in wrong.output
     assert not (tmp_path / "e.md").exists()
 

@@ -1,4 +1,4 @@
-"""A few hundred damaged files for every reader; ``python -m gapview_lab.reliability fuzz`` has the rest."""
+"""A few hundred damaged files for every reader; ``gapview-lab reliability fuzz`` has the rest."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def paper_csv(setting):
 
 
 def test_no_defects_in_a_few_hundred_inputs(tmp_path):
-    command = [sys.executable, "-m", "gapview_lab.reliability", "fuzz", "--inputs", "600", "--seed", "7"]
+    command = [sys.executable, "-m", "gapview_lab", "reliability", "fuzz", "--inputs", "600", "--seed", "7"]
     done = subprocess.run([*command, "-o", tmp_path], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     content = json.loads((tmp_path / "fuzz.json").read_text())

@@ -9,10 +9,10 @@ import time
 import pytest
 from click.testing import CliRunner
 
-from gapview.cli import main
 from gapview.errors import DataFileError
 from gapview.report import Cell as Shown
 from gapview.report import Group, Items, Page, Row, Section, Table, Text, render_markdown
+from gapview_lab.cli import main
 from gapview_lab.common.records import RecordStore
 from gapview_lab.common.runner import run_all
 from gapview_lab.league import LeagueRequest, league, run_league
@@ -95,7 +95,7 @@ class TestRunner:
 
 
 def run(*arguments):
-    return CliRunner().invoke(main, ["bench", "quality", *map(str, arguments)], env={"GAPVIEW_DATA": None})
+    return CliRunner().invoke(main, ["league", *map(str, arguments)], env={"GAPVIEW_DATA": None})
 
 
 def rows(path):
@@ -251,9 +251,9 @@ def test_without_a_folder_the_league_runs_on_what_it_has(tmp_path, monkeypatch):
 
 
 def test_help_has_an_example():
-    result = CliRunner().invoke(main, ["bench", "quality", "--help"])
+    result = CliRunner().invoke(main, ["league", "--help"])
     assert "Example: gapview bench quality" in result.output
-    assert "quality" in CliRunner().invoke(main, ["bench", "--help"]).output
+    assert "league" in CliRunner().invoke(main, ["--help"]).output
 
 
 def test_markdown_shows_what_the_page_shows():

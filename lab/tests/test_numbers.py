@@ -1,4 +1,4 @@
-"""A few hundred made problems; ``python -m gapview_lab.reliability numbers`` has the other ten thousand."""
+"""A few hundred made problems; ``gapview-lab reliability numbers`` has the other ten thousand."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def test_other_errors_warnings_and_changed_input_are_found(monkeypatch):
 
 
 def test_the_command_counts_and_keeps_the_smallest(tmp_path, monkeypatch):
-    command = [sys.executable, "-m", "gapview_lab.reliability", "numbers", "--cases", "12", "--seed", "3"]
+    command = [sys.executable, "-m", "gapview_lab", "reliability", "numbers", "--cases", "12", "--seed", "3"]
     done = subprocess.run([*command, "-o", tmp_path], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     content = json.loads((tmp_path / "numbers.json").read_text())

@@ -9,19 +9,18 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from gapview_lab.cli import main
 from gapview_lab.reliability.document import write_document
 
 ROOT = Path(__file__).parents[2]
 
 
 def test_page_on_reliability_says_what_was_run_and_what_was_not(tmp_path):
-    from gapview_lab.reliability.__main__ import main
-
     (tmp_path / "defects.markdown").write_text("## Defects\n\nNone.\n")
     killed = {"estimator": "GRMF", "had_ended": False, "n_parts": 2, "n_damaged": 0, "same": True}
     (tmp_path / "kill.json").write_text(f"{json.dumps(killed)}\n{json.dumps(killed | {'same': False})}\n")
     page = tmp_path / "reliability.md"
-    done = CliRunner().invoke(main, ["document", str(tmp_path), str(page)])
+    done = CliRunner().invoke(main, ["reliability", "document", str(tmp_path), str(page)])
     assert done.exit_code == 0, done.output
     text = page.read_text()
     assert text.count("Not run yet.") == 4
@@ -33,22 +32,20 @@ def test_page_on_reliability_says_what_was_run_and_what_was_not(tmp_path):
 
 @pytest.mark.parametrize("content", ["{", "", "[1"])
 def test_damaged_results_are_refused(content, tmp_path):
-    from gapview_lab.reliability.__main__ import main
-
     (tmp_path / "load.json").write_text(content)
-    done = CliRunner().invoke(main, ["document", str(tmp_path), str(tmp_path / "page.md")])
+    done = CliRunner().invoke(main, ["reliability", "document", str(tmp_path), str(tmp_path / "page.md")])
     assert done.exit_code == 1
     assert "damaged" in done.output
     assert not (tmp_path / "page.md").exists()
 
 
 def test_tests_named_on_the_page_exist():
-    named = re.findall(r"`(test_\w+)`", (ROOT / "docs" / "reliability" / "defects.markdown").read_text())
-    there = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "tests").glob("test_*.py"))
+    named = re.findall(r"`(test_\w+)`", (ROOT / "results" / "reliability" / "defects.markdown").read_text())
+    folders = (ROOT / "tests", ROOT / "lab" / "tests")
+    there = "".join(path.read_text(encoding="utf-8") for folder in folders for path in folder.rglob("test_*.py"))
     assert [name for name in named if f"def {name}(" not in there] == []
 
 
 def test_page_in_the_repository_is_that_of_its_results(tmp_path):
-
-    text = write_document(ROOT / "docs" / "reliability", tmp_path / "page.md")
-    assert text == (ROOT / "docs" / "reliability.md").read_text(encoding="utf-8")
+    text = write_document(ROOT / "results" / "reliability", tmp_path / "page.md")
+    assert text == (ROOT / "results" / "reliability.md").read_text(encoding="utf-8")

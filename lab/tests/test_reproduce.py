@@ -13,9 +13,9 @@ from click.testing import CliRunner
 from scipy.io import savemat
 
 from gapview import GRMF
-from gapview.cli import main
 from gapview.datasets import paired_split
 from gapview.errors import DataFileError
+from gapview_lab.cli import main
 from gapview_lab.paper.methods import COMPARED, as_setting, read_setting
 from gapview_lab.paper.published import METHODS, PAPER_DATA, load_paper_data
 from gapview_lab.paper.store import Store

@@ -35,6 +35,7 @@ from .compute import (
 )
 from .graph import knn_graph, linked
 from .neighbors import Search, nearest, without_last
+from .progress import phase
 from .views import Array, Matrix, Views
 
 __all__ = ["BRIDGES", "Reach", "both_graphs", "joint_graph", "normalized", "union_graph"]
@@ -112,7 +113,8 @@ def union_graph(
     """
     parts = []
     for k, (matrix, count, weight) in enumerate(zip(scaled, n_neighbors, view_weights, strict=True)):
-        graph = remember_search("neighbours", partial(knn_graph, matrix, count, search), search)
+        with phase("neighbours"):
+            graph = remember_search("neighbours", partial(knn_graph, matrix, count, search), search)
         parts.append(spread_out(normalized(graph), views.rows(k), views.n_samples, weight))
     return normalized(added(parts))
 
@@ -159,7 +161,8 @@ def joint_graph(
         excess = excess + spread[samples] * weight
     # Only the sample that is found adds its variance: the one that searches has the same with everybody
     rows[:, -1] = xp.astype(xp.sqrt(excess), dtype)
-    found = nearest(rows, count + 1, without_last(rows), search=search)[1]
+    with phase("neighbours"):
+        found = nearest(rows, count + 1, without_last(rows), search=search)[1]
     others = found != xp.arange(len(samples), device=samples.device)[:, None]
     others[xp.all(others, axis=1), -1] = False  # its own excess has put a sample beyond its neighbours
     return normalized(linked(samples, samples[xp.reshape(found[others], (-1, count))], n_samples, dtype))

@@ -17,6 +17,7 @@ from ..errors import GapviewWarning
 from ..graph import comparable_rows, resolve_n_neighbors
 from ..neighbors import Search
 from ..problem import Problem
+from ..progress import phase
 from ..selection import Ground, Represented, Selection, Setting
 from ..views import Views
 from ._budget import in_words
@@ -136,12 +137,18 @@ class DiskTools:
         search: Search | None = None,
     ) -> Ground:
         """Scale the views and build the union graph; see :func:`gapview.selection.prepare`."""
-        scaled, scalings = self.scale_alike(views, scales)
-        graphs = (self.knn_graph(matrix, count, search) for matrix, count in zip(scaled, n_neighbors, strict=True))
+        with phase("scaling"):
+            scaled, scalings = self.scale_alike(views, scales)
+        graphs = (self._linked(matrix, count, search) for matrix, count in zip(scaled, n_neighbors, strict=True))
         samples = (views.rows(k) for k in range(views.n_views))
         parts = zip(graphs, samples, view_weights, strict=True)
-        union = remember_search("union graph", lambda: united(parts, views.n_samples), search)
+        with phase("bridge"):
+            union = remember_search("union graph", lambda: united(parts, views.n_samples), search)
         return Ground(scaled, scaled[0].dtype, scalings, {"union": union}, float("nan"), tuple(view_weights))
+
+    def _linked(self, matrix: ScratchMatrix, n_neighbors: int, search: Search | None) -> sparse.csr_array:
+        with phase("neighbours"):
+            return self.knn_graph(matrix, n_neighbors, search)
 
     def represent(
         self, ground: Ground, views: Views, setting: Setting, *, max_iter: int, tol: float, last: bool

@@ -19,7 +19,7 @@ from ..crossing import codes_from_neighbors, rows_from_neighbors
 from ..disk import tools_for
 from ..factorization import Solution
 from ..problem import Problem
-from ..progress import tell
+from ..progress import phase, tell
 from ..scaling import SCALES, unit_rows
 from ..selection import Selection, Setting, choose
 from ..sources import asking_views, known_views
@@ -219,25 +219,27 @@ class BridgedGRMF(LatentClusterer):
         seed = int(random_state.randint(2**31 - 1))
         n_clusters = self.n_clusters
         tools = tools_for(views)
-        shown = tools.to_try(views, self.n_neighbors, seed)
-        if isinstance(n_clusters, str):
-            tell("Counting groups")
-            self.cluster_count_ = remember("number of groups", lambda: suggest_count(self, shown, seed))
-            n_clusters = self.cluster_count_.suggested
-        settings = tools.candidates(list_candidates(self, shown, n_clusters), views, self.n_neighbors, n_clusters)
-        tell("Weighing views")
-        weights = remember("weights", lambda: settle_weights(self, shown, settings[0], n_clusters, seed))
-        tried = None
-        if len(settings) > 1:
-            tried = remember("choice", lambda: select(self, shown, settings, n_clusters, weights, seed))
-        selection, self.setting_ = tools.affordable(tried, settings[0])
+        with phase("choice"):
+            shown = tools.to_try(views, self.n_neighbors, seed)
+            if isinstance(n_clusters, str):
+                tell("Counting groups")
+                self.cluster_count_ = remember("number of groups", lambda: suggest_count(self, shown, seed))
+                n_clusters = self.cluster_count_.suggested
+            settings = tools.candidates(list_candidates(self, shown, n_clusters), views, self.n_neighbors, n_clusters)
+            tell("Weighing views")
+            weights = remember("weights", lambda: settle_weights(self, shown, settings[0], n_clusters, seed))
+            tried = None
+            if len(settings) > 1:
+                tried = remember("choice", lambda: select(self, shown, settings, n_clusters, weights, seed))
+            selection, self.setting_ = tools.affordable(tried, settings[0])
         tell("Looking for neighbours")
         search = self._new_search()
         bridge = self.setting_.bridge
         ground = tools.prepare(views, self.setting_.scales, self.setting_.n_neighbors, weights, [bridge], search)
         found = tools.represent(ground, views, self.setting_, max_iter=self.max_iter, tol=self.tol, last=True)
         tell("Finding groups")
-        clustering = cluster_rows(found.points, n_clusters, np.random.RandomState(seed))
+        with phase("k-means"):
+            clustering = cluster_rows(found.points, n_clusters, np.random.RandomState(seed))
         self.selection_ = selection or choose([(self.setting_, ground, clustering.labels)])
         solution = found.solution.on_host()
         warn_unless_converged(self, solution)
@@ -249,7 +251,8 @@ class BridgedGRMF(LatentClusterer):
         self.labels_, self.cluster_centers_ = clustering.labels, clustering.centers
         points = unit_rows(found.points)
         centers, labels = like(clustering.centers, points), like(clustering.labels.astype(np.int64), points)
-        self.confidence_ = confidence(points, centers, labels, ground.graphs[bridge])
+        with phase("confidence"):
+            self.confidence_ = confidence(points, centers, labels, ground.graphs[bridge])
 
     def recover(self, views: Any = None, *, method: str = "bridge", n_neighbors: int = N_LATENT_NEIGHBORS) -> Any:
         """Complete the missing views of samples, in the units of the data.

@@ -16,7 +16,7 @@ from ..disk import tools_for
 from ..factorization import Solution, Weights, solve_together
 from ..graph import demand_edges, own_graphs, resolve_n_neighbors
 from ..problem import Problem, let_go
-from ..progress import tell
+from ..progress import phase, tell
 from ..scaling import Scaling, unit_rows
 from ..starts import own_start, random_start
 from ..trust._confidence import confidence
@@ -185,11 +185,14 @@ class GRMF(LatentClusterer):
 
     def _fit_views(self, views: Views, random_state: np.random.RandomState) -> None:
         tools = tools_for(views)
-        scaled, self.scalings_ = tools.scale_alike(views, self.scale)
+        with phase("scaling"):
+            scaled, self.scalings_ = tools.scale_alike(views, self.scale)
         tell("Looking for neighbours")
-        graphs = self._build_graphs(scaled, views)
+        with phase("neighbours"):
+            graphs = self._build_graphs(scaled, views)
         rows = [views.rows(k) for k in range(views.n_views)]
-        problem = tools.build_problem(let_go(scaled), graphs, rows, views.n_samples)
+        with phase("smoothing"):
+            problem = tools.build_problem(let_go(scaled), graphs, rows, views.n_samples)
         found = self._solve(problem, views, random_state)
         problem = problem.without_data()
         warn_unless_converged(self, found)
@@ -199,19 +202,24 @@ class GRMF(LatentClusterer):
         self.codes_, self.embedding_ = all_codes(solution, problem, views, self.scalings_)
         embedding = like(self.embedding_, problem.degrees)
         tell("Finding groups")
-        clustering = cluster_rows(embedding, self.n_clusters, random_state)
+        with phase("k-means"):
+            clustering = cluster_rows(embedding, self.n_clusters, random_state)
         self.labels_, self.cluster_centers_ = clustering.labels, clustering.centers
         centers, labels = like(clustering.centers, embedding), like(clustering.labels.astype(np.int64), embedding)
-        self.confidence_ = confidence(unit_rows(embedding), centers, labels)
+        with phase("confidence"):
+            self.confidence_ = confidence(unit_rows(embedding), centers, labels)
 
     def _solve(self, problem: Problem, views: Views, random_state: np.random.RandomState) -> Solution:
         """Run Algorithm 1 from all starts in the same passes, and take the best."""
         weights = Weights(self.consensus_weight, self.sparsity_weight)
         by_chance = isinstance(self.init, str) and self.init == "random"
-        starts = [self._start(problem, views, weights, random_state) for _ in range(self.n_init if by_chance else 1)]
-        solutions = solve_together(
-            problem, [weights] * len(starts), starts, self.max_iter, self.tol, n_rounds=self.n_rounds
-        )
+        n_starts = self.n_init if by_chance else 1
+        with phase("start"):
+            starts = [self._start(problem, views, weights, random_state) for _ in range(n_starts)]
+        with phase("iterations"):
+            solutions = solve_together(
+                problem, [weights] * n_starts, starts, self.max_iter, self.tol, n_rounds=self.n_rounds
+            )
         return min(solutions, key=lambda solution: float(solution.objective[-1]))
 
     def _build_graphs(self, scaled: list[Matrix], views: Views) -> list[Any]:

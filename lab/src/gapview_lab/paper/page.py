@@ -1,4 +1,4 @@
-"""The page that ``gapview-lab reproduce`` writes: the answer, what was run, the tables, the figures, what did not agree."""
+"""The page that ``gapview-lab reproduce`` writes: findings, runs, tables, figures, deviations."""
 
 from __future__ import annotations
 

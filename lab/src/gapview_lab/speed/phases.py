@@ -1,58 +1,21 @@
-"""Where the time and the memory of a fit go: clocks around the library's functions, put there from outside."""
+"""Time and memory of a fit by phase, from the events of :func:`gapview.progress.timing`."""
 
 from __future__ import annotations
 
 import os
-import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from functools import wraps
 from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-from gapview.bridges import both_graphs, joint_graph, union_graph
-from gapview.clusters import balancing, cluster_rows
-from gapview.completion import complete_views
-from gapview.compute import to_device
-from gapview.data_start import data_start
-from gapview.estimators._plan import list_candidates, select, settle_weights, suggest_count
-from gapview.factorization import solve_together
-from gapview.graph import knn_graph
-from gapview.neighbors import nearest
-from gapview.problem import build_problem
-from gapview.scaling import scale_alike
-from gapview.selection import choose
-from gapview.starts import random_start
-from gapview.trust._confidence import confidence
-from gapview.views._checks import training_views
+from gapview.progress import timing
+
+from ..common.run_file import largest_process
 
 __all__ = ["PHASES", "PhaseClock", "clocked_phases", "memory_now", "peak_memory"]
 
-_FUNCTIONS: Mapping[Callable[..., Any], str] = {
-    training_views: "reading",
-    to_device: "to the device",
-    scale_alike: "scaling",
-    nearest: "neighbours",
-    knn_graph: "neighbours",
-    complete_views: "bridge",
-    union_graph: "bridge",
-    joint_graph: "bridge",
-    both_graphs: "bridge",
-    build_problem: "smoothing",
-    random_start: "start",
-    data_start: "start",
-    solve_together: "iterations",
-    balancing: "k-means",
-    cluster_rows: "k-means",
-    confidence: "confidence",
-    list_candidates: "choice",
-    settle_weights: "choice",
-    select: "choice",
-    suggest_count: "choice",
-    choose: "choice",
-}
 _OTHER = "other"
 _CLOSED = "choice"  # tries whole fits on few samples: what they do belongs to the choice
 PHASES: Mapping[str, str] = {
@@ -88,7 +51,6 @@ class PhaseClock:
         self.memory: dict[str, float] = {}  # MB
         self._settle, self._watch_memory = settle, watch_memory
         self._stack, self._since = [_OTHER], 0.0
-        self._thread = threading.get_ident()
 
     @property
     def total(self) -> float:
@@ -112,22 +74,13 @@ class PhaseClock:
             if self._watch_memory:
                 watcher.join()
 
-    def around(self, phase: str, function: Callable[..., Any]) -> Callable[..., Any]:
-        """Give a function whose time counts for a phase."""
-
-        @wraps(function)
-        def clocked(*arguments: Any, **more: Any) -> Any:
-            if self._stack[-1] == _CLOSED or threading.get_ident() != self._thread:
-                return function(*arguments, **more)
-            self._note()
-            self._stack.append(phase)
-            try:
-                return function(*arguments, **more)
-            finally:
-                self._note()
-                self._stack.pop()
-
-        return clocked
+    def listen(self, phase: str, begins: bool) -> None:
+        """Count the time from here on for another phase; see :func:`gapview.progress.timing`."""
+        self._note()
+        if begins:
+            self._stack.append(_CLOSED if self._stack[-1] == _CLOSED else phase)
+        else:
+            self._stack.pop()
 
     def _note(self) -> None:
         self._settle()
@@ -143,37 +96,9 @@ class PhaseClock:
 
 @contextmanager
 def clocked_phases(clock: PhaseClock) -> Iterator[None]:
-    """Put clocks around the functions of all phases, wherever they are imported, and take them away again."""
-    places = list(_places())
-    try:
-        for owner, name, value in places:
-            function = _plain(value)
-            changed = clock.around(_FUNCTIONS[function], function)
-            setattr(owner, name, changed if function is value else staticmethod(changed))
-        with clock.running():
-            yield
-    finally:
-        for owner, name, value in places:
-            setattr(owner, name, value)
-
-
-def _places() -> Iterator[tuple[Any, str, Any]]:
-    """Find the functions of all phases in the modules of the library and in their classes."""
-    modules = [module for name, module in list(sys.modules.items()) if name.partition(".")[0] == "gapview"]
-    classes = {value for module in modules for value in vars(module).values() if _is_ours(value)}
-    wanted = {id(function) for function in _FUNCTIONS}
-    for owner in (*modules, *classes):
-        for name, value in list(vars(owner).items()):
-            if id(_plain(value)) in wanted:
-                yield owner, name, value
-
-
-def _is_ours(value: Any) -> bool:
-    return isinstance(value, type) and value.__module__.partition(".")[0] == "gapview"
-
-
-def _plain(value: Any) -> Any:
-    return value.__func__ if isinstance(value, staticmethod) else value
+    """Let a clock measure the phases of the fits within."""
+    with clock.running(), timing(clock.listen):
+        yield
 
 
 def memory_now() -> float:
@@ -194,6 +119,4 @@ def peak_memory() -> float:
         lines = Path("/proc/self/status").read_text().splitlines()
         return next(float(line.split()[1]) / 2**10 for line in lines if line.startswith("VmHWM"))
     except (OSError, StopIteration):
-        from ..common.run_file import largest_process
-
         return largest_process()

@@ -117,7 +117,7 @@ def test_the_quick_speed_run_goes_on_where_it_stopped(tmp_path):
     assert "### The whole fit" in written
     assert "Not measured yet" in written  # the sizes
     wrong = CliRunner().invoke(main, ["speed-page", str(tmp_path / "e.md"), "--scale", str(out)])
-    assert "holds no results of gapview bench scale" in wrong.output
+    assert "holds no results of gapview-lab scale" in wrong.output
     assert not (tmp_path / "e.md").exists()
 
 
@@ -188,4 +188,4 @@ def test_bad_input(tmp_path, options, message):
 
 def test_help_has_examples():
     for command in ("speed", "scale"):
-        assert f"Example: gapview bench {command}" in run(command, "--help").output
+        assert f"Example: gapview-lab {command}" in run(command, "--help").output

@@ -1,4 +1,4 @@
-"""The tables of docs/dask.md are those of the figures that were measured."""
+"""The tables of results/dask.md are those of the figures that were measured."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ import pytest
 from gapview.errors import DataFileError
 from gapview_lab.cluster.document import with_tables
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 
 
 def test_the_page_shows_what_was_measured() -> None:
-    page = (ROOT / "docs" / "dask.md").read_text(encoding="utf-8")
+    page = (ROOT / "results" / "dask.md").read_text(encoding="utf-8")
     assert page.count("<!-- end -->") == 7
-    assert with_tables(page, ROOT / "docs" / "dask") == page
+    assert with_tables(page, ROOT / "results" / "dask") == page
 
 
 def test_the_last_figure_for_the_same_thing_counts(tmp_path: Path) -> None:
@@ -38,7 +38,7 @@ def test_the_last_figure_for_the_same_thing_counts(tmp_path: Path) -> None:
 
 def test_what_was_measured_keeps_the_promises() -> None:
     def figures(name: str) -> list[dict]:
-        file = ROOT / "docs" / "dask" / f"{name}.jsonl"
+        file = ROOT / "results" / "dask" / f"{name}.jsonl"
         return [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
 
     same = figures("same")

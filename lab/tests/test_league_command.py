@@ -252,7 +252,7 @@ def test_without_a_folder_the_league_runs_on_what_it_has(tmp_path, monkeypatch):
 
 def test_help_has_an_example():
     result = CliRunner().invoke(main, ["league", "--help"])
-    assert "Example: gapview bench quality" in result.output
+    assert "Example: gapview-lab league" in result.output
     assert "league" in CliRunner().invoke(main, ["--help"]).output
 
 

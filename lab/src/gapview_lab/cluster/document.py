@@ -1,4 +1,4 @@
-"""Tables of docs/dask.md, written from the figures between marks that the page holds."""
+"""Tables of results/dask.md, written from the figures between marks that the page holds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``document``: docs/reliability.md, made of what the other commands have written."""
+"""``document``: results/reliability.md, made of what the other commands have written."""
 
 from __future__ import annotations
 
@@ -181,15 +181,15 @@ def _by_what(found: Any) -> str:
 
 _RUN = "gapview-lab reliability"
 _SECTIONS: dict[str, tuple[str, str, Callable[[Any], str]]] = {
-    "numbers": ("Numbers", f"{_RUN} numbers --cases 10000 -o docs/reliability", _tell_numbers),
-    "fuzz": ("Untrusted files", f"{_RUN} fuzz --inputs 100000 -o docs/reliability", _tell_fuzz),
-    "kill": ("Killed fits", f"{_RUN} kill --moments 50 -o docs/reliability", _tell_kill),
-    "load": ("Load", f"{_RUN} load --fits 200 -o docs/reliability", _tell_load),
-    "package": ("The package", "make check-package OUT=docs/reliability", _tell_package),
+    "numbers": ("Numbers", f"{_RUN} numbers --cases 10000 -o results/reliability", _tell_numbers),
+    "fuzz": ("Untrusted files", f"{_RUN} fuzz --inputs 100000 -o results/reliability", _tell_fuzz),
+    "kill": ("Killed fits", f"{_RUN} kill --moments 50 -o results/reliability", _tell_kill),
+    "load": ("Load", f"{_RUN} load --fits 200 -o results/reliability", _tell_load),
+    "package": ("The package", "make check-package OUT=results/reliability", _tell_package),
 }
 
 
-@click.command(epilog="Example: gapview-lab reliability document docs/reliability docs/reliability.md")
+@click.command(epilog="Example: gapview-lab reliability document results/reliability results/reliability.md")
 @click.argument("results", type=click.Path(path_type=Path))
 @click.argument("page", type=click.Path(dir_okay=False, path_type=Path))
 def document(results: Path, page: Path) -> None:

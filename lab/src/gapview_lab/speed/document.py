@@ -99,8 +99,8 @@ def _scale_section(folder: Path) -> Any:
 
 def _described(folder: Path, kind: str) -> dict[str, Any]:
     run = RunFile(folder).old
-    if not str(run.get("command", "")).startswith(f"gapview bench {kind} "):
+    if not str(run.get("command", "")).startswith(f"gapview-lab {kind} "):
         raise DataFileError(
-            f"{folder.name!r} holds no results of gapview bench {kind}. Run it with -o, and give that folder."
+            f"{folder.name!r} holds no results of gapview-lab {kind}. Run it with -o, and give that folder."
         )
     return run

@@ -124,7 +124,7 @@ class TestEntrants:
 
     def test_a_rival_that_is_not_installed(self, monkeypatch):
         monkeypatch.setattr(rivals, "find_spec", lambda name: None)
-        with pytest.raises(MissingExtraError, match=r"'imml'.*gapview\[rivals\]"):
+        with pytest.raises(MissingExtraError, match=r"'imml'.*gapview-lab\[rivals\]"):
             choose_entrants(["NEMO"], print)
         with pytest.raises(GapviewError, match=r"'snfpy'.*scikit-learn<1.8"):
             choose_entrants(["SNF"], print)

@@ -11,8 +11,9 @@ from click.testing import CliRunner
 
 from gapview.errors import DataFileError
 from gapview.report import Cell as Shown
-from gapview.report import Group, Items, Page, Row, Section, Table, Text, render_markdown
+from gapview.report import Group, Items, Page, Row, Section, Table, Text
 from gapview_lab.cli import main
+from gapview_lab.common.markdown import render_markdown
 from gapview_lab.common.records import RecordStore
 from gapview_lab.common.runner import run_all
 from gapview_lab.league import LeagueRequest, league, run_league

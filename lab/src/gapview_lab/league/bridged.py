@@ -8,8 +8,10 @@ from __future__ import annotations
 import os
 import platform
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from time import process_time
+from typing import Any
 
 import click
 import numpy as np
@@ -161,9 +163,10 @@ def new_samples(sources: list[Source]) -> None:
             along = make.fit(views).labels_[new]
             make.fit(views[known])
             across = make.predict(views[new])
-            make._embed = lambda given, model=make: GRMF._embed(model, given)
+            by_projection: Any = make
+            by_projection._embed = partial(GRMF._embed, make)
             projected = make.predict(views[new])
-            del make._embed
+            del by_projection._embed
             found.append(
                 [adjusted_rand_score(along, labels) for labels in (across, projected)]
                 + [100 * clustering_accuracy(target[new], labels) for labels in (across, projected)]

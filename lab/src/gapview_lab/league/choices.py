@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 import click
 import numpy as np
@@ -41,13 +42,14 @@ from .data import Source, find_sources, hidden, load
 
 __all__ = ["choices"]
 
+Row = dict[str, Any]
 LARGEST = 5_000_000  # samples × features of the largest data set taken: beyond, a night would be needed
 N_SEEDS = 1
 CANDIDATE_FIELDS = (
     "data", "rate", "seed", "centered", "bridge", "reach", "union", "joint", "agreement", "explained", "accuracy",
 )  # fmt: skip
 CHANGE_FIELDS = ("data", "rate", "seed", "change", "accuracy")
-ESTIMATORS = {
+ESTIMATORS: dict[str, dict[str, Any]] = {
     "settings and weights of the views from the data (**the default**)": {},
     "settings from the data, views weighed alike": {"view_weights": None},
     "one setting, views weighed alike": {"selection": "fixed"},
@@ -74,9 +76,7 @@ def choices(folder: Path, data_dir: Path) -> None:
     write(sources, candidates, changes, estimators)
 
 
-def gather(
-    path: Path, fields: tuple[str, ...], sources: list[Source], work: Callable[..., Iterator[dict]]
-) -> list[dict]:
+def gather(path: Path, fields: tuple[str, ...], sources: list[Source], work: Callable[..., Iterator[Row]]) -> list[Row]:
     """Do what is not in the file yet, a line for each result."""
     rows = list(csv.DictReader(path.open())) if path.exists() else []
     done = {(row["data"], row["rate"], row["seed"]) for row in rows}
@@ -95,7 +95,7 @@ def gather(
     return list(csv.DictReader(path.open()))
 
 
-def judge_candidates(views: Views, target: Array, seed: int) -> Iterator[dict]:
+def judge_candidates(views: Views, target: Array, seed: int) -> Iterator[Row]:
     """Fit all candidates of BridgedGRMF, and say what every judge says of them, unscaled."""
     n_clusters = len(np.unique(target))
     settings = list_candidates(BridgedGRMF(n_clusters), views, n_clusters)
@@ -169,13 +169,13 @@ CHANGES = {
 }
 
 
-def try_changes(views: Views, target: Array, seed: int) -> Iterator[dict]:
+def try_changes(views: Views, target: Array, seed: int) -> Iterator[Row]:
     for name, change in CHANGES.items():
         labels = cluster(views, len(np.unique(target)), seed, change)
         yield {"change": name, "accuracy": clustering_accuracy(target, labels)}
 
 
-def try_estimators(views: Views, target: Array, seed: int) -> Iterator[dict]:
+def try_estimators(views: Views, target: Array, seed: int) -> Iterator[Row]:
     for name, parameters in ESTIMATORS.items():
         model = BridgedGRMF(len(np.unique(target)), random_state=seed, **parameters).fit(views)
         yield {"change": name, "accuracy": clustering_accuracy(target, model.labels_)}
@@ -199,7 +199,7 @@ def cluster(views: Views, n_clusters: int, seed: int, change: Change) -> Array:
     union, joint = union_graph(scaled, views, counts, ones), joint_graph(completion, max(counts), ones)
     steps = {"union": union, "joint": joint, "both": both_graphs(union, joint)}[change.bridge]
     everyone = np.arange(views.n_samples)
-    reaches = [Reach(steps, change.reach, views.rows(k), everyone) for k in range(views.n_views)]
+    reaches: list[Any] = [Reach(steps, change.reach, views.rows(k), everyone) for k in range(views.n_views)]
     if not change.own:
         reaches = [_Without(reach) for reach in reaches]
     problem = build_problem(scaled, reaches, [everyone] * views.n_views, views.n_samples)
@@ -226,20 +226,20 @@ class _Without:
     def T(self) -> _Without:
         return _Without(self.reach.T)
 
-    def __getitem__(self, part: tuple) -> _Without:
+    def __getitem__(self, part: Any) -> _Without:
         return _Without(self.reach[part])
 
-    def __matmul__(self, values: Array) -> Array:
+    def __matmul__(self, values: Any) -> Array:
         dense = values.toarray() if sparse.issparse(values) else values
         none = Reach(self.reach.steps, 0, self.reach.rows, self.reach.columns, self.reach.weight)
-        return (self.reach @ dense) - (none @ dense)
+        return np.asarray((self.reach @ dense) - (none @ dense))
 
 
 # What chooses: from the columns of one run's candidates to a score for each
-def _gated(say: float, weight: Callable[[float], float]) -> Callable[[dict], Array]:
-    def score(run: dict) -> Array:
+def _gated(say: float, weight: Callable[[float], float]) -> Callable[[Row], Array]:
+    def score(run: Row) -> Array:
         trust = min(1.0, run["explained"].mean() / say)
-        return run["union"] ** (1 - trust) * run["joint"] ** trust + weight(trust) * run["agreement"]
+        return np.asarray(run["union"] ** (1 - trust) * run["joint"] ** trust + weight(trust) * run["agreement"])
 
     return score
 
@@ -253,7 +253,7 @@ AGREEMENT = {
 }
 
 
-CRITERIA: dict[str, Callable[[dict], Array]] = {
+CRITERIA: dict[str, Callable[[Row], Array]] = {
     "modularity within the views": lambda run: run["union"],
     "modularity in all views together": lambda run: run["joint"],
     "their product": lambda run: run["union"] * run["joint"],
@@ -268,8 +268,8 @@ CRITERIA: dict[str, Callable[[dict], Array]] = {
 OURS = "judges weighed by trust (explained / 0.3) + (1 − trust / 2) · agreement"
 
 
-def runs_of(rows: list[dict]) -> dict[tuple[str, str, str], dict]:
-    runs: dict[tuple[str, str, str], dict] = {}
+def runs_of(rows: list[Row]) -> dict[tuple[str, str, str], Row]:
+    runs: dict[tuple[str, str, str], list[Row]] = {}
     for row in rows:
         runs.setdefault((row["data"], row["rate"], row["seed"]), []).append(row)
     columns = ("union", "joint", "agreement", "explained", "accuracy", "reach")
@@ -289,11 +289,11 @@ def by_data(values: dict[tuple[str, str, str], float]) -> dict[str, float]:
     return {name: 100 * float(np.mean([v for key, v in values.items() if key[0] == name])) for name in names}
 
 
-def picked(runs: dict, score: Callable[[dict], Array]) -> dict[str, float]:
+def picked(runs: dict[tuple[str, str, str], Row], score: Callable[[Row], Array]) -> dict[str, float]:
     return by_data({key: run["accuracy"][int(np.argmax(score(run)))] for key, run in runs.items()})
 
 
-def same_setting(bridge: str, reach: int) -> Callable[[dict], Array]:
+def same_setting(bridge: str, reach: int) -> Callable[[Row], Array]:
     """Prefer one setting; where the joint graph was not tried, the union graph of the same reach stands for it."""
     return lambda run: 1.0 * (run["reach"] == reach) + 0.5 * (run["bridge"] == bridge) + 0.1 * run["centered"]
 
@@ -308,7 +308,7 @@ def left_out(scores: dict[str, dict[str, float]]) -> float:
     return float(np.mean([scores[max(scores, key=lambda way: mean(scores[way], name))][name] for name in names]))
 
 
-def write(sources: list[Source], candidates: list[dict], changes: list[dict], estimators: list[dict]) -> None:
+def write(sources: list[Source], candidates: list[Row], changes: list[Row], estimators: list[Row]) -> None:
     runs = runs_of(candidates)
     click.echo("# How BridgedGRMF chooses, and what did not work\n")
     click.echo(
@@ -353,7 +353,7 @@ def write(sources: list[Source], candidates: list[dict], changes: list[dict], es
     click.echo(LESSONS)
 
 
-def _table_of_changes(rows: list[dict], ways: Iterable[str]) -> None:
+def _table_of_changes(rows: list[Row], ways: Iterable[str]) -> None:
     """Accuracy of the first way, and how far the others are from it."""
     tried = {
         way: by_data({(r["data"], r["rate"], r["seed"]): float(r["accuracy"]) for r in rows if r["change"] == way})

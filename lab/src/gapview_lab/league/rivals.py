@@ -48,7 +48,7 @@ class Rival:
     def why_not(cls) -> GapviewError | None:
         """Return why this rival cannot take part here; None if it can."""
         if find_spec(cls.package) is None:
-            return MissingExtraError(cls.distribution, "rivals", f"{cls.__name__} in the league")
+            return MissingExtraError(cls.distribution, "rivals", f"{cls.__name__} in the league", "gapview-lab")
         return None
 
     def fit(self, views: Views) -> Self:
@@ -143,7 +143,7 @@ class SNF(Rival):
         return ParameterError(
             "SNF in the league needs the package 'snfpy', whose last release does not run with scikit-learn 1.8 or "
             f"newer (here is {sklearn.__version__}). In an environment of its own: "
-            "pip install gapview snfpy 'scikit-learn<1.8'"
+            "pip install gapview-lab snfpy 'scikit-learn<1.8'"
         )
 
     def _load(self) -> None:

@@ -125,6 +125,7 @@ def out_of_sample(data: Dataset) -> None:
         "`KNeighborsClassifier(5)` on the embedding of the labelled 1600, accuracy on the 400.\n"
     )
     click.echo(HEADER)
+    target = np.asarray(data.target)
     cells: dict[str, list[str]] = {}
     for rate in RATES:
         found: dict[str, list[float]] = {}
@@ -139,23 +140,19 @@ def out_of_sample(data: Dataset) -> None:
             for method in ("neighbors", "centers"):
                 labels = model.predict(views[held_out], method=method)
                 found.setdefault(f"agreement, {method}", []).append(adjusted_rand_score(along, labels))
-                found.setdefault(f"ACC in %, {method}", []).append(
-                    100 * clustering_accuracy(data.target[held_out], labels)
-                )
-            found.setdefault("ACC in %, clustered along", []).append(
-                100 * clustering_accuracy(data.target[held_out], along)
-            )
+                found.setdefault(f"ACC in %, {method}", []).append(100 * clustering_accuracy(target[held_out], labels))
+            found.setdefault("ACC in %, clustered along", []).append(100 * clustering_accuracy(target[held_out], along))
             for n_components in (10, 40):
                 model = GRMF(10, n_components=n_components, random_state=fold)
                 codes = model.fit_transform(views[train])
-                classifier = KNeighborsClassifier(5).fit(codes, data.target[train])
-                share = classifier.score(model.transform(views[held_out]), data.target[held_out])
+                classifier = KNeighborsClassifier(5).fit(codes, target[train])
+                share = classifier.score(model.transform(views[held_out]), target[held_out])
                 found.setdefault(f"classifier in %, K = {n_components}", []).append(100 * share)
         for name, values in found.items():
             digits = 2 if name.startswith("agreement") else 1
             cells.setdefault(name, []).append(f"{np.mean(values):.{digits}f}")
-    for name, values in cells.items():
-        row(name, values)
+    for name, shown in cells.items():
+        row(name, shown)
     click.echo()
 
 

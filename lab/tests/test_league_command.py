@@ -193,10 +193,10 @@ def test_an_interrupt_keeps_what_is_finished(tmp_path, monkeypatch):
     def stop(*arguments):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("gapview.commands._bench.run_league", stop)
+    monkeypatch.setattr("gapview_lab.league.command.run_league", stop)
     result = run("--quick", "-o", tmp_path / "out")
     assert result.exit_code == 130
-    assert "run the same command again to go on" in result.output
+    assert "run the same command again to resume" in result.output
 
 
 def test_nothing_is_written_when_the_page_cannot_be(tmp_path, monkeypatch):

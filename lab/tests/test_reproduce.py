@@ -223,7 +223,7 @@ def test_caltech7_runs_when_the_file_is_there(tmp_path):
     kept = (tmp_path / "out" / "tables.md").read_bytes()
     result = run("-o", tmp_path / "out", "--data-dir", tmp_path, "--table", 5, "--quick", "--folds", 2)
     assert result.exit_code == 1
-    assert "another command: gapview reproduce --table 5 --folds 1 --quick" in result.output
+    assert "another command: gapview-lab reproduce --table 5 --folds 1 --quick" in result.output
     assert (tmp_path / "out" / "tables.md").read_bytes() == kept
 
 

@@ -203,7 +203,7 @@ def test_nothing_is_written_when_the_page_cannot_be(tmp_path, monkeypatch):
     def fail(*arguments, **more):
         raise RuntimeError("no page")
 
-    monkeypatch.setattr("gapview_lab.league.page.league_page", fail)
+    monkeypatch.setattr("gapview_lab.league.league.league_page", fail)
     with pytest.raises(RuntimeError, match="no page"):
         run_league(LeagueRequest(tmp_path / "out", quick=True, n_jobs=1), lambda *numbers: None, print)
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["runs.csv"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import resource
 import time
 import warnings
 from pathlib import Path
@@ -169,4 +168,6 @@ def memory(
 
 
 def _peak() -> int:
+    import resource  # which Windows has not
+
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024

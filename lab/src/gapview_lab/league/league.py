@@ -11,12 +11,15 @@ from typing import Any
 
 from gapview import __version__
 from gapview.errors import DataFileError, ParameterError
+from gapview.report import render
 from gapview.storage import make_folder, write_table, write_whole
 
+from ..common.markdown import render_markdown
 from ..common.run_file import RunFile
 from ..common.runner import Progress, run_all
 from .data import BUILT_IN, QUICK, Source, find_sources, read_source
 from .entrants import QUICK_METHODS, choose_entrants
+from .page import league_page
 from .runs import SCORES, LeagueStore, LeagueWork, all_tasks
 from .setup import Setup
 from .summary import LABEL_FREE, LABEL_TUNED, Summary, summarise
@@ -173,10 +176,6 @@ def _rates(source: Source, request: LeagueRequest) -> tuple[float, ...]:
 
 def _write(output: Path, summaries: Sequence[Summary], setup: Setup, run: dict[str, Any]) -> list[Path]:
     # Drawing needs the extra "report", running does not
-    from gapview.report import render
-
-    from ..common.markdown import render_markdown
-    from .page import league_page
 
     texts = {
         "league.html": render(league_page(summaries, setup, run)),

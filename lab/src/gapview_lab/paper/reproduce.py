@@ -11,10 +11,13 @@ from typing import Any
 
 from gapview import __version__
 from gapview.errors import DataFileError, GapviewError, ParameterError
+from gapview.report import figure_files
 from gapview.storage import make_folder, write_whole
 
 from ..common.run_file import RunFile
 from ..common.runner import Progress, run_all
+from .figures import draw_figure2, draw_figure3, draw_figure4, draw_figure5
+from .page import reproduction_page
 from .published import PAPER_DATA, find_file, load_paper_data
 from .store import Store
 from .tables import PaperTable, make_tables, markdown
@@ -161,10 +164,6 @@ def _write(
     run: dict[str, Any],
 ) -> list[Path]:
     # Drawing needs the extra "report", running does not
-    from gapview.report import figure_files
-
-    from .figures import draw_figure2, draw_figure3, draw_figure4, draw_figure5
-    from .page import reproduction_page
 
     output = request.output
     drawers = {

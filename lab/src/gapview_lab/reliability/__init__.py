@@ -1,1 +1,1 @@
-"""How gapview stands up to bad input, faults and load: experiments of their own, by ``python -m``."""
+"""How gapview reacts to bad input, faults and load: ``gapview-lab reliability``."""

@@ -19,6 +19,8 @@ from gapview import __version__
 from gapview.errors import GapviewError, ParameterError
 from gapview.storage import make_folder, write_whole
 
+from .fuzz_targets import TARGETS, case_of
+
 __all__ = ["FuzzRequest", "fuzz", "run_fuzz"]
 
 _PACKAGES = ("numpy", "scipy", "pandas", "pyarrow", "h5py", "anndata", "mudata")
@@ -51,7 +53,6 @@ def run_fuzz(request: FuzzRequest, say: Callable[[str], None] = lambda line: Non
     """Run all inputs, and write ``fuzz.json`` and some inputs of every defect; return what was written."""
     if not hasattr(os, "fork"):
         raise ParameterError("Fuzzing needs processes that can be split (fork), which this system has not.")
-    from .fuzz_targets import TARGETS
 
     if unknown := [name for name in request.only if name not in TARGETS]:
         raise ParameterError(f"There is no target {unknown[0]!r}; there are {', '.join(map(repr, TARGETS))}.")
@@ -87,8 +88,7 @@ def _line(target: str, count: _Count) -> str:
 
 
 def _count(target: str, inputs: int, request: FuzzRequest) -> _Count:
-    from .fuzz_runs import outcomes
-    from .fuzz_targets import case_of
+    from .fuzz_runs import outcomes  # which needs modules that only Unix has
 
     case_of(target, 0, request.seed)  # what inputs are made from is made here, not in every process
     count = _Count()
@@ -108,8 +108,6 @@ def _count(target: str, inputs: int, request: FuzzRequest) -> _Count:
 
 def _keep(target: str, index: int, request: FuzzRequest) -> None:
     """Save an input that shows a defect."""
-    from .fuzz_targets import case_of
-
     case = case_of(target, index, request.seed)
     folder = make_folder(request.output / "defects" / f"{target.strip('.').replace(' ', '-')}-{index}")
     for name, content in case.files.items():

@@ -8,12 +8,16 @@ from typing import Any
 
 from gapview import __version__
 from gapview.errors import DataFileError
+from gapview.report import Code, Page, Section, Text
 from gapview.storage import write_whole
 
+from ..common.markdown import render_markdown
 from ..common.run_file import RunFile
 from .results import FigureStore
 from .scale import growths_of
+from .scale_page import scale_lead, scale_sections
 from .scale_runs import ScaleStore, ScaleTask
+from .speed_page import speed_lead, speed_sections
 
 __all__ = ["write_document"]
 
@@ -48,10 +52,6 @@ def write_document(path: Path, speed: Path | None, scales: Sequence[Path]) -> No
     ...     (Path(folder) / "speed.md").read_text().splitlines()[0]
     '# Speed and size'
     """
-    from gapview.report import Code, Page, Section
-
-    from ..common.markdown import render_markdown
-
     how = Section("How this was made", (Code("\n".join([_SPEED, _SCALE, _DOCUMENT])),))
     fast = _speed_section(speed) if speed is not None else _missing("Speed", _SPEED)
     large = [_scale_section(folder) for folder in scales] or [_missing("Size", _SCALE)]
@@ -60,15 +60,11 @@ def write_document(path: Path, speed: Path | None, scales: Sequence[Path]) -> No
 
 
 def _missing(title: str, command: str) -> Any:
-    from gapview.report import Code, Section, Text
 
     return Section(title, (Text("Not measured yet:"), Code(command)))
 
 
 def _speed_section(folder: Path) -> Any:
-    from gapview.report import Section, Text
-
-    from .speed_page import speed_lead, speed_sections
 
     run = _described(folder, "speed")
     store = FigureStore(folder / "measured.csv", __version__)
@@ -83,9 +79,6 @@ def _is_of(task: Any, run: dict[str, Any]) -> bool:
 
 
 def _scale_section(folder: Path) -> Any:
-    from gapview.report import Section, Text
-
-    from .scale_page import scale_lead, scale_sections
 
     run = _described(folder, "scale")
     found = ScaleStore(folder / "runs.csv", __version__, float("inf")).last()

@@ -14,14 +14,18 @@ import numpy as np
 from gapview import __version__
 from gapview.compute import to_device
 from gapview.errors import GapviewError, ParameterError
+from gapview.report import figure_files, render
 from gapview.storage import make_folder, write_table, write_whole
 
+from ..common.markdown import render_markdown
 from ..common.run_file import RunFile
 from ..common.runner import Progress, run_all
+from .drawings import scale_drawings
 from .growth import Growth
 from .machine import computer, n_threads, versions
 from .made import N_CLUSTERS, made_files
 from .room import why_not
+from .scale_page import scale_page
 from .scale_runs import DONE, METHODS, ScaleRun, ScaleStore, ScaleTask, ScaleWork
 
 __all__ = ["ScaleOutcome", "ScaleRequest", "growths_of", "run_scale"]
@@ -196,11 +200,6 @@ def growths_of(runs: Sequence[ScaleRun]) -> list[Growth]:
 
 def _write(output: Path, runs: Sequence[ScaleRun], growths: Sequence[Growth], run: dict[str, Any]) -> list[Path]:
     # Drawing needs the extra "report", running does not
-    from gapview.report import figure_files, render
-
-    from ..common.markdown import render_markdown
-    from .drawings import scale_drawings
-    from .scale_page import scale_page
 
     drawings = scale_drawings(growths)
     texts = {

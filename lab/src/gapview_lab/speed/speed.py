@@ -12,14 +12,18 @@ from typing import Any
 
 from gapview import __version__
 from gapview.errors import MissingExtraError
+from gapview.report import figure_files, render
 from gapview.storage import make_folder, write_table, write_whole
 
+from ..common.markdown import render_markdown
 from ..common.run_file import RunFile
 from ..common.runner import Progress
+from .drawings import speed_drawings
 from .goals import Goal, speed_goals
 from .machine import computer, versions
 from .plan import Plan, plan_speed
 from .results import Figure, FigureStore, Measured
+from .speed_page import speed_page
 
 __all__ = ["SpeedOutcome", "SpeedRequest", "run_speed"]
 
@@ -123,11 +127,6 @@ def _measure(plan: Plan, store: FigureStore, progress: Progress, leave_out: Call
 
 def _write(output: Path, figures: list[Figure], run: dict[str, Any]) -> list[Path]:
     # Drawing needs the extra "report", measuring does not
-    from gapview.report import figure_files, render
-
-    from ..common.markdown import render_markdown
-    from .drawings import speed_drawings
-    from .speed_page import speed_page
 
     drawings = speed_drawings(figures)
     texts = {

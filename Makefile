@@ -5,7 +5,7 @@ PY := .venv/bin/python
 CONSTRAINTS ?= constraints.txt
 PINNED = $(if $(CONSTRAINTS),-c $(CONSTRAINTS))
 
-.PHONY: demo test test-all test-browser docs lint check-package constraints bench picture clean
+.PHONY: demo test test-all test-browser docs lint check-package constraints picture clean
 
 demo: .venv/.core
 	@$(PY) -m gapview demo
@@ -38,10 +38,8 @@ docs: .venv/.docs
 lint: .venv/.test
 	@$(PY) -m ruff check .
 	@$(PY) -m ruff format --check --quiet .
-	@$(PY) -m mypy --strict src
-
-bench: .venv/.test
-	@$(PY) benchmarks/handwritten.py
+	@$(PY) -m mypy --strict
+	@layers=$$(.venv/bin/lint-imports --no-logo --no-cache 2>&1) || { echo "$$layers"; exit 1; }
 
 picture: .venv/.test
 	@$(PY) examples/overview_picture.py docs/images/overview.png
@@ -62,8 +60,8 @@ constraints:
 	@$(PY) -m pip install --quiet $(PINNED) --editable ".[report,tables]"
 	@touch .venv/.core
 
-.venv/.test: pyproject.toml | .venv/bin/python
-	@$(PY) -m pip install --quiet $(PINNED) --editable ".[all,test,docs]"
+.venv/.test: pyproject.toml lab/pyproject.toml | .venv/bin/python
+	@$(PY) -m pip install --quiet $(PINNED) --editable ".[all,test,docs]" --editable ./lab
 	@touch .venv/.core .venv/.test
 
 .venv/.docs: pyproject.toml | .venv/bin/python

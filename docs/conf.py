@@ -24,7 +24,6 @@ extensions = [
     "public_names",
     "site_links",
 ]
-exclude_patterns = ["league/five-seeds", "league/hdigit", "speed"]  # the tables behind pages that are here
 nitpicky = False  # types in docstrings are written for people: "list of arrays of shape (n_samples,)"
 smartquotes = False  # "unit" can be copied as it stands
 

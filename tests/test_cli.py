@@ -13,7 +13,6 @@ from click.testing import CliRunner
 
 from gapview.commands.cli import main
 from gapview.errors import DataFileError
-from gapview.experiments import Outcome
 from gapview.utils.storage import make_folder, write_table, write_whole
 
 
@@ -64,18 +63,20 @@ def test_paths_come_out_as_they_are(tmp_path, name, monkeypatch):
     assert (tmp_path / name / "labels.csv").is_file()
 
 
-def test_paths_of_the_paper_come_out_as_they_are(monkeypatch, tmp_path):
-    file = Path("paper[/red]x") / "tables.md"
-
-    def stand_in(request, progress, left_out):
-        left_out("caltech7: no file in data[/red]")
-        return Outcome(files=[file], skipped={}, tables=[], run={"n_runs": 0}, n_new=0)
-
-    monkeypatch.setattr("gapview.commands.cli.reproduce_paper", stand_in)
-    result = CliRunner().invoke(main, ["reproduce", "--data-dir", str(tmp_path), "-o", str(file.parent)])
-    assert result.exit_code == 0, result.output
-    assert f"Wrote     {file}\n" in result.output
-    assert "Left out  caltech7: no file in data[/red]\n" in result.output
+@pytest.mark.parametrize(
+    ("words", "old", "new"),
+    [
+        (["reproduce", "--data-dir", "data"], "reproduce", "reproduce"),
+        (["bench", "quality", "--quick"], "bench quality", "league"),
+        (["bench", "speed", "-h"], "bench speed", "speed"),
+        (["bench", "-h"], "bench", "--help"),
+    ],
+)
+def test_commands_of_the_lab_name_the_new_command(words, old, new):
+    result = CliRunner().invoke(main, words)
+    assert result.exit_code == 2
+    assert result.output == f"`gapview {old}` is now `gapview-lab {new}` (in the lab/ folder of the repository).\n"
+    assert words[0] not in CliRunner().invoke(main, ["--help"]).output
 
 
 def test_bad_options(tmp_path):

@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.cluster import kmeans_plusplus
 
-from gapview.compute import _products, added, divided, graph_like, host, host_graph, spread_out, spread_starts
+from gapview.compute import _products, added, divided, drained, graph_like, host, host_graph, spread_out, spread_starts
 from gapview.factorization.blocks import Layout
-from gapview.factorization.problem import Problem, ViewTerm, build_problem, drained
+from gapview.factorization.problem import Problem, ViewTerm, build_problem
 from gapview.factorization.runs import Stack, Weights
 from gapview.factorization.sweep import _at, _mean
 

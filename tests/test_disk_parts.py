@@ -21,8 +21,8 @@ from gapview.backends.disk._views import read_mapped
 from gapview.datasets import make_views
 from gapview.errors import GapviewError, GapviewWarning, InputError, ParameterError
 from gapview.factorization import problem
-from gapview.graph.knn import bridges
-from gapview.graph.knn import knn as graph
+from gapview.graph import bridges
+from gapview.graph import knn as graph
 from gapview.graph.neighbors import Search, nearest
 from gapview.graph.neighbors import search as _search
 from gapview.views import training_views

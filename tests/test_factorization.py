@@ -10,7 +10,6 @@ from hypothesis import given, settings
 from scipy import sparse
 
 from gapview.errors import SolutionError
-from gapview.experiments import compare_iterations, plain_algorithm
 from gapview.factorization.data_start import data_start
 from gapview.factorization.loop import Weights, solve
 from gapview.factorization.problem import build_problem
@@ -103,25 +102,6 @@ def test_each_step_is_optimal(case):
     for size in (1e-3, 1e-1):
         moved = [code + size * rng.normal(size=code.shape) for code in solution.codes]
         assert value(moved) >= here - 1e-3 * size
-
-
-@pytest.mark.parametrize("n_paired", [0, 7, 30])
-def test_agrees_with_the_plain_algorithm(n_paired):
-    rng = np.random.RandomState(3)
-    n_samples, n_first = 30, n_paired + (30 - n_paired) // 2
-    rows = [np.arange(n_first), np.r_[np.arange(n_paired), np.arange(n_first, n_samples)]]
-    scaled = [unit_rows(rng.normal(size=(len(row), m))) for row, m in zip(rows, (8, 11), strict=True)]
-    graphs = [knn_graph(matrix, 3) for matrix in scaled]
-    problem = build_problem(scaled, graphs, rows, n_samples)
-    start = random_start(problem, 4, rng)
-    solution = solve(problem, Weights(10.0, 0.05), start, 15, tol=0)
-    dense = [graph.toarray() for graph in graphs]
-    bases, codes, consensus, objective = plain_algorithm(scaled, dense, n_paired, start, 10.0, 0.05, 15)
-    np.testing.assert_allclose(solution.objective, objective, rtol=1e-10)
-    np.testing.assert_allclose(solution.consensus[:n_paired], consensus, atol=1e-10)
-    for k in (0, 1):
-        np.testing.assert_allclose(solution.codes[k], codes[k], atol=1e-10)
-        np.testing.assert_allclose(solution.bases[k], bases[k], atol=1e-10)
 
 
 @settings(max_examples=20)
@@ -248,15 +228,3 @@ def test_data_start_begins_lower(dataset):
     starts = [random_start(problem, 10, np.random.RandomState(0)), data_start(problem, 10, Weights(100.0, 1e-3))]
     plain, clever = (solve(problem, Weights(100.0, 1e-3), start, 100, tol=0).objective for start in starts)
     assert clever[19] <= plain[99]
-
-
-@pytest.mark.data
-def test_iterations_are_thirty_times_faster_than_as_written(dataset):
-    from gapview.datasets import paired_split
-
-    data = dataset("handwritten_2v")
-    views = paired_split(data.views, 0.5, order=data.folds[0])
-    # The best of three: a busy machine slows the short run more than the long one.
-    runs = [compare_iterations(views, n_clusters=10, n_iter=100, n_plain_iter=10) for _ in range(3)]
-    assert max(run.difference for run in runs) < 1e-9
-    assert max(run.ratio for run in runs) >= 30

@@ -20,7 +20,6 @@ from gapview.commands._stopping import ending_heard, undisturbed
 from gapview.commands.cli import main
 from gapview.datasets import make_views
 from gapview.errors import DataFileError
-from gapview.experiments.reliability._kill import ESTIMATORS, kill_and_go_on
 from gapview.persist.checkpoints import _journal
 from gapview.progress import listening
 
@@ -32,7 +31,7 @@ pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no 
 
 # A process that is forked from one that has loaded everything starts in no time
 PROCESSES = multiprocessing.get_context("forkserver" if sys.platform != "win32" else "spawn")
-PROCESSES.set_forkserver_preload(["gapview.commands.cli", "gapview.experiments.reliability._kill", "pandas"])
+PROCESSES.set_forkserver_preload(["gapview.commands.cli", "pandas"])
 
 
 def names(folder):
@@ -83,12 +82,6 @@ def wait_for(what, seconds=20.0):
 def files(tmp_path):
     write_plain(tmp_path, made())
     return ["blood.csv", "scans.csv"]
-
-
-@pytest.mark.parametrize("estimator", ESTIMATORS)
-def test_fits_that_are_killed_go_on_and_find_the_same(estimator):
-    found = list(kill_and_go_on(estimator, 2, n_samples=60, seed=1))
-    assert [(one.same, one.n_damaged) for one in found] == [(True, 0)] * len(found)
 
 
 def test_a_command_that_is_told_to_end_keeps_what_was_finished_and_nothing_else(tmp_path, files):

@@ -24,8 +24,6 @@ from gapview.commands._recover import recover_files
 from gapview.commands._samples import SamplesRequest
 from gapview.datasets import load_views, make_views
 from gapview.errors import DataFileError, GapviewError
-from gapview.experiments._run_file import RunFile
-from gapview.experiments._store import Store
 from gapview.io import _limits, join_views, read_view, read_views
 from gapview.io import isolated as _isolated
 from gapview.io.reader._values import Outgoing
@@ -252,24 +250,6 @@ def test_texts_of_awkward_shape(content, limits, words, tmp_path, monkeypatch):
     (tmp_path / "a.csv").write_bytes(content)
     with pytest.raises(DataFileError, match=words):
         read_view(tmp_path / "a.csv")
-
-
-def test_results_taken_up_with_settings_that_are_none(tmp_path):
-    from test_fuzz import paper_csv
-
-    for damaged in ('{"max_iter" 2}', "[]", "7", "{}", "[" * 100_000):
-        (tmp_path / "a.csv").write_text(paper_csv(damaged))
-        with pytest.raises(DataFileError, match=r"a.csv' is not a file of results"):
-            Store(tmp_path / "a.csv", "1")
-
-
-@pytest.mark.parametrize("files", [[0.5], [{}], [None], "x", ["[" * 3], ["9" * 5000], ["\0"]])
-def test_a_record_of_files_that_are_no_names(files, tmp_path):
-    run = {"command": "x", "seconds": 1.0, "peak_memory_mb": 2.0, "files": files, "fingerprint": "f"}
-    (tmp_path / "run.json").write_text(json.dumps(run))
-    assert RunFile(tmp_path).unchanged("f") == []
-    (tmp_path / "run.json").write_text("[" * 100_000)
-    assert RunFile(tmp_path).old == {}
 
 
 @pytest.mark.parametrize("scale", [1e308, 1e200, 1.0, 1e-200])

@@ -13,8 +13,8 @@ from gapview.scaling import unit_rows
 from test_neighbors import check_consistent, true_recall
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
-_tensor_cells = pytest.importorskip("gapview.graph.neighbors._tensor_cells")
-_tensor_pairs = pytest.importorskip("gapview.graph.neighbors._tensor_pairs")
+_tensor_cells = pytest.importorskip("gapview.graph.knn.neighbors._tensor_cells")
+_tensor_pairs = pytest.importorskip("gapview.graph.knn.neighbors._tensor_pairs")
 
 DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU"))]
 
@@ -144,7 +144,7 @@ class TestCells:
         check_consistent(points, distances, indices)
 
     def test_rows_that_the_cells_cannot_fill(self, device, monkeypatch):
-        monkeypatch.setattr("gapview.graph.neighbors._tensors.probes_needed", lambda *_: 1)
+        monkeypatch.setattr("gapview.graph.knn.neighbors._tensors.probes_needed", lambda *_: 1)
         points = made(1000, 4)
         distances, indices, report = searched(points, 60, device=device, method="approximate", recall=0.05)
         assert report.n_probes == 1

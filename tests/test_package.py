@@ -1,7 +1,6 @@
 """What the archives hold, what the package asks for, and the page on reliability."""
 
 import ast
-import json
 import re
 import subprocess
 import sys
@@ -12,7 +11,6 @@ from itertools import chain
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
 ROOT = Path(__file__).resolve().parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -114,46 +112,3 @@ def test_constraints_name_versions_within_the_bounds_and_no_addresses():
     for one in [*PROJECT["dependencies"], *extras["tables"], *extras["report"], *extras["test"]]:
         asked = packaging.Requirement(one)
         assert asked.specifier.contains(pinned[asked.name.lower()]), one
-
-
-def test_page_on_reliability_says_what_was_run_and_what_was_not(tmp_path):
-    from gapview.experiments.reliability.__main__ import main
-
-    (tmp_path / "defects.markdown").write_text("## Defects\n\nNone.\n")
-    killed = {"estimator": "GRMF", "had_ended": False, "n_parts": 2, "n_damaged": 0, "same": True}
-    (tmp_path / "kill.json").write_text(f"{json.dumps(killed)}\n{json.dumps(killed | {'same': False})}\n")
-    page = tmp_path / "reliability.md"
-    done = CliRunner().invoke(main, ["document", str(tmp_path), str(page)])
-    assert done.exit_code == 0, done.output
-    text = page.read_text()
-    assert text.count("Not run yet.") == 4
-    assert "2 fits were killed" in text
-    assert "1 lost anything" in text
-    assert "| GRMF | 2 | 2 | 0 | 1 |" in text
-    assert text.endswith("None.\n")
-
-
-@pytest.mark.parametrize("content", ["{", "", "[1"])
-def test_damaged_results_are_refused(content, tmp_path):
-    from gapview.experiments.reliability.__main__ import main
-
-    (tmp_path / "load.json").write_text(content)
-    done = CliRunner().invoke(main, ["document", str(tmp_path), str(tmp_path / "page.md")])
-    assert done.exit_code == 1
-    assert "damaged" in done.output
-    assert not (tmp_path / "page.md").exists()
-
-
-@needs_sources
-def test_tests_named_on_the_page_exist():
-    named = re.findall(r"`(test_\w+)`", (ROOT / "docs" / "reliability" / "defects.markdown").read_text())
-    there = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "tests").glob("test_*.py"))
-    assert [name for name in named if f"def {name}(" not in there] == []
-
-
-@needs_sources
-def test_page_in_the_repository_is_that_of_its_results(tmp_path):
-    from gapview.experiments.reliability._document import write_document
-
-    text = write_document(ROOT / "docs" / "reliability", tmp_path / "page.md")
-    assert text == (ROOT / "docs" / "reliability.md").read_text(encoding="utf-8")

@@ -8,7 +8,7 @@ from sklearn.model_selection import GridSearchCV
 import gapview
 from gapview import GRMF, BridgedGRMF
 from gapview.datasets import make_views
-from gapview.progress import ITERATING, Event, listening
+from gapview.progress import ITERATING, Event, listening, phase, timing
 
 VIEWS = make_views(60, (6, 5), n_clusters=2, missing_rate=0.3, random_state=0).views
 
@@ -82,3 +82,36 @@ def test_searches_are_heard_of():
     with listening(events.append):
         GridSearchCV(GRMF(2, init="data"), {"consensus_weight": [1.0, 10.0]}, cv=2).fit(VIEWS)
     assert sum(event.phase == "Finding groups" for event in events) == 5  # two settings on two folds, and the last fit
+
+
+def test_phases_begin_and_end_in_order():
+    open_phases, seen = [], set()
+
+    def note(name, begins):
+        if begins:
+            open_phases.append(name)
+            seen.add(tuple(open_phases))
+        else:
+            assert open_phases.pop() == name
+
+    with timing(note):
+        BridgedGRMF(2, random_state=0).fit(VIEWS)
+    assert not open_phases
+    assert {("bridge", "neighbours"), ("choice", "iterations"), ("k-means",), ("confidence",)} <= seen
+
+
+def test_a_phase_ends_when_it_fails_and_is_silent_without_a_listener():
+    noted = []
+    with pytest.raises(ZeroDivisionError), timing(lambda *event: noted.append(event)), phase("scaling"):
+        raise ZeroDivisionError
+    with phase("scaling"):
+        pass
+    assert noted == [("scaling", True), ("scaling", False)]
+
+
+def test_phases_and_events_do_not_mix():
+    events, spans = [], []
+    with listening(events.append), timing(lambda *event: spans.append(event)):
+        GRMF(2, random_state=0).fit(VIEWS)
+    assert all(isinstance(event, Event) for event in events)
+    assert {name for name, _ in spans}.isdisjoint(event.phase for event in events)

@@ -8,8 +8,8 @@ import pytest
 from disk_problems import saved
 from gapview import GRMF, BridgedGRMF
 from gapview.backends.disk import fit_size, plan_memory
+from gapview.choice import candidates as _plan
 from gapview.errors import GapviewError
-from gapview.estimators import _plan
 from gapview.views import Views
 
 da = pytest.importorskip("dask.array")

@@ -26,7 +26,7 @@ from environments import OLDEST, PROJECT, ROOT, Environment, lowest_bounds, pyth
 
 EXTRAS = ("tables", "report")
 NAME = f"gapview-{PROJECT['version']}"
-SOURCES = ("src", "tests", "tools", "examples", "benchmarks", "docs")
+SOURCES = ("src", "tests", "tools", "examples", "docs")
 FILES = ("README.md", "LICENSE", "CITATION.cff", "CHANGELOG.md", "Makefile", "constraints.txt", "pyproject.toml")
 QUICK = ("cli", "factorization", "files", "grmf", "metrics", "model_files", "parts", "report_page", "views")
 

@@ -46,7 +46,8 @@ def _walk(command: click.Command, context: click.Context) -> Iterator[tuple[clic
     if isinstance(command, click.Group):
         groups_last = sorted(command.commands.items(), key=lambda item: (isinstance(item[1], click.Group), item[0]))
         for name, below in groups_last:
-            yield from _walk(below, click.Context(below, info_name=name, parent=context))
+            if not below.hidden:
+                yield from _walk(below, click.Context(below, info_name=name, parent=context))
 
 
 def _option(names: str, text: str) -> nodes.definition_list_item:

@@ -1,27 +1,26 @@
-"""Files that others write beside the pages: tables get a title, and links to reports open them."""
+"""Links to files outside of the pages, such as measured results: they are copied beside the site."""
 
 from __future__ import annotations
 
 import re
 from typing import Any
 
-_TITLES = {"paper/tables": "The paper: all tables"}
+_RESULTS = re.compile(r"\]\(((?:\.\./)+results/[^)#\s]+)(?:#[^)\s]*)?\)")
 
 
-def give_title(app: Any, page: str, source: list[str]) -> None:
-    """Put a title over tables that are written without one."""
-    if page in _TITLES and not source[0].startswith("# "):
-        source[0] = f"# {_TITLES[page]}\n\n{source[0]}"
+def link_results(app: Any, page: str, source: list[str]) -> None:
+    """Make links to pages of results links to files, since these pages are not part of the site."""
+    source[0] = _RESULTS.sub(r"](path:\1)", source[0])
 
 
 def open_reports(app: Any, page: str, template: str, context: dict[str, Any], doctree: Any) -> None:
-    """Let links to HTML files lead there; other files beside a page are downloads."""
+    """Let links to HTML files open them; other files beside a page are downloads."""
     if "body" in context:
         context["body"] = re.sub(r' download=""(?= href="[^"]+\.html")', "", context["body"])
 
 
 def setup(app: Any) -> dict[str, bool]:
     """Register both steps."""
-    app.connect("source-read", give_title)
+    app.connect("source-read", link_results)
     app.connect("html-page-context", open_reports)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -74,15 +74,17 @@ class MissingExtraError(GapviewError, ImportError):
     package : str
         What is to be imported.
     extra : str
-        The extra of gapview that installs it.
+        The extra that installs it.
     purpose : str
         What it is needed for.
+    distribution : str, default="gapview"
+        The distribution that has the extra.
     """
 
-    def __init__(self, package: str, extra: str, purpose: str) -> None:
+    def __init__(self, package: str, extra: str, purpose: str, distribution: str = "gapview") -> None:
         super().__init__(
             f"{purpose} needs the package '{package}', which is not installed. "
-            f"Install it with: pip install 'gapview[{extra}]'"
+            f"Install it with: pip install '{distribution}[{extra}]'"
         )
 
 

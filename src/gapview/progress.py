@@ -28,7 +28,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 
-__all__ = ["ITERATING", "Event", "Listener", "listening", "tell"]
+__all__ = ["ITERATING", "Event", "Listener", "SpanListener", "listening", "phase", "tell", "timing"]
 
 ITERATING = "Iterating"  # the one phase that others contain: settings are tried by iterating, too
 
@@ -51,7 +51,9 @@ class Event:
 
 
 Listener = Callable[[Event], None]
+SpanListener = Callable[[str, bool], None]  # the name of a phase, and whether it begins (True) or ends (False)
 _listener: ContextVar[Listener | None] = ContextVar("gapview_listener", default=None)
+_span_listener: ContextVar[SpanListener | None] = ContextVar("gapview_span_listener", default=None)
 
 
 @contextmanager
@@ -103,3 +105,64 @@ def tell(phase: str, done: int | None = None, total: int | None = None, objectiv
     listener = _listener.get()
     if listener is not None:
         listener(Event(phase, done, total, objective))
+
+
+@contextmanager
+def timing(listener: SpanListener) -> Iterator[None]:
+    """Call ``listener`` when a phase of a fit within begins and when it ends, to measure where the time goes.
+
+    The phases of a fit in memory or on disk are reading, to the device, scaling, neighbours, bridge, choice, smoothing,
+    start, iterations, k-means and confidence. A phase may contain others: a bridge contains searches for neighbours, a
+    choice contains whole fits. Of several listeners around each other, the innermost is called. Phases in other threads
+    or processes are not reported.
+
+    Parameters
+    ----------
+    listener : callable
+        A function of the name of the phase and of True at its beginning, False at its end.
+
+    Examples
+    --------
+    >>> from gapview import GRMF
+    >>> from gapview.datasets import make_views
+    >>> from gapview.progress import timing
+    >>> views = make_views(n_samples=60, n_clusters=2, missing_rate=0.3, random_state=0).views
+    >>> begun = []
+    >>> with timing(lambda name, begins: begun.append(name) if begins else None):
+    ...     model = GRMF(n_clusters=2, random_state=0).fit(views)
+    >>> ", ".join(begun)
+    'reading, scaling, neighbours, smoothing, start, iterations, k-means, confidence'
+    """
+    token = _span_listener.set(listener)
+    try:
+        yield
+    finally:
+        _span_listener.reset(token)
+
+
+@contextmanager
+def phase(name: str) -> Iterator[None]:
+    """Report to the listener of :func:`timing` when the work within begins and ends; without one, do nothing.
+
+    Parameters
+    ----------
+    name : str
+        What the work is called.
+
+    Examples
+    --------
+    >>> from gapview.progress import phase, timing
+    >>> with timing(print), phase("scaling"):
+    ...     pass
+    scaling True
+    scaling False
+    """
+    listener = _span_listener.get()
+    if listener is None:
+        yield
+        return
+    listener(name, True)
+    try:
+        yield
+    finally:
+        listener(name, False)

@@ -32,7 +32,7 @@ from ..graph.knn import knn_graph, modularity
 from ..graph.neighbors import Search
 from ..persist.checkpoints import ongoing, remember, remember_search
 from ..persist.registry import storable_record
-from ..progress import tell
+from ..progress import phase, tell
 from ..scaling import ScaledRows, Scaling, scale_alike
 from ..utils.types import Array, Matrix
 from ..utils.warnings import muted
@@ -173,23 +173,25 @@ def prepare(
 
     If this is the ground of the last fit, scaled views that are too large to be held are not kept.
     """
-    scaled, scalings = scale_alike(views, scales)
+    with phase("scaling"):
+        scaled, scalings = scale_alike(views, scales)
     dtype = scaled[0].dtype
     is_kept = not (last and views.by_reference)
     graphs: dict[str, Any] = {}
     explained = float("nan")
-    if set(bridges) & {"union", "both"}:
-        recorded = partial(union_graph, scaled, views, n_neighbors, view_weights, search, build=_recorded_graph)
-        graphs["union"] = remember_search("union graph", recorded, search)
-    if set(bridges) & {"joint", "both"}:
+    united = partial(union_graph, scaled, views, n_neighbors, view_weights, search, build=_recorded_graph)
 
-        def joined() -> tuple[float, Any]:
-            completion = complete_views(scaled if is_kept else drained(scaled), views, view_weights, search)
-            return float(completion.explained.mean()), joint_graph(completion, max(n_neighbors), view_weights, search)
+    def joined() -> tuple[float, Any]:
+        completion = complete_views(scaled if is_kept else drained(scaled), views, view_weights, search)
+        return float(completion.explained.mean()), joint_graph(completion, max(n_neighbors), view_weights, search)
 
-        explained, graphs["joint"] = remember_search("joint graph", joined, search)
-    if "both" in bridges:
-        graphs["both"] = both_graphs(graphs["union"], graphs["joint"])
+    with phase("bridge"):
+        if set(bridges) & {"union", "both"}:
+            graphs["union"] = remember_search("union graph", united, search)
+        if set(bridges) & {"joint", "both"}:
+            explained, graphs["joint"] = remember_search("joint graph", joined, search)
+        if "both" in bridges:
+            graphs["both"] = both_graphs(graphs["union"], graphs["joint"])
     return Ground(scaled if is_kept else [], dtype, scalings, graphs, explained, tuple(view_weights))
 
 
@@ -222,12 +224,17 @@ def represent(
         for kind in set(ground.graphs) - {setting.bridge}:
             del ground.graphs[kind]
     features = _last_features(ground, views) if last else ground.scaled
-    problem = (build or build_problem)(features, reaches, [everyone] * views.n_views, views.n_samples)
+    with phase("smoothing"):
+        problem = (build or build_problem)(features, reaches, [everyone] * views.n_views, views.n_samples)
     weights = Weights(setting.consensus_weight, setting.sparsity_weight)
-    starts = [remember("start", lambda: data_start(problem, setting.n_components, weights))]
-    solution = solve_together(problem, [weights], drained(starts), max_iter, tol, track=ongoing("iterations"))[0]
+    with phase("start"):
+        starts = [remember("start", lambda: data_start(problem, setting.n_components, weights))]
+    with phase("iterations"):
+        solution = solve_together(problem, [weights], drained(starts), max_iter, tol, track=ongoing("iterations"))[0]
     demand_representation(solution.consensus)
-    return Represented(problem.without_data(), solution, balancing(solution.consensus))
+    with phase("k-means"):
+        balance = balancing(solution.consensus)
+    return Represented(problem.without_data(), solution, balance)
 
 
 def _last_features(ground: Ground, views: Views) -> Iterator[Matrix]:

@@ -16,6 +16,7 @@ from ..factorization import problem
 from ..graph import knn as graph
 from ..graph.neighbors import Search
 from ..persist.checkpoints import remember_search
+from ..progress import phase
 from ..utils.warnings import warn_user
 from ..views import Views
 from ..views.trial import draw_from, n_to_try
@@ -87,12 +88,18 @@ class DiskTools:
         search: Search | None = None,
     ) -> Ground:
         """Scale the views and build the union graph; see :func:`gapview.choice.selection.prepare`."""
-        scaled, scalings = self.scale_alike(views, scales)
-        graphs = (self.knn_graph(matrix, count, search) for matrix, count in zip(scaled, n_neighbors, strict=True))
+        with phase("scaling"):
+            scaled, scalings = self.scale_alike(views, scales)
+        graphs = (self._linked(matrix, count, search) for matrix, count in zip(scaled, n_neighbors, strict=True))
         samples = (views.rows(k) for k in range(views.n_views))
         parts = zip(graphs, samples, view_weights, strict=True)
-        union = remember_search("union graph", lambda: united(parts, views.n_samples), search)
+        with phase("bridge"):
+            union = remember_search("union graph", lambda: united(parts, views.n_samples), search)
         return Ground(scaled, scaled[0].dtype, scalings, {"union": union}, float("nan"), tuple(view_weights))
+
+    def _linked(self, matrix: Any, n_neighbors: int, search: Search | None) -> Any:
+        with phase("neighbours"):
+            return self.knn_graph(matrix, n_neighbors, search)
 
     def represent(
         self, ground: Ground, views: Views, setting: Setting, *, max_iter: int, tol: float, last: bool

@@ -11,7 +11,7 @@ from time import perf_counter
 from typing import Any
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn
+from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn
 from rich.text import Text
 from sklearn.exceptions import ConvergenceWarning
 
@@ -25,10 +25,8 @@ __all__ = [
     "new_console",
     "printable",
     "progress_shown",
-    "runs_shown",
     "say",
     "say_files",
-    "say_runs",
     "saying",
     "warnings_said",
 ]
@@ -165,25 +163,6 @@ def _detail(phase: Event, event: Event, seconds: float) -> str:
         left = duration(seconds / phase.done * (phase.total - phase.done))
         parts.append(f"{'at most' if phase.phase == ITERATING else 'about'} {left} left")
     return ", ".join(parts)
-
-
-@contextmanager
-def runs_shown(console: Console) -> Iterator[Callable[[int, int, float], None]]:
-    """Show runs done and the time left, on a terminal only."""
-    columns = (TextColumn("[bold]Running[/]"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.description}"))
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
-        shown = bar.add_task("", total=None)
-
-        def update(done: int, total: int, left: float) -> None:
-            minutes, seconds = divmod(round(left), 60)
-            bar.update(shown, completed=done, total=total, description=f"about {minutes} min {seconds:02d} s left")
-
-        yield update
-
-
-def say_runs(console: Console, outcome: Any) -> None:
-    """Say how many runs were done, now and in all."""
-    say(console, "Runs", f"{outcome.n_new} done now, {outcome.run['n_runs']} in all.")
 
 
 def say_files(console: Console, files: Iterable[Any]) -> None:

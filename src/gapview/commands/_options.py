@@ -16,7 +16,6 @@ from ._samples import SamplesRequest
 
 __all__ = [
     "arguments_typed",
-    "data_option",
     "duplicates_option",
     "file_option",
     "files_argument",
@@ -25,7 +24,6 @@ __all__ = [
     "id_option",
     "model_argument",
     "partial_rows_option",
-    "results_option",
     "samples_options",
 ]
 
@@ -63,24 +61,9 @@ def file_option(default: str) -> Decorator:
     return _output_option(default, "File for the result.", dir_okay=False)
 
 
-def results_option(default: str) -> Decorator:
-    """Folder for results that are kept as they come."""
-    return folder_option(default, "; finished runs found there are not done again")
-
-
 def _output_option(default: str, text: str, **kinds: bool) -> Decorator:
     path = click.Path(path_type=Path, **kinds)
     return click.option("-o", "--output", type=path, default=Path(default), show_default=True, help=text)
-
-
-def data_option(contents: str) -> Decorator:
-    """Folder with data sets."""
-    return click.option(
-        "--data-dir",
-        type=click.Path(exists=True, file_okay=False, path_type=Path),
-        envvar="GAPVIEW_DATA",
-        help=f"Folder with {contents}; by default the environment variable GAPVIEW_DATA.",
-    )
 
 
 def force_option(what: str) -> Decorator:

@@ -24,10 +24,11 @@ from ._graphs import (
 )
 from ._kmeans import kmeans_of_tensor
 from ._spread import spread_starts
-from ._threads import one_thread_each, sharing_cores, without_helpers
+from ._threads import THREAD_VARIABLES, one_thread_each, sharing_cores, without_helpers
 
 __all__ = [
     "FEW_ROWS",
+    "THREAD_VARIABLES",
     "Each",
     "Engine",
     "NumpyEngine",

@@ -17,8 +17,14 @@ from ..utils.warnings import absent_leftovers, drop_leftovers
 
 __all__ = ["one_thread_each", "sharing_cores", "threads_to_use", "without_helpers"]
 
-# What users say how many threads there are to be with
-SAID = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
+# Environment variables with which users set the number of threads
+THREAD_VARIABLES = (
+    "OMP_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "BLIS_NUM_THREADS",
+    "VECLIB_MAXIMUM_THREADS",
+)
 
 
 @cache
@@ -50,7 +56,7 @@ def _set(library: Any, n_threads: int) -> None:
 
 def _is_one_of_many() -> bool:
     """Tell whether this is a process of a pool that nobody has told how many threads to use: each then takes one."""
-    return multiprocessing.parent_process() is not None and not any(os.environ.get(name) for name in SAID)
+    return multiprocessing.parent_process() is not None and not any(os.environ.get(name) for name in THREAD_VARIABLES)
 
 
 class _Loan:

@@ -4,4 +4,4 @@ from ._bridged import BridgedGRMF
 from ._grmf import GRMF
 from .base import MultiViewClusterer
 
-__all__ = ["GRMF", "BridgedGRMF", "MultiViewClusterer"]
+__all__ = ["GRMF", "BridgedGRMF", "MultiViewClusterer", "list_candidates"]

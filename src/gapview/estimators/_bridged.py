@@ -20,7 +20,7 @@ from ..graph.bridges import BRIDGES
 from ..graph.donors import asking_views, known_views
 from ..graph.transfer import codes_from_neighbors, rows_from_neighbors
 from ..persist.registry import storable_method
-from ..progress import tell
+from ..progress import phase, tell
 from ..scaling import SCALES, unit_rows
 from ..trust.confidence import confidence
 from ..utils.parameters import check_choice, check_integer, check_real
@@ -226,20 +226,22 @@ class BridgedGRMF(LatentClusterer):
     def _fit_views(self, views: Views, random_state: np.random.RandomState) -> None:
         seed = int(random_state.randint(2**31 - 1))
         tools = tools_for(views)
-        known, part = tools.to_try(views, self._most_clusters(), seed)
-        plan = plan_fit(self, views, known, part, seed)
-        del known, part
-        n_clusters, weights = plan.n_clusters, plan.weights
-        if plan.count is not None:
-            self.cluster_count_ = plan.count
-        selection, self.setting_ = tools.affordable(plan.tried, plan.first)
+        with phase("choice"):
+            known, part = tools.to_try(views, self._most_clusters(), seed)
+            plan = plan_fit(self, views, known, part, seed)
+            del known, part
+            n_clusters, weights = plan.n_clusters, plan.weights
+            if plan.count is not None:
+                self.cluster_count_ = plan.count
+            selection, self.setting_ = tools.affordable(plan.tried, plan.first)
         tell("Looking for neighbours")
         search = self._new_search()
         bridge = self.setting_.bridge
         ground = tools.prepare(views, self.setting_.scales, self.setting_.n_neighbors, weights, [bridge], search)
         found = tools.represent(ground, views, self.setting_, max_iter=self.max_iter, tol=self.tol, last=True)
         tell("Finding groups")
-        clustering = cluster_rows(found.points, n_clusters, np.random.RandomState(seed), kmeans=recorded_kmeans)
+        with phase("k-means"):
+            clustering = cluster_rows(found.points, n_clusters, np.random.RandomState(seed), kmeans=recorded_kmeans)
         self.selection_ = selection or choose([(self.setting_, ground, clustering.labels)])
         solution = found.solution.on_host()
         warn_unless_converged(self, solution)
@@ -251,7 +253,8 @@ class BridgedGRMF(LatentClusterer):
         self.labels_, self.cluster_centers_ = clustering.labels, clustering.centers
         points = unit_rows(found.points)
         centers, labels = like(clustering.centers, points), like(clustering.labels.astype(np.int64), points)
-        self.confidence_ = confidence(points, centers, labels, ground.graphs[bridge])
+        with phase("confidence"):
+            self.confidence_ = confidence(points, centers, labels, ground.graphs[bridge])
 
     def recover(self, views: Any = None, *, method: str = "bridge", n_neighbors: int = N_LATENT_NEIGHBORS) -> Any:
         """Complete the missing views of samples, in the units of the data.

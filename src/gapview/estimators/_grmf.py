@@ -18,7 +18,7 @@ from ..factorization.starts import own_start, random_start
 from ..graph.knn import demand_edges, own_graphs, resolve_n_neighbors
 from ..persist.checkpoints import ongoing, remember, remember_search
 from ..persist.registry import storable_method
-from ..progress import tell
+from ..progress import phase, tell
 from ..scaling import unit_rows
 from ..trust.confidence import confidence
 from ..utils.parameters import check_integer, check_real
@@ -191,11 +191,14 @@ class GRMF(LatentClusterer):
 
     def _fit_views(self, views: Views, random_state: np.random.RandomState) -> None:
         tools = tools_for(views)
-        scaled, self.scalings_ = tools.scale_alike(views, self.scale)
+        with phase("scaling"):
+            scaled, self.scalings_ = tools.scale_alike(views, self.scale)
         tell("Looking for neighbours")
-        graphs = self._build_graphs(scaled, views)
+        with phase("neighbours"):
+            graphs = self._build_graphs(scaled, views)
         rows = [views.rows(k) for k in range(views.n_views)]
-        problem = tools.build_problem(drained(scaled), graphs, rows, views.n_samples)
+        with phase("smoothing"):
+            problem = tools.build_problem(drained(scaled), graphs, rows, views.n_samples)
         found = self._solve(problem, views, random_state)
         problem = problem.without_data()
         warn_unless_converged(self, found)
@@ -205,25 +208,30 @@ class GRMF(LatentClusterer):
         self.codes_, self.embedding_ = codes_of_present(solution, problem, views, self.scalings_)
         embedding = like(self.embedding_, problem.degrees)
         tell("Finding groups")
-        clustering = cluster_rows(embedding, self.n_clusters, random_state, kmeans=recorded_kmeans)
+        with phase("k-means"):
+            clustering = cluster_rows(embedding, self.n_clusters, random_state, kmeans=recorded_kmeans)
         self.labels_, self.cluster_centers_ = clustering.labels, clustering.centers
         centers, labels = like(clustering.centers, embedding), like(clustering.labels.astype(np.int64), embedding)
-        self.confidence_ = confidence(unit_rows(embedding), centers, labels)
+        with phase("confidence"):
+            self.confidence_ = confidence(unit_rows(embedding), centers, labels)
 
     def _solve(self, problem: Problem, views: Views, random_state: np.random.RandomState) -> Solution:
         """Run Algorithm 1 from all starts in the same passes, and take the best."""
         weights = Weights(self.consensus_weight, self.sparsity_weight)
         by_chance = isinstance(self.init, str) and self.init == "random"
-        starts = [self._start(problem, views, weights, random_state) for _ in range(self.n_init if by_chance else 1)]
-        solutions = solve_together(
-            problem,
-            [weights] * len(starts),
-            starts,
-            self.max_iter,
-            self.tol,
-            n_rounds=self.n_rounds,
-            track=ongoing("iterations"),
-        )
+        n_starts = self.n_init if by_chance else 1
+        with phase("start"):
+            starts = [self._start(problem, views, weights, random_state) for _ in range(n_starts)]
+        with phase("iterations"):
+            solutions = solve_together(
+                problem,
+                [weights] * n_starts,
+                starts,
+                self.max_iter,
+                self.tol,
+                n_rounds=self.n_rounds,
+                track=ongoing("iterations"),
+            )
         return min(solutions, key=lambda solution: float(solution.objective[-1]))
 
     def _build_graphs(self, scaled: list[Matrix], views: Views) -> list[Any]:

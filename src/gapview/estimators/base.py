@@ -14,6 +14,7 @@ from ..backends.disk import read_into_memory
 from ..errors import NotFittedError
 from ..persist.checkpoints import random_numbers
 from ..persist.model_file import save
+from ..progress import phase
 from ..scaling import SCALES
 from ..utils.parameters import check_choice, check_integer
 from ..utils.types import Array
@@ -74,7 +75,8 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
 
     def _training(self, views: Any, mask: Any) -> AbstractContextManager[Views]:
         """Read and check the training data; what they need besides is given back when the fit ends."""
-        return nullcontext(training_views(views, mask, self.partial_rows, self._least_samples()))
+        with phase("reading"):
+            return nullcontext(training_views(views, mask, self.partial_rows, self._least_samples()))
 
     def _fit_or_stay(self, training: Views) -> None:
         before = dict(self.__dict__)

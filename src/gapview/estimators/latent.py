@@ -17,6 +17,7 @@ from ..graph.knn import mean_modularity, resolve_n_neighbors
 from ..graph.neighbors import Search, SearchReport
 from ..metrics import clustering_accuracy
 from ..persist.checkpoints import recording
+from ..progress import phase
 from ..utils.parameters import check_choice, check_integer
 from ..views import Views
 from ._output import as_frame
@@ -50,7 +51,10 @@ class LatentClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Placing
         return within_budget(self, views, mask, self._least_samples())
 
     def _placed(self, views: Views) -> Views:
-        return views if self.device is None else views.to_device(self.device)
+        if self.device is None:
+            return views
+        with phase("to the device"):
+            return views.to_device(self.device)
 
     def _new_search(self) -> Search:
         """Return how to look for neighbours in this fit, with an empty list of what was done."""

@@ -30,6 +30,7 @@ from ..compute import (
     spread_out,
     weights_of,
 )
+from ..progress import phase
 from ..utils.types import Array, Matrix
 from ..views import Views
 from .imputation import Completion
@@ -115,7 +116,9 @@ def union_graph(
     """
     parts = []
     for k, (matrix, count, weight) in enumerate(zip(scaled, n_neighbors, view_weights, strict=True)):
-        parts.append(spread_out(normalized(build(matrix, count, search)), views.rows(k), views.n_samples, weight))
+        with phase("neighbours"):
+            graph = build(matrix, count, search)
+        parts.append(spread_out(normalized(graph), views.rows(k), views.n_samples, weight))
     return normalized(added(parts))
 
 
@@ -161,7 +164,8 @@ def joint_graph(
         excess = excess + spread[samples] * weight
     # Only the sample that is found adds its variance: the one that searches has the same with everybody
     rows[:, -1] = xp.astype(xp.sqrt(excess), dtype)
-    found = nearest(rows, count + 1, without_last(rows), search=search)[1]
+    with phase("neighbours"):
+        found = nearest(rows, count + 1, without_last(rows), search=search)[1]
     others = found != xp.arange(len(samples), device=samples.device)[:, None]
     others[xp.all(others, axis=1), -1] = False  # its own excess has put a sample beyond its neighbours
     return normalized(linked(samples, samples[xp.reshape(found[others], (-1, count))], n_samples, dtype))

@@ -12,6 +12,7 @@ from scipy import sparse
 from sklearn.utils.extmath import randomized_svd
 
 from ..compute import FEW_ROWS, csr, is_tensor, like, row_blocks
+from ..progress import phase
 from ..scaling import row_lengths, times_power
 from ..utils.types import Array, Matrix
 from ..views import Views
@@ -257,7 +258,8 @@ def _candidates(
     count = min(count, len(sources))
     if count and len(having):
         points, asked = table.points[table.position[sources]], asking.points[asking.position[queries[having]]]
-        found[having, :count] = sources[nearest(points, count, asked, search=search)[1]]
+        with phase("neighbours"):
+            found[having, :count] = sources[nearest(points, count, asked, search=search)[1]]
     return found  # type: ignore[no-any-return]
 
 

@@ -7,6 +7,7 @@ from ._reading import read_view, read_views
 from ._view_file import SourceFormat, ViewFile
 from ._writing import WrittenView, write_like
 from .ids import DUPLICATES
+from .isolated import reading_with
 
 __all__ = [
     "DUPLICATES",
@@ -19,6 +20,7 @@ __all__ = [
     "read_table",
     "read_view",
     "read_views",
+    "reading_with",
     "samples_of",
     "summary_lines",
     "write_like",

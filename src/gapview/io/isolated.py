@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import math
 import os
@@ -9,8 +10,8 @@ import struct
 import subprocess
 import sys
 import threading
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -21,8 +22,9 @@ from ..errors import DataFileError, MissingExtraError
 from ..utils.types import Array
 from . import _limits
 from ._sources import damaged, demand_size
+from .reader._program import send
 
-__all__ = ["demand_package", "read_apart"]
+__all__ = ["demand_package", "read_apart", "reading_with"]
 
 # The packages themselves are not run: with all that they import, reading would begin seconds later
 _START = """
@@ -37,6 +39,33 @@ main()
 _MOST_TEXT = 2**30
 _BYTES_PER_CELL = 16
 _AGAIN = "Save it anew, or get it again."
+_in_own_process = True
+
+
+@contextmanager
+def reading_with(limits: _limits.Limits, *, own_process: bool = True) -> Iterator[None]:
+    """Read files within other limits, and on request in this process; for experiments and tests.
+
+    Parameters
+    ----------
+    limits : Limits
+        The limits in place of ``gapview.files.LIMITS``.
+    own_process : bool, default=True
+        Read files that can crash a library in a process of its own, as usual; if False, in this one.
+
+    Examples
+    --------
+    >>> from gapview.files import Limits, reading_with
+    >>> with reading_with(Limits(columns=100)):
+    ...     pass  # a table of 101 columns is refused
+    """
+    global _in_own_process
+    before = _limits.LIMITS, _in_own_process
+    _limits.LIMITS, _in_own_process = limits, own_process
+    try:
+        yield
+    finally:
+        _limits.LIMITS, _in_own_process = before
 
 
 def demand_package(module: str, package_extra: str, purpose: str) -> None:
@@ -61,13 +90,24 @@ def read_apart(file: Path, kind: str, what: str, wanted: Sequence[str] | None = 
         "memory": limits.memory,
         "seconds": seconds,
     }
-    answer = _answer(file, what, json.dumps(request).encode(), seconds)
+    if _in_own_process:
+        answer = _answer(file, what, json.dumps(request).encode(), seconds)
+    else:
+        answer = _answer_here(file, what, request)
     if isinstance(refused := answer.get("refused"), str):
         raise DataFileError(refused)
     if isinstance(failed := answer.get("failed"), str):
         said = " ".join(failed.split())[:300]
         raise DataFileError(f"{file.name!r} cannot be read as {what}: {said}. {_AGAIN}")
     return answer["value"]
+
+
+def _answer_here(file: Path, what: str, request: dict[str, Any]) -> dict[str, Any]:
+    sink = io.BytesIO()
+    send(request, sink)
+    sink.seek(0)
+    with damaged(file, what):
+        return _received(sink, file)
 
 
 def _answer(file: Path, what: str, request: bytes, seconds: int) -> dict[str, Any]:

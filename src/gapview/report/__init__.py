@@ -4,6 +4,7 @@ Pages know nothing of what they show. Whoever has something to show builds a :cl
 hands it to :func:`render`.
 """
 
+from ..utils.words import NO_BREAK, counted, duration, joined, number, spelled
 from ._blocks import (
     Block,
     Cell,
@@ -24,14 +25,15 @@ from ._blocks import (
     Text,
     Tone,
 )
-from ._markdown import render_markdown
 from ._page import render
 from .clustering import write_clustering_report
-from .style import GRID, INK, PAPER, SERIES, SOFT, figure_files, inline_svg, letters_on, new_figure
+from .drawing import draw_frame, draw_weight_cells, fill_cells
+from .style import GRID, INK, PAPER, SERIES, SOFT, figure_files, inline_svg, letters_on, load_matplotlib, new_figure
 
 __all__ = [
     "GRID",
     "INK",
+    "NO_BREAK",
     "PAPER",
     "SERIES",
     "SOFT",
@@ -53,11 +55,19 @@ __all__ = [
     "Table",
     "Text",
     "Tone",
+    "counted",
+    "draw_frame",
+    "draw_weight_cells",
+    "duration",
     "figure_files",
+    "fill_cells",
     "inline_svg",
+    "joined",
     "letters_on",
+    "load_matplotlib",
     "new_figure",
+    "number",
     "render",
-    "render_markdown",
+    "spelled",
     "write_clustering_report",
 ]

@@ -13,7 +13,6 @@ __all__ = [
     "number",
     "percent",
     "powers",
-    "signed",
     "spelled",
     "superscript",
 ]
@@ -74,18 +73,6 @@ def duration(seconds: float) -> str:
         return f"{whole} s"
     minutes, rest = divmod(whole, 60)
     return f"{minutes} min {rest} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
-
-
-def signed(value: float, digits: int = 1) -> str:
-    """Write a difference with its sign; what rounds to nothing has none.
-
-    >>> signed(1.84), signed(-0.26), signed(-0.04)
-    ('+1.8', '−0.3', '0.0')
-    """
-    text = f"{abs(value):.{digits}f}"
-    if float(text) == 0:
-        return text
-    return ("+" if value > 0 else "−") + text
 
 
 def number(value: float) -> str:

@@ -14,6 +14,7 @@ from scipy import sparse
 
 from ...errors import ParameterError
 from ...graph.knn import resolve_n_neighbors
+from ...progress import phase
 from ...views import Views, training_views
 from ._budget import in_words, read_budget
 from ._plan import FitSize, MemoryPlan, plan_memory
@@ -37,14 +38,18 @@ def within_budget(model: Any, data: Any, mask: Any, n_least: int) -> Iterator[Vi
     budget = read_budget(model.memory_budget)
     assert budget is not None
     if not all_mapped(data):
-        views = training_views(data, mask, model.partial_rows, n_least)
+        with phase("reading"):
+            views = training_views(data, mask, model.partial_rows, n_least)
         _demand_memory(plan_memory(fit_size(model, views)), budget)
         yield views
         return
-    mapped = read_mapped(data, mask, model.partial_rows, n_least)
+    with phase("reading"):
+        mapped = read_mapped(data, mask, model.partial_rows, n_least)
     plan = plan_memory(fit_size(model, mapped))
     if plan.in_memory <= budget:
-        yield training_views(data, mask, model.partial_rows, n_least)
+        with phase("reading"):
+            views = training_views(data, mask, model.partial_rows, n_least)
+        yield views
         return
     plan.check(budget)
     if getattr(model, "bridge", "union") in ("joint", "both"):

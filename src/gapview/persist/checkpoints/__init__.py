@@ -9,7 +9,7 @@ Every result is a file of its own in the folder, written whole or not at all and
 is the same whenever it is made, any of the files that are there go together; one that is lost is made again.
 """
 
-from ._journal import Journal, Track, ongoing, remember, remember_search
+from ._journal import Journal, Track, ongoing, remember, remember_search, writing_every
 from ._recording import Checkpoint, random_numbers, recording
 
 __all__ = [
@@ -21,4 +21,5 @@ __all__ = [
     "recording",
     "remember",
     "remember_search",
+    "writing_every",
 ]

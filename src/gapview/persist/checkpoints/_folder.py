@@ -173,7 +173,7 @@ def is_checkpoint(path: Path) -> bool:
 
 
 def damaged_parts(path: Path) -> list[str]:
-    """Return the names of the files in a checkpoint that cannot be read, those that were never finished left out."""
+    """Return the names of the files in a checkpoint that cannot be read; unfinished files do not count."""
     damaged = []
     for file in sorted(path.glob(f"*{_ENDING}")):
         try:

@@ -10,7 +10,17 @@ from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
-__all__ = ["MISSING", "Journal", "Store", "Track", "journaling", "ongoing", "remember", "remember_search"]
+__all__ = [
+    "MISSING",
+    "Journal",
+    "Store",
+    "Track",
+    "journaling",
+    "ongoing",
+    "remember",
+    "remember_search",
+    "writing_every",
+]
 
 T = TypeVar("T")
 
@@ -129,6 +139,32 @@ def journaling(journal: Journal | None) -> Iterator[None]:
         yield
     finally:
         _journal.reset(token)
+
+
+@contextmanager
+def writing_every(seconds: float, most_share: float) -> Iterator[None]:
+    """Write checkpoints of the fits within more or less often than usual; for experiments and tests.
+
+    Parameters
+    ----------
+    seconds : float
+        Least time between two times of writing; 10 by default.
+    most_share : float
+        Largest share of the time that may go into writing; 1/25 by default.
+
+    Examples
+    --------
+    >>> from gapview.checkpoints import writing_every
+    >>> with writing_every(0.0, 0.5):
+    ...     pass  # fit with checkpoint=
+    """
+    global SECONDS, _MOST_SHARE
+    before = SECONDS, _MOST_SHARE
+    SECONDS, _MOST_SHARE = seconds, most_share
+    try:
+        yield
+    finally:
+        SECONDS, _MOST_SHARE = before
 
 
 def current() -> Journal | None:

@@ -57,6 +57,12 @@ class Checkpoint:
 
         return is_checkpoint(self.path)
 
+    def damaged_parts(self) -> list[str]:
+        """Return the names of its files that cannot be read; unfinished files do not count."""
+        from ._folder import damaged_parts
+
+        return damaged_parts(self.path)
+
     def remove(self) -> None:
         """Clear it away, if it is there."""
         from ._folder import clear_away

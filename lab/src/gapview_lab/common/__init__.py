@@ -1,0 +1,1 @@
+"""What several experiments share: running many tasks, storing records, console output, words."""

@@ -1,0 +1,194 @@
+"""The runs of the league: what each is, how it is done, and what it leaves behind."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from gapview.baselines import best_view_scores
+from gapview.errors import GapviewError
+from gapview.metrics import clustering_scores
+from gapview.utils.types import Array
+
+from ..common.records import RecordStore
+from ..paper.methods import as_setting, read_setting
+from .data import Cell, Source, hidden, load
+from .entrants import BY_LABELS, ENTRANTS, Entrant
+
+__all__ = ["DEFAULT", "SCORES", "LeagueStore", "LeagueWork", "Run", "RunTask", "all_tasks", "reason_of"]
+
+SCORES = ("accuracy", "nmi", "ari", "purity")
+DEFAULT = as_setting({})
+_OVER, _NOT_TRIED = "over the time limit", "not tried"
+
+
+@dataclass(frozen=True)
+class RunTask:
+    """One method with one setting on one data set with views hidden in one way."""
+
+    data: str
+    fingerprint: str  # of the data
+    hiding: str
+    rate: float
+    seed: int  # of the hiding, the order of the samples, and the method
+    method: str
+    setting: str  # as_setting of what differs from the default
+    size: int  # samples × features
+
+    @property
+    def cell(self) -> Cell:
+        """What the run belongs to."""
+        return Cell(self.data, self.hiding, self.rate)
+
+    @property
+    def cost(self) -> float:
+        """Rough seconds."""
+        return ENTRANTS[self.method].cost * self.size / 1e6
+
+    @property
+    def kind(self) -> tuple[str, str]:
+        """What it has in common with tasks that take about as long."""
+        return self.data, self.method
+
+
+@dataclass(frozen=True)
+class Run:
+    """What a run gave; scores are shares from 0 to 1."""
+
+    data: str
+    fingerprint: str
+    hiding: str
+    rate: float
+    seed: int
+    method: str
+    setting: str
+    size: int
+    status: str = "done"  # else what went wrong, in words
+    accuracy: float = float("nan")
+    nmi: float = float("nan")
+    ari: float = float("nan")
+    purity: float = float("nan")
+    seconds: float = float("nan")
+    program: str = ""  # package and version of the method
+    version: str = ""  # of gapview
+
+    @property
+    def task(self) -> RunTask:
+        """The task that this is the result of."""
+        return RunTask(**{field.name: getattr(self, field.name) for field in fields(RunTask)})
+
+    @property
+    def is_over_time(self) -> bool:
+        """Whether it was ended for taking too long, or not begun since another seed did."""
+        return _OVER in self.status
+
+
+def all_tasks(sources: Sequence[Source], entrants: Sequence[Entrant], n_seeds: int, tuned: bool) -> list[RunTask]:
+    """List every run; without ``tuned`` every method at its default alone."""
+    return [
+        RunTask(source.name, source.fingerprint, cell.hiding, cell.rate, seed, entrant.name, setting, source.size)
+        for source in sources
+        for cell in source.cells
+        for entrant in entrants
+        for setting in (entrant.settings if tuned else entrant.settings[:1])
+        for seed in range(min(n_seeds, source.n_seeds))
+    ]
+
+
+@dataclass(frozen=True)
+class LeagueWork:
+    """How the runs are done, as the runner wants to have it."""
+
+    paths: Mapping[str, Path | None]  # of the data, None for those that are embedded or made
+    version: str
+
+    def run(self, task: RunTask) -> list[Run]:
+        """Do one run; whatever goes wrong with a method is a result like any other, since the others must go on."""
+        loaded = load(task.data, self.paths[task.data])
+        views, target = hidden(loaded, task.cell, task.seed)
+        entrant = ENTRANTS[task.method]
+        setting = read_setting(task.setting)
+        peek = setting.pop("view", None) == BY_LABELS
+        begin = perf_counter()
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # thousands of runs: what counts is in the scores
+                n_clusters = len(np.unique(target))
+                model = entrant.make(n_clusters, random_state=task.seed, **dict(entrant.options), **setting)
+                begin = perf_counter()
+                with threadpool_limits(1):  # once more: making the model may have loaded another matrix library
+                    model.fit(views)
+            seconds = perf_counter() - begin
+            scores = best_view_scores(model, target) if peek else _scores(target, model.labels_)
+        except Exception as error:
+            return [replace(self._blank(task), status=reason_of(error), seconds=perf_counter() - begin)]
+        return [Run(**(vars(self._blank(task)) | scores | {"seconds": seconds}))]
+
+    def lost(self, task: RunTask, reason: str, seconds: float) -> list[Run]:
+        """Return the record of a run whose process is gone."""
+        return [replace(self._blank(task), status=reason, seconds=seconds)]
+
+    def _blank(self, task: RunTask) -> Run:
+        return Run(**vars(task), program=ENTRANTS[task.method].program, version=self.version)
+
+
+def _scores(target: Array, labels: Any) -> dict[str, float]:
+    found = clustering_scores(target, labels)
+    return {name: found[name] for name in SCORES}
+
+
+def reason_of(error: Exception) -> str:
+    """Say in one line what went wrong; of errors that are not ours also the kind, which often says more."""
+    text = " ".join(str(error).split())
+    return text[:400] if isinstance(error, GapviewError) else f"{type(error).__name__}: {text}"[:400]
+
+
+class LeagueStore(RecordStore[Run]):
+    """All runs of a folder. What was over a shorter time limit than today's is not done."""
+
+    def __init__(self, path: Path, version: str, time_limit: float) -> None:
+        super().__init__(path, version, Run)
+        self._time_limit = time_limit
+        self._hopeless: dict[RunTask, Run] = {}  # whatever the seed, which is set to 0
+        self._learn(self.records)
+
+    def last(self) -> dict[RunTask, Run]:
+        """Return the latest result of every task."""
+        return {run.task: run for run in self.records}
+
+    def done(self) -> set[RunTask]:
+        """Return the tasks whose results are here."""
+        return {task for task, run in self.last().items() if not (run.is_over_time and run.seconds < self._time_limit)}
+
+    def add(self, records: Iterable[Run]) -> None:
+        """Append the records of one run, on disk when this returns."""
+        new = list(records)
+        super().add(new)
+        self._learn(new)
+
+    def _learn(self, records: Iterable[Run]) -> None:
+        for run in records:
+            if run.is_over_time and run.seconds >= self._time_limit and _NOT_TRIED not in run.status:
+                self._hopeless[replace(run.task, seed=0)] = run
+
+    def instead(self, work: LeagueWork) -> Callable[[RunTask], list[Run]]:
+        """Make what the runner asks right before a run: one that cannot count any more is not begun.
+
+        A method that is over the time limit with one seed is absent in that cell whatever its other seeds give.
+        """
+
+        def answer(task: RunTask) -> list[Run]:
+            run = self._hopeless.get(replace(task, seed=0))
+            if run is None:
+                return []
+            reason = f"{_NOT_TRIED}, since seed {run.seed} was {_OVER} of {run.seconds:g} s"
+            return work.lost(task, reason, run.seconds)
+
+        return answer

@@ -1,0 +1,266 @@
+"""From runs to the league: cells, overall means, ranks, and paired differences with intervals.
+
+Nobody is flattered by gaps. A method that fails with any seed is absent in that cell; means compare methods only over
+cells in which all of them ran; and a difference of two methods is taken over the cells in which both did.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.stats import rankdata
+
+from .data import Cell
+from .entrants import Entrant
+from .runs import DEFAULT, SCORES, Run, RunTask
+
+__all__ = ["LABEL_FREE", "LABEL_TUNED", "Difference", "Lead", "Place", "Score", "Summary", "Table", "summarise"]
+
+LABEL_FREE, LABEL_TUNED = "label-free", "label-tuned"
+N_RESAMPLES = 10_000
+
+
+@dataclass(frozen=True)
+class Score:
+    """One method in one cell, scores in %."""
+
+    mean: Mapping[str, float]  # empty if it is absent
+    spread: Mapping[str, float]  # standard deviation over the seeds
+    n_seeds: int
+    seconds: float  # mean
+    setting: str
+    n_settings: int  # how many it was chosen from
+    problem: str = ""  # why it is absent
+
+
+@dataclass(frozen=True)
+class Place:
+    """One method over several cells, in %."""
+
+    method: str
+    rank: int  # by mean accuracy
+    mean: Mapping[str, float]  # over the cells
+    mean_by_data: float  # accuracy, every data set with the same weight
+    mean_rank: float  # of accuracy, within the cells
+    n_best: int  # cells in which no other has a higher accuracy
+    seconds: float  # median over the cells
+
+
+@dataclass(frozen=True)
+class Table:
+    """Methods compared over the cells in which all of them ran."""
+
+    places: tuple[Place, ...]
+    cells: tuple[Cell, ...]
+
+    @property
+    def n_data(self) -> int:
+        """Number of data sets the cells belong to."""
+        return len({cell.data for cell in self.cells})
+
+    def winner(self, score: str) -> Place:
+        """Return the method with the highest mean of a score."""
+        return max(self.places, key=lambda place: place.mean[score])
+
+
+@dataclass(frozen=True)
+class Difference:
+    """How far ours is ahead of a rival, in points, over the cells in which both ran."""
+
+    rival: str
+    score: str
+    mean: float
+    low: float  # 95 % interval; NaN with a single data set
+    high: float
+    n_cells: int
+    n_data: int
+    n_ahead: int  # cells
+    n_behind: int
+
+
+@dataclass(frozen=True)
+class Lead:
+    """How far ours is ahead of the best rival in one cell, in points; negative where it is behind."""
+
+    cell: Cell
+    score: str
+    ours: float
+    rival: str
+    theirs: float
+
+    @property
+    def points(self) -> float:
+        """The lead."""
+        return self.ours - self.theirs
+
+
+@dataclass(frozen=True)
+class Summary:
+    """All that the runs come to, for one way of choosing settings."""
+
+    way: str
+    cells: tuple[Cell, ...]
+    methods: tuple[str, ...]
+    scores: Mapping[tuple[Cell, str], Score]
+    common: Table  # all methods that ran anywhere, over the cells in which all of them did
+    steady: Table  # the methods that ran in every cell, over all cells
+    ours: str | None  # the method that the others are compared with
+    rivals: tuple[str, ...]  # those it is compared with: neither absent everywhere nor a variant of ours
+    differences: tuple[Difference, ...]
+    leads: tuple[Lead, ...]  # of accuracy and NMI, the worst first
+
+    def leads_in(self, score: str) -> list[Lead]:
+        """Return the leads in one score, the worst first."""
+        return [lead for lead in self.leads if lead.score == score]
+
+
+def summarise(
+    runs: Mapping[RunTask, Run],
+    tasks: Iterable[RunTask],
+    entrants: Sequence[Entrant],
+    way: str,
+    *,
+    random_state: int = 0,
+    n_resamples: int = N_RESAMPLES,
+) -> Summary:
+    """Put the league together from what was asked for and what there is."""
+    grouped: dict[tuple[Cell, str], dict[str, list[Run | None]]] = {}
+    for task in tasks:
+        if way == LABEL_TUNED or task.setting == DEFAULT:
+            place = grouped.setdefault((task.cell, task.method), {})
+            place.setdefault(task.setting, []).append(runs.get(task))
+    scores = {place: _best({s: _score(found, s) for s, found in tried.items()}) for place, tried in grouped.items()}
+    cells = tuple(dict.fromkeys(cell for cell, _ in scores))
+    methods = tuple(entrant.name for entrant in entrants)
+    somewhere = [name for name in methods if any(scores[cell, name].mean for cell in cells)]
+    shared = [cell for cell in cells if all(scores[cell, name].mean for name in somewhere)]
+    everywhere = [name for name in methods if all(scores[cell, name].mean for cell in cells)]
+    tuned = way == LABEL_TUNED  # then ours is the one that was tuned, too
+    own = [e.name for e in sorted(entrants, key=lambda e: -len(e.settings) if tuned else 0) if e.is_ours]
+    ours = next((name for name in (*own, "GRMF") if name in somewhere), None)
+    rivals = [name for name in somewhere if name != ours and name not in own]
+    differences = [
+        difference
+        for rival in rivals
+        for score in SCORES
+        if ours is not None
+        and (difference := _difference(scores, cells, (ours, rival), score, random_state, n_resamples))
+    ]
+    leads = [lead for score in ("accuracy", "nmi") for lead in _leads(scores, cells, ours, rivals, score)]
+    return Summary(
+        way,
+        cells,
+        methods,
+        scores,
+        _table(scores, shared, somewhere),
+        _table(scores, cells, everywhere),
+        ours,
+        tuple(rivals),
+        tuple(differences),
+        tuple(sorted(leads, key=lambda lead: lead.points)),
+    )
+
+
+def _score(found: Sequence[Run | None], setting: str) -> Score:
+    runs = [run for run in found if run is not None]
+    failed = [run.status for run in runs if run.status != "done"]
+    if failed or len(runs) < len(found) or not runs:
+        problem = f"failed in {len(failed)} of {len(found)} runs: {failed[0]}" if failed else "not run"
+        return Score({}, {}, 0, float("nan"), setting, 1, problem)
+    values = {name: [100 * getattr(run, name) for run in runs] for name in SCORES}
+    return Score(
+        {name: float(np.mean(found)) for name, found in values.items()},
+        {name: float(np.std(found)) for name, found in values.items()},
+        len(runs),
+        float(np.mean([run.seconds for run in runs])),
+        setting,
+        1,
+    )
+
+
+def _best(tried: Mapping[str, Score]) -> Score:
+    """Take the setting with the highest mean accuracy, a choice by labels if there is more than one."""
+    worked = [score for score in tried.values() if score.mean]
+    chosen = max(worked, key=lambda score: score.mean["accuracy"]) if worked else next(iter(tried.values()))
+    return Score(**(vars(chosen) | {"n_settings": len(tried)}))
+
+
+Scores = Mapping[tuple[Cell, str], Score]
+
+
+def _table(scores: Scores, cells: Sequence[Cell], methods: Sequence[str]) -> Table:
+    if not cells or not methods:
+        return Table((), tuple(cells))
+    means = {
+        name: np.array([[scores[cell, method].mean[name] for method in methods] for cell in cells]) for name in SCORES
+    }
+    accuracy = means["accuracy"]
+    ranks = np.array([rankdata(-np.round(row, 9)) for row in accuracy])
+    best = np.round(accuracy, 9) >= np.round(accuracy, 9).max(axis=1, keepdims=True)
+    data = np.array([cell.data for cell in cells])
+    by_data = np.array([accuracy[data == name].mean(axis=0) for name in dict.fromkeys(data)])
+    seconds = np.array([[scores[cell, method].seconds for method in methods] for cell in cells])
+    order = np.argsort(-accuracy.mean(axis=0), kind="stable")
+    places = [
+        Place(
+            methods[k],
+            rank,
+            {name: float(values[:, k].mean()) for name, values in means.items()},
+            float(by_data[:, k].mean()),
+            float(ranks[:, k].mean()),
+            int(best[:, k].sum()),
+            float(np.median(seconds[:, k])),
+        )
+        for rank, k in enumerate(order, start=1)
+    ]
+    return Table(tuple(places), tuple(cells))
+
+
+def _difference(
+    scores: Scores,
+    cells: Sequence[Cell],
+    pair: tuple[str, str],
+    score: str,
+    random_state: int,
+    n_resamples: int,
+) -> Difference | None:
+    ours, rival = pair
+    both = [cell for cell in cells if scores[cell, ours].mean and scores[cell, rival].mean]
+    if not both:
+        return None
+    points = np.array([scores[cell, ours].mean[score] - scores[cell, rival].mean[score] for cell in both])
+    names = [cell.data for cell in both]
+    low, high = bootstrap_interval(points, names, random_state, n_resamples)
+    ahead, behind = int((np.round(points, 9) > 0).sum()), int((np.round(points, 9) < 0).sum())
+    return Difference(rival, score, float(points.mean()), low, high, len(both), len(set(names)), ahead, behind)
+
+
+def bootstrap_interval(
+    points: Any, data: Sequence[str], random_state: int, n_resamples: int = N_RESAMPLES
+) -> tuple[float, float]:
+    """Return the 95 % percentile interval of the mean when whole data sets are drawn anew.
+
+    Cells of one data set are not independent of each other: drawing cells would promise more than is known. With one
+    data set there is nothing to draw, and no interval.
+    """
+    groups = [np.flatnonzero(np.asarray(data) == name) for name in dict.fromkeys(data)]
+    if len(groups) < 2:
+        return float("nan"), float("nan")
+    sums = np.array([points[group].sum() for group in groups])
+    counts = np.array([len(group) for group in groups])
+    drawn = np.random.RandomState(random_state).randint(len(groups), size=(n_resamples, len(groups)))
+    low, high = np.percentile(sums[drawn].sum(axis=1) / counts[drawn].sum(axis=1), [2.5, 97.5])
+    return float(low), float(high)
+
+
+def _leads(scores: Scores, cells: Sequence[Cell], ours: str | None, rivals: Sequence[str], score: str) -> list[Lead]:
+    found = []
+    for cell in cells:
+        theirs = {name: scores[cell, name].mean[score] for name in rivals if scores[cell, name].mean}
+        if ours is not None and theirs and scores[cell, ours].mean:
+            rival = max(theirs, key=lambda name: theirs[name])
+            found.append(Lead(cell, score, scores[cell, ours].mean[score], rival, theirs[rival]))
+    return found

@@ -1,0 +1,1 @@
+"""The experiments of the paper, run again: what ``gapview-lab reproduce`` does."""

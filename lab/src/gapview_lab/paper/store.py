@@ -1,0 +1,36 @@
+"""The store of the paper's experiments."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ..common.records import RecordStore
+from .methods import read_setting
+from .tasks import Record, Task
+
+__all__ = ["Store"]
+
+
+class Store(RecordStore[Record]):
+    """Records of the paper's experiments; a run of many records that was cut off does not count."""
+
+    def __init__(self, path: Path, version: str) -> None:
+        super().__init__(path, version, Record)
+        try:
+            self.records = _whole_runs(self.records)
+        except (ValueError, TypeError, KeyError, RecursionError) as error:  # a setting that no run was given
+            raise self._unreadable(error) from None
+
+
+def _whole_runs(records: list[Record]) -> list[Record]:
+    """Leave out runs of many records that were cut off: Figure 5 has one for every iteration."""
+    last: dict[Task, int] = {}
+    for record in records:
+        last[record.task] = max(last.get(record.task, 0), record.iteration)
+
+    def is_whole(record: Record) -> bool:
+        if record.experiment != "figure5" or record.status != "done":
+            return True
+        return bool(last[record.task] == read_setting(record.setting)["max_iter"])
+
+    return [record for record in records if is_whole(record)]

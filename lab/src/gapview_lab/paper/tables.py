@@ -1,0 +1,144 @@
+"""From records to the tables of the paper."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from .methods import COMPARED, as_setting
+from .published import METHODS, PAPER_DATA, PaperData
+from .tasks import Plan, Record, chosen_settings
+
+__all__ = ["CHOICES", "Cell", "PaperTable", "make_tables", "markdown"]
+
+CHOICES = {
+    "by labels": "the best of the settings tried, chosen by the true labels on fold 0 (as the paper does)",
+    "fixed": "one setting for all data and rates; the defaults, some of which come from earlier looks at the digits",
+}
+_SCORES = ("accuracy", "nmi", "purity")
+
+
+@dataclass(frozen=True)
+class Cell:
+    """Scores of one method at one rate, in %."""
+
+    mean: dict[str, float]
+    spread: dict[str, float]  # standard deviation over the folds
+    n_folds: int
+    setting: str
+    n_settings: int  # how many were tried for it
+    printed: tuple[float, float] | None  # ACC and NMI in the paper
+    problem: str = ""  # why there is no score, or in how many runs the method failed
+
+    @property
+    def difference(self) -> tuple[float, float] | None:
+        """Points above print, ACC and NMI."""
+        if self.printed is None or not self.mean:
+            return None
+        return self.mean["accuracy"] - self.printed[0], self.mean["nmi"] - self.printed[1]
+
+
+@dataclass(frozen=True)
+class PaperTable:
+    """One of the Tables 2 to 5, both ways of choosing settings."""
+
+    data: PaperData
+    rates: tuple[float, ...]
+    cells: dict[tuple[str, str, float], Cell]  # by choice, method and rate
+
+    def mean_accuracy(self, choice: str) -> dict[str, float]:
+        """Return the ACC of every method that has run at all rates, averaged over them."""
+        found = {}
+        for method in METHODS:
+            values = [self.cells[choice, method, rate].mean.get("accuracy") for rate in self.rates]
+            scores = [value for value in values if value is not None]
+            if len(scores) == len(values):
+                found[method] = sum(scores) / len(scores)
+        return found
+
+
+def make_tables(records: Sequence[Record], plan: Plan) -> list[PaperTable]:
+    """Put the tables together from what there is."""
+    chosen = chosen_settings(records, plan)
+    by_place: dict[tuple[str, str, float, str], list[Record]] = {}
+    for record in records:
+        known = record.data in plan.data and record.start in plan.starts(record.data) and record.fold < plan.n_folds
+        if record.experiment == "tables" and known:
+            by_place.setdefault((record.data, record.method, record.rate, record.setting), []).append(record)
+    tables = []
+    for key in plan.data:
+        cells = {}
+        for method in METHODS:
+            fixed = as_setting(COMPARED[method].fixed)
+            n_settings = len(plan.settings(method))
+            for position, rate in enumerate(plan.rates):
+                printed = PAPER_DATA[key].printed[method][_position(rate)]
+                picks = {"by labels": chosen.get((key, method, rate), fixed), "fixed": fixed}
+                for choice, setting in picks.items():
+                    found = by_place.get((key, method, rate, setting), [])
+                    peek = choice == "by labels" and method == "BSV"
+                    count = n_settings if choice == "by labels" else 1
+                    cells[choice, method, plan.rates[position]] = _cell(found, setting, count, printed, peek)
+        tables.append(PaperTable(PAPER_DATA[key], plan.rates, cells))
+    return tables
+
+
+def _position(rate: float) -> int:
+    return round((rate - 0.1) / 0.2)
+
+
+def _cell(records: Iterable[Record], setting: str, n_settings: int, printed: tuple[float, float], peek: bool) -> Cell:
+    runs = list(records)
+    good = [record for record in runs if record.status == "done"]
+    failed = [record.status for record in runs if record.status != "done"]
+    problem = "not run" if not runs else (f"failed in {len(failed)} of {len(runs)} runs: {failed[0]}" if failed else "")
+    if not good:
+        return Cell({}, {}, 0, setting, n_settings, printed, problem)
+    prefix = "best_view_" if peek else ""
+    folds = sorted({record.fold for record in good})
+    values = {
+        name: [np.mean([100 * getattr(r, prefix + name) for r in good if r.fold == fold]) for fold in folds]
+        for name in _SCORES
+    }
+    mean = {name: float(np.mean(found)) for name, found in values.items()}
+    spread = {name: float(np.std(found)) for name, found in values.items()}
+    return Cell(mean, spread, len(folds), setting, n_settings, printed, problem)
+
+
+def markdown(tables: Sequence[PaperTable]) -> str:
+    """Write the tables as Markdown: ACC / NMI / purity in %, with the spread over folds, print beside them."""
+    return "\n\n".join(_markdown(table) for table in tables) + "\n"
+
+
+def _markdown(table: PaperTable) -> str:
+    lines = [f"## Table {table.data.table}: {table.data.title}", "", table.data.preprocessing, ""]
+    lines += [
+        "ACC / NMI / purity in %, mean ± standard deviation over the folds; *print* is ACC / NMI in the paper.",
+        "",
+        "| method | settings | " + " | ".join(f"{rate:g}" for rate in table.rates) + " |",
+        "|---|---|" + "---|" * len(table.rates),
+    ]
+    for method in METHODS:
+        printed = " | ".join("{:.2f} / {:.2f}".format(*_printed(table, method, rate)) for rate in table.rates)
+        lines.append(f"| **{method}** | *print* | {printed} |")
+        for choice in CHOICES:
+            shown = [table.cells[choice, method, rate] for rate in table.rates]
+            count = shown[0].n_settings
+            name = f"by labels (of {count})" if choice == "by labels" else choice
+            lines.append(f"| | {name} | " + " | ".join(_text(cell) for cell in shown) + " |")
+    failures = {cell.problem for cell in table.cells.values() if cell.mean and cell.problem}
+    return "\n".join([*lines, "", *(f"† {failure}" for failure in sorted(failures))]).rstrip()
+
+
+def _printed(table: PaperTable, method: str, rate: float) -> tuple[float, float]:
+    return table.cells["fixed", method, rate].printed or (float("nan"), float("nan"))
+
+
+def _text(cell: Cell) -> str:
+    if not cell.mean:
+        return cell.problem.split(":")[0] or "–"
+    scores = " / ".join(f"{cell.mean[name]:.2f}" for name in _SCORES)
+    spread = f" (± {cell.spread['accuracy']:.1f})" if cell.n_folds > 1 else ""
+    return scores + spread + (" †" if cell.problem else "")

@@ -1,0 +1,1 @@
+"""How gapview reacts to bad input, faults and load: ``gapview-lab reliability``."""

@@ -1,0 +1,51 @@
+"""What was asked for, and whether the figures show it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from ..common.words import signed
+from .fits import IMPUTED, PAPER_FIT, PLAIN
+from .passes import PASSES
+from .profile import STARTS
+from .quality import BY_CHANCE
+from .results import Figure
+
+__all__ = ["Goal", "speed_goals"]
+
+
+@dataclass(frozen=True)
+class Goal:
+    """One thing asked for, with the figure that speaks least for it."""
+
+    text: str
+    asked: str
+    measured: str
+    met: bool
+
+
+def speed_goals(figures: Sequence[Figure]) -> list[Goal]:
+    """Judge what was measured; what was not is not judged."""
+    goals = []
+    for reference, least in ((PLAIN, 40.0), (IMPUTED, 5.0)):
+        found = [one for one in figures if one.name == PAPER_FIT and one.reference == reference]
+        text = f"{PAPER_FIT}: the whole fit against {reference}"
+        goals += _goal(text, f"≥ {least:g} ×", found, least, "{:.1f} ×".format)
+    five = [one for one in figures if one.name == STARTS[5] and " + " not in one.case]
+    text = f"iterations, {STARTS[5]}: share of the matrix-product speed"
+    goals += _goal(text, "≥ 50 %", five, 0.5, lambda share: f"{100 * share:.1f} %")
+    passes = [one.value for one in figures if one.name == PASSES]
+    if passes:
+        text = "passes from the start from the data to the objective of the paper's iteration after 100"
+        goals.append(Goal(text, "≤ 20", f"{max(passes):g}", max(passes) <= 20))
+    losses = [one for one in figures if one.part == "quality" and one.name != BY_CHANCE]
+    text = "ACC with approximate neighbours and float32 against exact and float64, but for random starts"
+    return goals + _goal(text, "≥ −0.5 points", losses, -0.5, lambda value: f"{signed(value, 2)} points")
+
+
+def _goal(text: str, asked: str, found: Sequence[Figure], least: float, shown: Callable[[float], str]) -> list[Goal]:
+    if not found:
+        return []
+    worst = min(one.compared for one in found)
+    return [Goal(text, asked, shown(worst), worst >= least)]

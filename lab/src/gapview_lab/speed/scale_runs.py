@@ -1,0 +1,181 @@
+"""Single runs of ``gapview-lab scale``: one method at one size, in a process of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Any
+
+from sklearn.metrics import adjusted_rand_score
+from threadpoolctl import threadpool_limits
+
+from gapview.compute import to_device
+from gapview.estimators import GRMF, BridgedGRMF
+
+from ..common.records import RecordStore
+from ..league.runs import reason_of
+from .made import N_CLUSTERS, read_made
+from .phases import PhaseClock, clocked_phases, memory_now, peak_memory
+
+__all__ = ["METHODS", "ScaleRun", "ScaleStore", "ScaleTask", "ScaleWork"]
+
+DONE = "done"
+_UNKNOWN = float("nan")
+METHODS: Mapping[str, Callable[..., Any]] = {
+    "GRMF": GRMF,
+    "GRMF-data": lambda count, **more: GRMF(count, init="data", **more),
+    "BridgedGRMF": BridgedGRMF,
+    "BridgedGRMF-fixed": lambda count, **more: BridgedGRMF(count, selection="fixed", **more),
+}
+# Rough seconds for 100,000 samples of 316 features on two cores, for the time left before anything is measured
+_COSTS = {"GRMF": 60.0, "GRMF-data": 60.0, "BridgedGRMF": 150.0, "BridgedGRMF-fixed": 130.0}
+
+
+@dataclass(frozen=True)
+class ScaleTask:
+    """One method at one size."""
+
+    method: str
+    n_samples: int
+    features: str  # of the views, such as "240+76"
+    missing_rate: float  # of every view
+    device: str  # "": the processor
+    watched: int  # 1: memory is noted by phase, too
+    computer: str
+
+    @property
+    def widths(self) -> tuple[int, ...]:
+        """Number of features of every view."""
+        return tuple(int(width) for width in self.features.split("+"))
+
+    @property
+    def cost(self) -> float:
+        """Rough seconds."""
+        return _COSTS[self.method] * self.n_samples / 1e5 * sum(self.widths) / 316
+
+    @property
+    def kind(self) -> tuple[str, int]:
+        """What it has in common with tasks that take about as long."""
+        return self.method, self.n_samples
+
+
+@dataclass(frozen=True)
+class ScaleRun:
+    """What a run has taken, and how good its groups are."""
+
+    method: str
+    n_samples: int
+    features: str
+    missing_rate: float
+    device: str
+    watched: int
+    computer: str
+    status: str = DONE  # else what went wrong, in words
+    seconds: float = _UNKNOWN  # from arrays, on the device if there is one, to labels
+    input_mb: float = _UNKNOWN  # the arrays, missing rows included
+    before_mb: float = _UNKNOWN  # the process with everything imported, before the arrays
+    peak_mb: float = _UNKNOWN  # of the whole process
+    device_mb: float = _UNKNOWN  # most memory held on the device
+    paired: float = _UNKNOWN  # share of the samples that have all views
+    recall: float = _UNKNOWN  # of the least successful search for neighbours
+    ari: float = _UNKNOWN  # with the true groups
+    n_iter: int = 0
+    seconds_by_phase: str = "{}"
+    memory_by_phase: str = "{}"
+    version: str = ""
+
+    @property
+    def task(self) -> ScaleTask:
+        """The task that this is the result of."""
+        return ScaleTask(**{field.name: getattr(self, field.name) for field in fields(ScaleTask)})
+
+    @property
+    def phases(self) -> dict[str, float]:
+        """Seconds by phase."""
+        return {name: float(value) for name, value in json.loads(self.seconds_by_phase).items()}
+
+    @property
+    def memory(self) -> dict[str, float]:
+        """Largest memory by phase, in MB."""
+        return {name: float(value) for name, value in json.loads(self.memory_by_phase).items()}
+
+
+class ScaleStore(RecordStore[ScaleRun]):
+    """All runs of a folder. One that has failed is not done, but for those over a limit as long as today's."""
+
+    def __init__(self, path: Path, version: str, time_limit: float) -> None:
+        super().__init__(path, version, ScaleRun)
+        self._time_limit = time_limit
+
+    def last(self) -> dict[ScaleTask, ScaleRun]:
+        """Return the latest result of every task."""
+        return {run.task: run for run in self.records}
+
+    def done(self) -> set[ScaleTask]:
+        """Return the tasks whose results are here."""
+        return {task for task, run in self.last().items() if run.status == DONE or run.seconds >= self._time_limit}
+
+
+@dataclass(frozen=True)
+class ScaleWork:
+    """How runs are done, as the runner wants to have it."""
+
+    folder: Path  # with the made data
+    n_threads: int
+    version: str
+
+    def run(self, task: ScaleTask) -> list[ScaleRun]:
+        """Do one run; whatever goes wrong is a result like any other, since the other sizes must go on."""
+        blank = ScaleRun(**vars(task), version=self.version)
+        try:
+            # The runner keeps its processes to one thread, which is right for many at a time; so do fits in a process
+            # of a pool, unless they are told otherwise
+            os.environ["OMP_NUM_THREADS"] = str(self.n_threads)
+            with warnings.catch_warnings(), threadpool_limits(self.n_threads):
+                warnings.simplefilter("ignore")
+                return [replace(blank, **self._measured(task))]
+        except (Exception, MemoryError) as error:
+            return [replace(blank, status=reason_of(error))]
+
+    def lost(self, task: ScaleTask, reason: str, seconds: float) -> list[ScaleRun]:
+        """Return the record of a run whose process is gone."""
+        return [ScaleRun(**vars(task), status=reason, seconds=seconds, version=self.version)]
+
+    def _measured(self, task: ScaleTask) -> dict[str, Any]:
+        more = {"device": task.device} if task.device else {}
+        model = METHODS[task.method](N_CLUSTERS, random_state=0, **more)
+        wait, device_memory = _device_clock(task.device)
+        before = memory_now()
+        arrays, target = read_made(self.folder)
+        n_bytes = sum(array.nbytes for array in arrays)
+        if task.device:
+            arrays = [to_device(arrays.pop(0), task.device) for _ in range(len(arrays))]
+        clock = PhaseClock(wait, watch_memory=bool(task.watched))
+        with clocked_phases(clock):
+            model.fit(arrays)
+        return {
+            "seconds": clock.total,
+            "input_mb": n_bytes / 2**20,
+            "before_mb": before,
+            "peak_mb": peak_memory(),
+            "device_mb": device_memory(),
+            "paired": float(model.views_.mask.all(axis=1).mean()),
+            "recall": min(report.recall for report in model.neighbor_search_),
+            "ari": float(adjusted_rand_score(target, model.labels_)),
+            "n_iter": int(model.n_iter_),
+            "seconds_by_phase": json.dumps({name: round(value, 6) for name, value in clock.seconds.items()}),
+            "memory_by_phase": json.dumps({name: round(value, 1) for name, value in clock.memory.items()}),
+        }
+
+
+def _device_clock(device: str) -> tuple[Callable[[], Any], Callable[[], float]]:
+    """Return how to wait for a device, and how to ask for the most memory it has held."""
+    if not device.startswith("cuda"):
+        return lambda: None, lambda: _UNKNOWN
+    import torch
+
+    return torch.cuda.synchronize, lambda: torch.cuda.max_memory_allocated() / 2**20

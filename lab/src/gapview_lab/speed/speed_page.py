@@ -1,0 +1,208 @@
+"""The page of ``gapview-lab speed``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from gapview.report import Block, Cell, Code, Drawing, Facts, Group, Items, Page, Row, Section, Table, Text
+
+from ..common.run_file import run_facts
+from ..common.words import signed
+from .goals import Goal, speed_goals
+from .passes import COST, PASSES
+from .plan import PART_TITLES
+from .profile import PARTS, READING, STARTS
+from .quality import BY_CHANCE
+from .results import Figure
+
+__all__ = ["goal_table", "percent", "seconds_text", "speed_page", "speed_sections"]
+
+_QUICK = "A quick run on small made data: it shows that everything runs, not how fast it is."
+
+
+def speed_page(figures: Sequence[Figure], run: Mapping[str, Any], drawings: Mapping[str, Any]) -> Page:
+    """Put the page together; without drawings for Markdown."""
+    footer = f"Made by gapview {run['version']} on {run['finished']}."
+    return Page("How fast gapview is", speed_lead(figures, run), speed_sections(figures, run, drawings), footer)
+
+
+def speed_lead(figures: Sequence[Figure], run: Mapping[str, Any]) -> tuple[str, ...]:
+    """Say the answer in a few sentences."""
+    if run["size"] == "quick":
+        return (_QUICK,)
+    goals = speed_goals(figures)
+    met = sum(goal.met for goal in goals)
+    missed = [f"{goal.text}: {goal.measured} where {goal.asked} was asked for" for goal in goals if not goal.met]
+    lead = f"On {run['computer']}, {met} of {len(goals)} goals are met."
+    return (lead, *([f"Not met: {'; '.join(missed)}."] if missed else []))
+
+
+def speed_sections(
+    figures: Sequence[Figure], run: Mapping[str, Any], drawings: Mapping[str, Any]
+) -> tuple[Section, ...]:
+    """Make the sections; those of parts that were not measured are left out."""
+    goals = speed_goals(figures) if run["size"] == "full" else []
+    sections = [Section("What was asked for", (goal_table(goals),))] if goals else []
+    makers = {"machine": _machine, "fit": _fits, "iterations": _iterations, "passes": _passes, "quality": _quality}
+    for part, make in makers.items():
+        own = [figure for figure in figures if figure.part == part]
+        if own:
+            sections.append(Section(PART_TITLES[part], make(own, drawings)))
+    left_out: tuple[Block, ...] = (Text("Left out:"), Items(tuple(run["left_out"]))) if run["left_out"] else ()
+    facts = Facts((("processor", str(run["computer"])), ("programs", str(run["programs"]))))
+    repeat = Section("How to repeat it", (Code(str(run["command"])), *left_out, facts, run_facts(run)))
+    return (*sections, repeat)
+
+
+def goal_table(goals: Sequence[Goal]) -> Table:
+    """Show what was asked for beside the figure that speaks least for it."""
+    rows = [
+        Row((goal.text,), (goal.asked, Cell(goal.measured, tone="up" if goal.met else "down"), _verdict(goal)))
+        for goal in goals
+    ]
+    return Table(
+        "Asked for, and the figure that speaks least for it", ("", "asked", "measured", ""), (Group(tuple(rows)),)
+    )
+
+
+def _verdict(goal: Goal) -> str:
+    return "met" if goal.met else "not met"
+
+
+def seconds_text(seconds: float) -> str:
+    """Write a short time.
+
+    >>> seconds_text(0.00123), seconds_text(0.56), seconds_text(123.4)
+    ('1.23 ms', '0.56 s', '123 s')
+    """
+    return f"{1000 * seconds:.3g} ms" if seconds < 0.1 else f"{seconds:.2f} s" if seconds < 100 else f"{seconds:.0f} s"
+
+
+def percent(share: float) -> str:
+    """Write a share.
+
+    >>> percent(0.256)
+    '26 %'
+    """
+    return f"{100 * share:.0f} %"
+
+
+def _machine(figures: Sequence[Figure], drawings: Mapping[str, Any]) -> tuple[Block, ...]:
+    rows = [Row((one.name,), (f"{one.value:.1f} {one.unit}", one.note)) for one in figures]
+    return (Table("Measured first", ("", "speed", "how"), (Group(tuple(rows)),)),)
+
+
+def _fits(figures: Sequence[Figure], drawings: Mapping[str, Any]) -> tuple[Block, ...]:
+    cases, names = _in_order([one.case for one in figures]), _in_order([one.name for one in figures])
+    rows = []
+    for name in names:
+        cells = []
+        for case in cases:
+            own = [one for one in figures if one.case == case and one.name == name]
+            ratios = " / ".join(f"{one.compared:.1f} ×" for one in own if one.reference)
+            cells.append(Cell(seconds_text(own[0].value), detail=ratios))
+        rows.append(Row((name,), tuple(cells)))
+    references = _in_order([one.reference for one in figures if one.reference])
+    notes = (
+        f"In small: how many times faster than {references[0]} / than {references[1]}, in the same run.",
+        *(f"{one.name}: {one.note}." for one in figures if one.case == cases[0] and not one.reference),
+    )
+    table = Table("Seconds from views to labels, 20 restarts of k-means included", ("", *cases), (Group(tuple(rows)),))
+    noted = Table(table.caption, table.columns, table.groups, notes=notes, numbers=True)
+    return (noted, *_drawn(drawings, "fits", "Seconds of whole fits, as in the table, on a scale of powers of ten."))
+
+
+def _iterations(figures: Sequence[Figure], drawings: Mapping[str, Any]) -> tuple[Block, ...]:
+    cases = _in_order([one.case for one in figures])
+    by_name = {(one.case, one.name): one for one in figures}
+    columns = [(case, start) for case in cases for start in STARTS.values()]
+    shares = Row(("share of the matrix-product speed",), tuple(_share(by_name[column]) for column in columns))
+    products = Row(("the two products alone",), tuple(_share(by_name[c, f"{s}: the two products"]) for c, s in columns))
+    parts = [Row((part,), tuple(_part(by_name[case, f"{start}: {part}"]) for case, start in columns)) for part in PARTS]
+    groups = (Group((shares, products), "Speed"), Group(tuple(parts), "Time of one pass"))
+    notes = (
+        "A pass has 4·n·m·K operations for every start, those of its two products. Parts add up to the pass; what "
+        "several threads do at once counts once. The first product is what is left of the blocks after the others.",
+    )
+    heads = ("", *(f"{start}, {case}" for case, start in columns))
+    texts = [Text(_bound(case, by_name)) for case in cases]
+    caption = "Where the time of a pass goes."
+    return (
+        Table("Iterations, and where their time goes", heads, groups, notes=notes, numbers=True),
+        *texts,
+        *_drawn(drawings, "passes", caption),
+    )
+
+
+def _share(figure: Figure) -> Cell:
+    return Cell(percent(figure.compared), detail=f"{figure.value:.0f} {figure.unit}")
+
+
+def _part(figure: Figure) -> Cell:
+    return Cell(percent(figure.compared), detail=seconds_text(figure.value))
+
+
+def _bound(case: str, by_name: Mapping[tuple[str, str], Figure]) -> str:
+    """Say what bounds a single start: the arithmetic, the memory, or the steps between."""
+    one, five = STARTS.values()
+    parts = {part: by_name[case, f"{one}: {part}"] for part in PARTS}
+    alone, together = (by_name[case, f"{start}: the two products"].compared for start in (one, five))
+    reading = by_name[case, READING]
+    largest = max(PARTS[2:], key=lambda part: parts[part].value)
+    return (
+        f"{case}, {one}: of a pass of {seconds_text(parts[PARTS[0]].reference_value)} the two products take "
+        f"{percent(sum(parts[part].compared for part in PARTS[:2]))}, the largest part beside them ({largest}) takes "
+        f"{percent(parts[largest].compared)}. The products run at {percent(alone)} of the matrix-product speed, with "
+        f"{five} at {percent(together)}: it is their few columns that bound them. It is not the memory, from which H "
+        f"could be read in {seconds_text(reading.value)} at {reading.note}."
+        if reading.value < 0.5 * (parts[PARTS[0]].value + parts[PARTS[1]].value)
+        else f"{case}, {one}: reading H once takes {seconds_text(reading.value)} at {reading.note}, which is most of "
+        f"what the two products take: the memory bounds them."
+    )
+
+
+def _passes(figures: Sequence[Figure], drawings: Mapping[str, Any]) -> tuple[Block, ...]:
+    cases = _in_order([one.case for one in figures])
+    by_name = {(one.case, one.name): one for one in figures}
+    rows = [
+        Row(("passes until the objective is as low",), tuple(_count(by_name[case, PASSES].value) for case in cases)),
+        Row(("cost of the start, in passes",), tuple(f"{by_name[case, COST].value:.1f}" for case in cases)),
+        Row(("both together",), tuple(_count(_together(by_name, case), 1) for case in cases)),
+        Row(("one pass",), tuple(seconds_text(by_name[case, "one pass"].value) for case in cases)),
+    ]
+    reference = by_name[cases[0], PASSES].reference
+    note = f"As low as after 100 {reference}. The start takes its time in one pass over the data and on small matrices."
+    return (Table("Passes", ("", *cases), (Group(tuple(rows)),), notes=(note,), numbers=True),)
+
+
+def _count(passes: float, digits: int = 0) -> str:
+    return f"{passes:.{digits}f}" if passes < float("inf") else "not in 100"
+
+
+def _together(by_name: Mapping[tuple[str, str], Figure], case: str) -> float:
+    return by_name[case, PASSES].value + by_name[case, COST].value
+
+
+def _quality(figures: Sequence[Figure], drawings: Mapping[str, Any]) -> tuple[Block, ...]:
+    rows = [
+        Row(
+            (one.case, one.name),
+            (f"{one.reference_value:.2f}", f"{one.value:.2f}", signed(one.compared, 2), one.note),
+        )
+        for one in figures
+    ]
+    heads = ("", "", "exact, float64", "approximate, float32", "points", "")
+    note = (
+        f"{BY_CHANCE}: not judged. A last digit decides in which local minimum such a start ends, and their scores are "
+        "points apart, up or down; the standard error says how far. Another row with a large one says little, too."
+    )
+    return (Table("ACC in %", heads, (Group(tuple(rows)),), notes=(note,)),)
+
+
+def _drawn(drawings: Mapping[str, Any], name: str, caption: str) -> tuple[Block, ...]:
+    return (Drawing(drawings[name], caption, caption),) if name in drawings else ()
+
+
+def _in_order(values: Sequence[str]) -> list[str]:
+    return list(dict.fromkeys(values))

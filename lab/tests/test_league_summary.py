@@ -1,0 +1,131 @@
+"""What the runs of the league sum up to, against versions written from the definitions."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from gapview_lab.league.data import Cell
+from gapview_lab.league.findings import answer
+from gapview_lab.league.summary import bootstrap_interval
+from league_problems import league_of
+
+
+@pytest.fixture(scope="module")
+def random_league():
+    rng = np.random.RandomState(0)
+    places = [("a", 0.1), ("a", 0.5), ("b", 0.1), ("c", 0.1), ("c", 0.5), ("c", 0.9)]
+    methods = ("Ours", "Ours-fixed", "First", "Second")
+    scores = {(*place, method, "{}"): rng.uniform(size=3) for place in places for method in methods}
+    failed = {("c", 0.5, "Second", 1), ("b", 0.1, "First", 0), ("c", 0.9, "First", 2)}
+    return scores, league_of(scores, failed), places, methods
+
+
+class TestSummary:
+    def test_means_are_over_cells_in_which_all_ran(self, random_league):
+        scores, summary, places, methods = random_league
+        shared = [place for place in places if place not in (("c", 0.5), ("b", 0.1), ("c", 0.9))]
+        assert [(cell.data, cell.rate) for cell in summary.common.cells] == shared
+        means = {m: 100 * np.mean([np.mean(scores[(*place, m, "{}")]) for place in shared]) for m in methods}
+        assert {place.method: place.mean["accuracy"] for place in summary.common.places} == pytest.approx(means)
+        assert [place.method for place in summary.common.places] == sorted(methods, key=lambda name: -means[name])
+        nmi = 100 * np.mean([np.mean(scores[(*place, "First", "{}")] ** 2) for place in shared])
+        first = next(place for place in summary.common.places if place.method == "First")
+        assert first.mean["nmi"] == pytest.approx(nmi)
+        by_data = [[np.mean(scores[(*p, "First", "{}")]) for p in shared if p[0] == data] for data in ("a", "c")]
+        assert first.mean_by_data == pytest.approx(100 * np.mean([np.mean(values) for values in by_data]))
+        ranks, best = [], 0
+        for place in shared:
+            order = sorted(methods, key=lambda m: -np.mean(scores[(*place, m, "{}")]))
+            ranks.append(1 + order.index("First"))
+            best += order[0] == "First"
+        assert first.mean_rank == pytest.approx(np.mean(ranks))
+        assert first.n_best == best
+
+    def test_methods_that_ran_everywhere_over_all_cells(self, random_league):
+        scores, summary, places, _ = random_league
+        assert len(summary.steady.cells) == 6
+        mean = 100 * np.mean([np.mean(scores[(*place, "Ours", "{}")]) for place in places])
+        found = {place.method: place.mean["accuracy"] for place in summary.steady.places}
+        assert set(found) == {"Ours", "Ours-fixed"}
+        assert found["Ours"] == pytest.approx(mean)
+
+    def test_a_method_that_failed_with_one_seed_is_absent(self, random_league):
+        scores, summary, _, _ = random_league
+        absent = summary.scores[Cell("c", "paired", 0.5), "Second"]
+        assert not absent.mean
+        assert absent.problem == "failed in 1 of 3 runs: no luck"
+        there = summary.scores[Cell("a", "paired", 0.1), "Second"]
+        assert there.spread["accuracy"] == pytest.approx(100 * np.std(scores["a", 0.1, "Second", "{}"]))
+        assert there.seconds == pytest.approx(np.mean(scores["a", 0.1, "Second", "{}"]))
+
+    def test_differences_are_over_the_cells_of_both(self, random_league):
+        scores, summary, places, _ = random_league
+        assert summary.ours == "Ours"
+        assert {one.rival for one in summary.differences} == {"First", "Second"}  # ours is no rival of ours
+        both = [place for place in places if place != ("c", 0.5)]
+        points = [100 * np.mean(scores[(*p, "Ours", "{}")] - scores[(*p, "Second", "{}")]) for p in both]
+        one = next(d for d in summary.differences if d.rival == "Second" and d.score == "accuracy")
+        assert one.mean == pytest.approx(np.mean(points))
+        assert (one.n_cells, one.n_data) == (5, 3)
+        assert (one.n_ahead, one.n_behind) == (sum(p > 0 for p in points), sum(p < 0 for p in points))
+        drawn = np.random.RandomState(0).randint(3, size=(10_000, 3))
+        groups = [points[:2], points[2:3], points[3:]]
+        means = [np.mean([point for k in row for point in groups[k]]) for row in drawn]
+        assert (one.low, one.high) == pytest.approx(tuple(np.percentile(means, [2.5, 97.5])))
+
+    def test_intervals_draw_data_sets_and_not_cells(self):
+        points = np.array([1.0] * 50 + [-1.0] * 50)
+        low, high = bootstrap_interval(points, ["a"] * 50 + ["b"] * 50, 0)
+        assert (low, high) == (-1, 1)
+        assert np.isnan(bootstrap_interval(points, ["a"] * 100, 0)).all()
+
+    def test_leads_over_the_best_rival_of_a_cell(self, random_league):
+        scores, summary, _, _ = random_league
+        leads = summary.leads_in("accuracy")
+        assert [lead.points for lead in leads] == sorted(lead.points for lead in leads)
+        rivals = {("b", 0.1): ["Second"], ("c", 0.9): ["Second"], ("c", 0.5): ["First"]}
+        for lead in leads:
+            place = (lead.cell.data, lead.cell.rate)
+            means = {m: 100 * np.mean(scores[(*place, m, "{}")]) for m in rivals.get(place, ["First", "Second"])}
+            assert lead.theirs == pytest.approx(max(means.values()))
+            assert lead.ours == pytest.approx(100 * np.mean(scores[(*place, "Ours", "{}")]))
+        assert len(leads) == 6
+
+    def test_labels_choose_by_mean_accuracy_within_a_cell(self):
+        good, bad = '{"k": 1}', '{"k": 2}'
+        scores = {
+            ("a", 0.1, "Ours", "{}"): [0.5, 0.5],
+            ("a", 0.1, "Ours", good): [0.4, 0.9],
+            ("a", 0.1, "Ours", bad): [0.99, 0.0],
+            ("a", 0.5, "Ours", "{}"): [0.8, 0.8],
+            ("a", 0.5, "Ours", good): [0.1, 0.1],
+        }
+        tuned = league_of(scores, tuned=True)
+        first, second = (tuned.scores[Cell("a", "paired", rate), "Ours"] for rate in (0.1, 0.5))
+        assert (first.setting, second.setting) == (good, "{}")
+        assert (first.n_settings, first.mean["accuracy"]) == (3, pytest.approx(65))
+        assert league_of(scores).scores[Cell("a", "paired", 0.1), "Ours"].mean["accuracy"] == pytest.approx(50)
+        lucky = league_of(scores, {("a", 0.1, "Ours", 1)}, tuned=True)  # fails with one seed, whatever the setting
+        assert not lucky.scores[Cell("a", "paired", 0.1), "Ours"].mean
+
+    def test_the_answer_is_honest_either_way(self):
+        ahead = league_of(
+            {
+                ("a", r, m, "{}"): [v]
+                for r in (0.1, 0.5)
+                for m, v in (("Ours", 0.9), ("Ours-fixed", 0.89), ("First", 0.85))
+            }
+        )
+        text = " ".join(answer(ahead))
+        assert "Ours has the highest mean ACC, 90.0 (the best rival is First, 85.0)" in text
+        assert "in no cell more than 2 points below" in text
+        behind = league_of({("a", 0.1, "Ours", "{}"): [0.6], ("a", 0.1, "First", "{}"): [0.7]})
+        text = " ".join(answer(behind))
+        assert "First has the highest mean ACC, 70.0 (Ours is number 2 of 2 with 60.0)" in text
+        assert "in 1 of 1 cell more than 2 points below the best rival there" in text
+        assert "a, 10 % paired, 10.0 points below First (60.0 and 70.0)" in text
+        failed = league_of({("a", 0.1, m, "{}"): [0.6] for m in ("Ours", "First")}, {("a", 0.1, "Ours", 0)})
+        assert "No method of ours took part" in " ".join(answer(failed))
+        nothing = league_of({("a", 0.1, "First", "{}"): [0.6]}, {("a", 0.1, "First", 0)})
+        assert "There is no cell in which all 1 method ran" in " ".join(answer(nothing))

@@ -1,0 +1,306 @@
+"""Reproducing the paper: tasks, the store that survives interruptions, tables, and the command."""
+
+from __future__ import annotations
+
+import os
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from scipy.io import savemat
+
+from gapview import GRMF
+from gapview.datasets import paired_split
+from gapview.errors import DataFileError
+from gapview_lab.cli import main
+from gapview_lab.paper.methods import COMPARED, as_setting, read_setting
+from gapview_lab.paper.published import METHODS, PAPER_DATA, load_paper_data
+from gapview_lab.paper.store import Store
+from gapview_lab.paper.tables import make_tables, markdown
+from gapview_lab.paper.tasks import (
+    Plan,
+    Record,
+    Task,
+    chosen_settings,
+    figure_tasks,
+    first_tasks,
+    run_task,
+    second_tasks,
+)
+
+PLAN = Plan(data=("buaa",), rates=(0.1, 0.5), n_folds=2, n_starts=1)
+
+
+def record(method="GRMF", setting=None, rate=0.1, fold=0, accuracy=0.5, **more):
+    text = as_setting(COMPARED[method].fixed if setting is None else setting)
+    scores = {"accuracy": accuracy, "nmi": accuracy / 2, "purity": accuracy}
+    return Record("tables", "buaa", method, text, rate, fold, version="1", **(scores | more))
+
+
+class TestTasks:
+    def test_nine_settings_for_every_method_that_has_them(self):
+        for name, compared in COMPARED.items():
+            assert len(compared.grid) == (1 if name in ("BSV", "Concat") else 9)
+            assert dict(compared.fixed) in [dict(setting) for setting in compared.grid]
+        grid = {(s["consensus_weight"], s["sparsity_weight"]) for s in COMPARED["GRMF"].grid}
+        assert grid == {(a, b) for a in (1, 10, 100) for b in (1e-5, 1e-3, 1e-1)}
+
+    def test_printed_figures_are_complete(self):
+        for data in PAPER_DATA.values():
+            assert set(data.printed) == set(METHODS)
+            assert all(len(row) == 5 for row in data.printed.values())
+        assert PAPER_DATA["cornell"].printed["GRMF"][2] == (49.03, 21.01)
+
+    def test_first_every_setting_on_fold_0_then_the_chosen_ones_on_the_others(self):
+        first = list(first_tasks(PLAN))
+        assert len(first) == len(set(first)) == 2 * (2 * 2 + 5 * (2 + 8))
+        good = {"consensus_weight": 1.0, "sparsity_weight": 0.1}
+        records = [record(accuracy=0.5), record(setting=good, accuracy=0.6)]
+        assert chosen_settings(records, PLAN) == {("buaa", "GRMF", 0.1): as_setting(good)}
+        assert list(second_tasks(PLAN, records)) == [Task("tables", "buaa", "GRMF", as_setting(good), 0.1, 1)]
+
+    def test_choosing_looks_at_fold_0_and_at_finished_runs_only(self):
+        good = {"consensus_weight": 1.0, "sparsity_weight": 0.1}
+        records = [
+            record(accuracy=0.5),
+            record(setting=good, fold=1, accuracy=0.9),
+            record(setting=good, accuracy=0.9, status="failed"),
+            record(setting={"consensus_weight": 7.0}, accuracy=0.9),  # not among those tried
+        ]
+        assert chosen_settings(records, PLAN)["buaa", "GRMF", 0.1] == as_setting(COMPARED["GRMF"].fixed)
+
+    def test_runs_that_were_not_asked_for_are_left_alone(self):
+        others = [replace(record(), data="cornell"), record(rate=0.9)]
+        assert not chosen_settings(others, PLAN)
+        assert not list(second_tasks(PLAN, others))
+
+    def test_figures_need_grmf_on_two_data_sets(self):
+        plan = Plan(data=("handwritten", "buaa", "cornell"), n_folds=2)
+        tasks = list(figure_tasks(plan, (3, 4, 5)))
+        assert {task.data for task in tasks} == {"handwritten", "buaa"}
+        assert {task.method for task in tasks} == {"GRMF"}
+        assert sum(task.experiment == "figure3" for task in tasks) == 2 * 8 * 7 * 2
+
+    def test_settings_are_read_back(self):
+        assert read_setting(as_setting({"b": 1e-5, "a": 2})) == {"a": 2, "b": 1e-5}
+
+
+class TestStore:
+    def test_what_is_added_is_there_again(self, tmp_path):
+        store = Store(tmp_path / "r.csv", "1")
+        first = record(status='a "quoted", odd\nmessage'.replace("\n", " "))
+        store.add([first])
+        store.add([record(fold=1, best_view_nmi=0.25)])
+        again = Store(tmp_path / "r.csv", "1")
+        assert [r.task for r in again.records] == [first.task, record(fold=1).task]
+        assert again.records[0].status == first.status
+        assert again.records[1].best_view_nmi == 0.25
+        assert np.isnan(again.records[0].objective)
+
+    @pytest.mark.parametrize("lost", [1, 5, 40])
+    def test_half_a_line_is_forgotten(self, tmp_path, lost):
+        store = Store(tmp_path / "r.csv", "1")
+        store.add([record(), record(fold=1)])
+        whole = (tmp_path / "r.csv").read_text()
+        (tmp_path / "r.csv").write_text(whole[:-lost])
+        again = Store(tmp_path / "r.csv", "1")
+        assert again.done() == {record().task}
+        again.add([record(fold=1)])
+        assert (tmp_path / "r.csv").read_text() == whole
+
+    def test_an_empty_file_is_a_new_one(self, tmp_path):
+        (tmp_path / "r.csv").touch()
+        Store(tmp_path / "r.csv", "1").add([record()])
+        assert Store(tmp_path / "r.csv", "1").done() == {record().task}
+
+    def test_a_figure_cut_off_is_not_done(self, tmp_path):
+        setting = as_setting({"max_iter": 3})
+        steps = [Record("figure5", "buaa", "GRMF", setting, 0.7, 0, iteration=i, version="1") for i in (1, 2, 3)]
+        Store(tmp_path / "r.csv", "1").add(steps[:2])
+        assert not Store(tmp_path / "r.csv", "1").done()
+        Store(tmp_path / "r.csv", "1").add(steps)
+        assert Store(tmp_path / "r.csv", "1").done() == {steps[0].task}
+
+    def test_results_of_another_version_do_not_count(self, tmp_path):
+        Store(tmp_path / "r.csv", "1").add([record()])
+        assert not Store(tmp_path / "r.csv", "2").done()
+
+    def test_other_files_are_refused(self, tmp_path):
+        (tmp_path / "r.csv").write_text("a,b\n1,2\n")
+        with pytest.raises(DataFileError, match="columns differ.*--output"):
+            Store(tmp_path / "r.csv", "1")
+        (tmp_path / "r.csv").write_bytes(b"\xff\xfe\x00\n")
+        with pytest.raises(DataFileError, match="not a file of results"):
+            Store(tmp_path / "r.csv", "1")
+        (tmp_path / "folder").mkdir()
+        with pytest.raises(DataFileError, match="not a file of results"):
+            Store(tmp_path / "folder", "1")
+
+
+class TestTables:
+    def test_means_and_spreads_over_folds(self):
+        records = [record(accuracy=0.4), record(fold=1, accuracy=0.6)]
+        cell = make_tables(records, PLAN)[0].cells["fixed", "GRMF", 0.1]
+        assert cell.mean["accuracy"] == pytest.approx(50)
+        assert cell.spread["accuracy"] == pytest.approx(10)
+        assert cell.n_folds == 2
+        assert cell.difference == pytest.approx((50 - 63.82, 25 - 64.64))
+
+    def test_starts_are_averaged_within_a_fold(self):
+        records = [record(accuracy=0.2), record(accuracy=0.4, start=1), record(fold=1, accuracy=0.6)]
+        cell = make_tables(records, replace(PLAN, n_starts=2))[0].cells["fixed", "GRMF", 0.1]
+        assert cell.mean["accuracy"] == pytest.approx(45)
+        assert make_tables(records, PLAN)[0].cells["fixed", "GRMF", 0.1].mean["accuracy"] == pytest.approx(40)
+
+    def test_the_best_view_by_labels_only_where_labels_choose(self):
+        best = {"best_view_accuracy": 0.9, "best_view_nmi": 0.8, "best_view_purity": 0.9}
+        table = make_tables([record("BSV", accuracy=0.4, **best)], PLAN)[0]
+        assert table.cells["by labels", "BSV", 0.1].mean["accuracy"] == pytest.approx(90)
+        assert table.cells["fixed", "BSV", 0.1].mean["accuracy"] == pytest.approx(40)
+
+    def test_failures_are_said(self):
+        records = [record(accuracy=0.4), record(fold=1, status="All codes have shrunk to zero")]
+        table = make_tables(records, PLAN)[0]
+        assert "failed in 1 of 2 runs: All codes" in table.cells["fixed", "GRMF", 0.1].problem
+        assert table.cells["fixed", "PVC", 0.1].problem == "not run"
+        text = markdown([table])
+        assert "† failed" in text
+        assert "not run" in text
+        assert "63.82 / 64.64" in text
+
+
+def test_a_failing_method_does_not_stop_the_others(tmp_path):
+    small_caltech7(tmp_path)
+    task = Task("tables", "caltech7", "PVC", as_setting({"sparsity_weight": 1e6}), 0.5, 0)
+    (found,) = run_task(task, tmp_path, "1")
+    assert "shrunk to zero" in found.status
+    assert found.seconds > 0
+
+
+def small_caltech7(folder: Path) -> None:
+    """A file of the form of Caltech7, small enough for a test."""
+    rng = np.random.RandomState(0)
+    target = np.repeat(np.arange(1, 8), 10)
+    cell = np.empty((1, 2), dtype=object)
+    for k, m in enumerate((512, 928)):
+        cell[0, k] = rng.uniform(size=(7, m))[target - 1] + 0.3 * rng.uniform(size=(70, m))
+    savemat(folder / "caltech7.mat", {"X": cell, "Y": target[:, None]})
+
+
+def test_data_must_have_the_expected_form(tmp_path):
+    with pytest.raises(DataFileError, match="no buaa90.npz.*Expected: 90 images"):
+        load_paper_data("buaa", tmp_path)
+    np.savez(tmp_path / "buaa90.npz", view_0=np.eye(5), view_1=np.eye(5))
+    with pytest.raises(DataFileError, match="two complete views and labels"):
+        load_paper_data("buaa", tmp_path)
+
+
+def run(*arguments):
+    return CliRunner().invoke(main, ["reproduce", *map(str, arguments)], env={"GAPVIEW_DATA": None})
+
+
+def test_without_data_the_command_says_what_it_needs(tmp_path):
+    result = run("-o", tmp_path / "out")
+    assert result.exit_code == 1
+    assert "--data-dir" in result.output
+    result = run("-o", tmp_path / "out", "--data-dir", tmp_path)
+    assert result.exit_code == 1
+    assert "Table 5 (Caltech7 images): there is no caltech7.npz" in result.output
+    assert "512 GIST and 928 LBP" in result.output
+    assert "nothing to run" in result.output
+
+
+def test_caltech7_runs_when_the_file_is_there(tmp_path):
+    small_caltech7(tmp_path)
+    result = run("-o", tmp_path / "out", "--data-dir", tmp_path, "--table", 5, "--quick", "--folds", 1)
+    assert result.exit_code == 0, result.output
+    assert "Table 5" in result.output
+    assert "## Table 5: Caltech7 images" in (tmp_path / "out" / "tables.md").read_text()
+    assert not (tmp_path / "out" / "figures").exists()
+    kept = (tmp_path / "out" / "tables.md").read_bytes()
+    result = run("-o", tmp_path / "out", "--data-dir", tmp_path, "--table", 5, "--quick", "--folds", 2)
+    assert result.exit_code == 1
+    assert "another command: gapview-lab reproduce --table 5 --folds 1 --quick" in result.output
+    assert (tmp_path / "out" / "tables.md").read_bytes() == kept
+
+
+def test_data_that_cannot_be_read_are_left_out(tmp_path):
+    small_caltech7(tmp_path)
+    (tmp_path / "buaa90.npz").write_bytes(b"damaged")
+    result = run("-o", tmp_path / "out", "--data-dir", tmp_path, "--table", 5, "--table", 3, "--quick", "--folds", 1)
+    assert result.exit_code == 0, result.output
+    assert "Table 3 (BUAA-visnir faces): 'buaa90.npz' cannot be read" in result.output
+
+
+def test_options_that_exclude_each_other(tmp_path):
+    result = run("-o", tmp_path / "out", "--data-dir", tmp_path, "--table", 3, "--data", "handwritten")
+    assert result.exit_code == 1
+    assert "No data set belongs to both" in result.output
+
+
+@pytest.mark.data
+def test_the_quick_run(tmp_path, dataset):
+    """Within two minutes on one small data set; goes on after an interruption; costs nothing when finished."""
+    dataset("buaa90")  # skips visibly without the data
+    out = tmp_path / "out"
+    options = ("-o", out, "--data-dir", os.environ["GAPVIEW_DATA"], "--data", "buaa", "--quick")
+    begin = time.monotonic()
+    result = run(*options)
+    assert result.exit_code == 0, result.output
+    assert time.monotonic() - begin < 120
+    for name in ("results.csv", "tables.md", "reproduction.html", "run.json"):
+        assert (out / name).stat().st_size > 0
+    for number in (2, 3, 4, 5):
+        for kind in ("png", "svg"):
+            assert (out / "figures" / f"figure-{number}.{kind}").stat().st_size > 1000
+
+    lines = (out / "results.csv").read_text().splitlines(keepends=True)
+    (out / "results.csv").write_text("".join(lines[:-30])[:-7])  # cut off in the middle of a line
+    result = run(*options)
+    assert result.exit_code == 0
+    assert "0 done now" not in result.output
+    assert len((out / "results.csv").read_text().splitlines()) == len(lines)
+
+    begin = time.monotonic()
+    assert "0 done now" in run(*options).output
+    assert time.monotonic() - begin < 5
+
+
+@pytest.mark.data
+def test_theorem_1_in_figure_5(dataset):
+    """Going on one iteration at a time gives the iterates of one run, and the objective falls at every step."""
+    data = dataset("buaa90")
+    plan = Plan(data=("buaa",), n_iter=15)
+    (task,) = figure_tasks(plan, (5,))
+    records = run_task(task, Path(os.environ["GAPVIEW_DATA"]), "1")
+    objective = [found.objective for found in records]
+    assert np.diff(objective).max() < 0
+    views = paired_split(data.views[data.folds[0]], 0.7, order=np.arange(90))
+    whole = GRMF(10, scale="standard+unit", tol=0, max_iter=15, random_state=0).fit(views)
+    np.testing.assert_allclose(objective, whole.objective_, rtol=1e-12)
+
+
+@pytest.mark.data
+@pytest.mark.parametrize(("name", "key", "low", "high"), [("cornell", "cornell", -3.1, 3.1), ("buaa90", "buaa", 0, 15)])
+def test_grmf_beside_print(dataset, name, key, low, high):
+    """Cornell within 3 points of print (3.02 below at rate 0.5), BUAA above print; settings by labels on fold 0."""
+    dataset(name)
+    folder = Path(os.environ["GAPVIEW_DATA"])
+    plan = Plan(data=(key,))
+    records = [run_task(task, folder, "1")[0] for task in first_tasks(plan) if task.method == "GRMF"]
+    done = {found.task for found in records}
+    records += [run_task(task, folder, "1")[0] for task in second_tasks(plan, records) if task not in done]
+    table = make_tables(records, plan)[0]
+    for rate in plan.rates:
+        accuracy, nmi = table.cells["by labels", "GRMF", rate].difference
+        assert low <= accuracy <= high
+        assert low <= nmi <= high
+
+
+def test_plans_differ_only_where_they_should():
+    quick = replace(PLAN, n_settings=3)
+    assert len(quick.settings("GRMF")) == 3
+    assert quick.settings("GRMF")[0] == as_setting(COMPARED["GRMF"].fixed)

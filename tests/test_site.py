@@ -19,10 +19,10 @@ from pathlib import Path
 import click
 import pytest
 from click.testing import CliRunner
+from test_contract import made  # noqa: F401
 
 import gapview
 from gapview.commands.cli import main
-from test_contract import made  # noqa: F401
 
 DOCS = Path(__file__).parents[1] / "docs"
 RESULTS = DOCS.parent / "results"

@@ -16,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 from scipy import sparse
+from test_model_files import assert_same
 
 from gapview import Views
 from gapview.errors import InputTypeError
@@ -25,7 +26,6 @@ from gapview.persist.container import from_json, to_json
 from gapview.persist.registry import RECORDS
 from gapview.persist.values import _KINDS, VIEWS_PARTS, Decoder, Encoder
 from gapview.scaling import Scaling
-from test_model_files import assert_same
 
 
 def round_trip(value):

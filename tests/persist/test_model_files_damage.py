@@ -8,11 +8,11 @@ import zipfile
 
 import numpy as np
 import pytest
+from test_model_files_forged import prefixed, refused
 
 from gapview import describe
 from gapview.baselines import Concat
 from gapview.errors import DataFileError
-from test_model_files_forged import prefixed, refused
 
 
 @pytest.fixture(scope="module")

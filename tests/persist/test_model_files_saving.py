@@ -15,12 +15,12 @@ import pytest
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
+from test_model_files import DATA, SIZE, VIEWS, assert_same, fitted, loaded, with_positive_values
 
 import gapview
 from gapview import GRMF, describe
 from gapview.baselines import Concat
 from gapview.errors import DataFileError, GapviewError, InputError, InputTypeError, NotFittedError
-from test_model_files import DATA, SIZE, VIEWS, assert_same, fitted, loaded, with_positive_values
 
 
 def test_joblib_pickle_and_pipelines_work_beside(tmp_path):

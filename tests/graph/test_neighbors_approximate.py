@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy import sparse
+from test_neighbors import all_distances, check_consistent, true_recall
 
 from gapview.datasets import make_views
 from gapview.errors import GapviewWarning
@@ -12,7 +13,6 @@ from gapview.graph.neighbors import Search, _approximate, nearest
 from gapview.graph.neighbors import search as _search
 from gapview.graph.neighbors._space import space_of
 from gapview.scaling import unit_rows
-from test_neighbors import all_distances, check_consistent, true_recall
 
 pytest.importorskip("faiss")
 

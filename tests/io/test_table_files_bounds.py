@@ -11,10 +11,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from scipy.io import savemat
+from test_table_files_formats import FRAME, SAVED, VALUES
 
 from gapview.errors import DataFileError, GapviewError, MissingExtraError
 from gapview.io import _limits, read_view, read_views
-from test_table_files_formats import FRAME, SAVED, VALUES
 
 pd = pytest.importorskip("pandas")
 pytest.importorskip("pyarrow")

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from test_neighbors import check_consistent, true_recall
 
 from gapview.datasets import make_views
 from gapview.errors import InputError, ParameterError
 from gapview.graph.neighbors import Search, SearchReport, nearest
 from gapview.graph.neighbors import search as _search
 from gapview.scaling import unit_rows
-from test_neighbors import check_consistent, true_recall
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 _tensor_cells = pytest.importorskip("gapview.graph.knn.neighbors._tensor_cells")

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from scipy import sparse
+from test_bridges import comparable, naive_sources
 
 from gapview import BridgedGRMF, Views
 from gapview.choice.selection import Setting, prepare, represent, weigh_views
@@ -15,7 +16,6 @@ from gapview.factorization.problem import build_problem
 from gapview.graph.donors import asking_views, known_views
 from gapview.graph.transfer import rows_from_neighbors
 from gapview.scaling import scale_views
-from test_bridges import comparable, naive_sources
 
 
 @pytest.fixture(scope="module")

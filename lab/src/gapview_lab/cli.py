@@ -16,6 +16,7 @@ from .paper.command import reproduce
 from .paper.handwritten import handwritten
 from .reliability.commands import reliability
 from .speed.commands import scale, speed, speed_page
+from .speed.versions import versions
 
 __all__ = ["main"]
 
@@ -41,5 +42,17 @@ def main() -> None:
     """Run experiments on gapview: the paper, the league, speed, scale, reliability, clusters."""
 
 
-for _command in (bridged, choices, cluster, handwritten, league, reliability, reproduce, scale, speed, speed_page):
+for _command in (
+    bridged,
+    choices,
+    cluster,
+    handwritten,
+    league,
+    reliability,
+    reproduce,
+    scale,
+    speed,
+    speed_page,
+    versions,
+):
     main.add_command(_command)

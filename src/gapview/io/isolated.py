@@ -49,13 +49,13 @@ def reading_with(limits: _limits.Limits, *, own_process: bool = True) -> Iterato
     Parameters
     ----------
     limits : Limits
-        The limits in place of ``gapview.files.LIMITS``.
+        The limits in place of ``gapview.io.LIMITS``.
     own_process : bool, default=True
         Read files that can crash a library in a process of its own, as usual; if False, in this one.
 
     Examples
     --------
-    >>> from gapview.files import Limits, reading_with
+    >>> from gapview.io import Limits, reading_with
     >>> with reading_with(Limits(columns=100)):
     ...     pass  # a table of 101 columns is refused
     """

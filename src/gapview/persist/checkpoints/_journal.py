@@ -154,7 +154,7 @@ def writing_every(seconds: float, most_share: float) -> Iterator[None]:
 
     Examples
     --------
-    >>> from gapview.checkpoints import writing_every
+    >>> from gapview.persist.checkpoints import writing_every
     >>> with writing_every(0.0, 0.5):
     ...     pass  # fit with checkpoint=
     """

@@ -8,7 +8,7 @@ from scipy import sparse
 
 from gapview import GRMF, BridgedGRMF
 from gapview.baselines import DCNMF, GPMVC, MIC, PVC, ImputedKMeans, ImputedSpectral
-from gapview.baselines._tied import roughness
+from gapview.baselines.nonnegative import roughness
 from gapview.errors import InputError, SolutionError
 from gapview.factorization.data_start import _nearest_orthonormal
 from gapview.graph.knn import knn_graph

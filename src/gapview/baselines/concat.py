@@ -2,28 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
 from ..clusters import N_RESTARTS, cluster_rows
-from ..estimators.base import MultiViewClusterer
 from ..persist.registry import storable_method
 from ..scaling import scale_views
-from ..utils.parameters import check_integer
-from ..utils.types import Array
 from ..views import Views
-from ._filling import mean_filled
-
-__all__ = ["Concat"]
+from .base import Baseline
+from .filling import mean_filled
 
 
 @storable_method
-class Concat(MultiViewClusterer):
+@dataclass(kw_only=True, eq=False, repr=False)
+class Concat(Baseline):
     """k-means on the views side by side, each missing view filled with the mean of that view.
 
-    The filled rows of a view are all the same, so that what a sample lacks tells as much as what it has: with many gaps
-    groups form around the pattern of gaps. The filled views are dense, sparse data included.
+    The filled rows of a view are identical. With many missing views, clusters therefore form around the patterns of
+    missing views. The filled views are dense, also if the data are sparse.
 
     Parameters
     ----------
@@ -43,7 +40,7 @@ class Concat(MultiViewClusterer):
     labels_ : array of shape (n_samples,)
         Group of every sample.
     embedding_ : array of shape (n_samples, sum of n_features)
-        The filled views side by side: what k-means has seen.
+        The filled views side by side, the input of k-means.
     cluster_centers_ : array of shape (n_clusters, sum of n_features)
         Centres of the groups.
     sample_ids_ : array of shape (n_samples,)
@@ -67,26 +64,7 @@ class Concat(MultiViewClusterer):
     True
     """
 
-    cluster_centers_: Array
-
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        *,
-        scale: str | None = "unit",
-        n_init: int = N_RESTARTS,
-        partial_rows: str = "raise",
-        random_state: Any = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.scale = scale
-        self.n_init = n_init
-        self.partial_rows = partial_rows
-        self.random_state = random_state
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_integer("n_init", self.n_init, low=1)
+    n_init: int = N_RESTARTS
 
     def _fit_views(self, views: Views, random_state: np.random.RandomState) -> None:
         scaled, _ = scale_views(views, self.scale)

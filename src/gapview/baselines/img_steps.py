@@ -1,4 +1,4 @@
-"""The mathematics of IMG: the problem, its steps, the iteration, and the cut of the learned graph."""
+"""IMG: the problem, its closed-form steps, the iteration, and the normalised cut of the learned graph."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from ..utils.warnings import warn_user
 from ..views import Views
 
 _PENALTY_START, _PENALTY_GROWTH, _PENALTY_CAP = 0.1, 1.1, 1e10
-_TAMER = "Use a scaling such as scale='unit', smaller weights, or another init."
+_ADVICE = "Use a scaling such as scale='unit', smaller weights, or another init."
 
 
 @dataclass(frozen=True)
-class Weights:
+class IMGWeights:
     """λ, β and γ of the problem."""
 
     ridge: float
@@ -29,19 +29,19 @@ class Weights:
 
 
 @dataclass(frozen=True)
-class Problem:
+class IMGProblem:
     """The present rows of the views, and which of them the bases are learned from."""
 
     matrices: list[Matrix]
     rows: list[Array]  # samples that the rows of each view belong to
-    patterns: list[tuple[Array, Array]]  # views, and the samples that have exactly these
+    patterns: list[tuple[Array, Array]]  # sets of views, and the samples that have exactly these
     basis_matrices: list[Matrix]
     basis_rows: list[Array]
 
 
 @dataclass(frozen=True)
-class Solution:
-    """Where the iterations ended."""
+class IMGSolution:
+    """The result of the iterations."""
 
     codes: Array  # P
     bases: list[Array]  # U
@@ -49,20 +49,20 @@ class Solution:
     residual: Array  # max |P − Q| after every iteration
 
 
-def build_problem(scaled: list[Matrix], views: Views, basis_from: str) -> Problem:
-    """Lay the scaled views out for the steps below.
+def build_problem(scaled: list[Matrix], views: Views, basis_from: str) -> IMGProblem:
+    """Build the problem from scaled views.
 
     Raises
     ------
     InputError
-        If the bases are to be learned from complete samples and there are none.
+        If the bases have to be learned from complete samples and there are none.
     """
     matrices = [matrix.astype(np.float64, copy=False) for matrix in scaled]
     rows = [views.rows(k) for k in range(views.n_views)]
     kinds, kind = np.unique(views.mask, axis=0, return_inverse=True)
     patterns = [(np.flatnonzero(has), np.flatnonzero(kind.ravel() == j)) for j, has in enumerate(kinds)]
     if basis_from == "all":
-        return Problem(matrices, rows, patterns, matrices, rows)
+        return IMGProblem(matrices, rows, patterns, matrices, rows)
     complete: Array = np.asarray(views.mask.all(axis=1))
     if not complete.any():
         raise InputError(
@@ -70,11 +70,13 @@ def build_problem(scaled: list[Matrix], views: Views, basis_from: str) -> Proble
             f"{views.n_samples} samples has. Use basis_from='all', or leave out the views that few samples have."
         )
     whole = [matrix[complete[row]] for matrix, row in zip(matrices, rows, strict=True)]
-    return Problem(matrices, rows, patterns, whole, [np.flatnonzero(complete)] * views.n_views)
+    return IMGProblem(matrices, rows, patterns, whole, [np.flatnonzero(complete)] * views.n_views)
 
 
-def solve(problem: Problem, weights: Weights, codes: Array, laplacian: Array, max_iter: int, tol: float) -> Solution:
-    """Iterate from given codes and a matrix in place of the graph's Laplacian until P and Q agree.
+def solve(
+    problem: IMGProblem, weights: IMGWeights, codes: Array, laplacian: Array, max_iter: int, tol: float
+) -> IMGSolution:
+    """Iterate from given codes and a matrix instead of the Laplacian of the graph until P and Q agree.
 
     Raises
     ------
@@ -85,11 +87,11 @@ def solve(problem: Problem, weights: Weights, codes: Array, laplacian: Array, ma
     laplacian = (laplacian + laplacian.T) / 2
     residual: list[float] = []
     try:
-        with np.errstate(over="ignore", invalid="ignore"):  # what comes of it is caught by the check of the residual
+        with np.errstate(over="ignore", invalid="ignore"):  # detected by the check of the residual
             while len(residual) < max_iter:
                 bases = basis_step(problem, codes, weights.ridge)
                 codes = code_step(problem, bases, smooth, multipliers, penalty)
-                # The stand-in for the first Laplacian may have negative eigenvalues, those of real graphs have not
+                # The given first matrix may have negative eigenvalues, Laplacians of graphs have none
                 smooth = smooth_step(
                     laplacian, codes, multipliers, weights.smoothness, penalty, definite=bool(residual)
                 )
@@ -99,21 +101,21 @@ def solve(problem: Problem, weights: Weights, codes: Array, laplacian: Array, ma
                 penalty = min(_PENALTY_GROWTH * penalty, _PENALTY_CAP)
                 residual.append(float(np.abs(codes - smooth).max()))
                 if not np.isfinite(residual[-1]):
-                    raise SolutionError(f"IMG left the finite numbers in iteration {len(residual)}. {_TAMER}")
+                    raise SolutionError(f"The codes of IMG are not finite in iteration {len(residual)}. {_ADVICE}")
                 if residual[-1] < tol:
                     break
     except (np.linalg.LinAlgError, linalg.LinAlgWarning) as error:
         raise SolutionError(
-            f"IMG met a linear system without a solution in iteration {len(residual) + 1} ({error}). {_TAMER}"
+            f"IMG cannot solve a linear system in iteration {len(residual) + 1} ({error}). {_ADVICE}"
         ) from None
     if _collapsed(problem, codes, bases):
         raise SolutionError(
             "The bases of IMG explain nothing of the data: they have shrunk to zero. Lower ridge_weight."
         )
-    return Solution(codes, bases, affinity, np.array(residual))
+    return IMGSolution(codes, bases, affinity, np.array(residual))
 
 
-def _collapsed(problem: Problem, codes: Array, bases: list[Array]) -> bool:
+def _collapsed(problem: IMGProblem, codes: Array, bases: list[Array]) -> bool:
     explained = sum(
         np.sum((codes[rows].T @ codes[rows]) * (basis @ basis.T))
         for rows, basis in zip(problem.rows, bases, strict=True)
@@ -122,7 +124,7 @@ def _collapsed(problem: Problem, codes: Array, bases: list[Array]) -> bool:
     return not explained > 1e-12 * total
 
 
-def basis_step(problem: Problem, codes: Array, ridge: float) -> list[Array]:
+def basis_step(problem: IMGProblem, codes: Array, ridge: float) -> list[Array]:
     """Return U = (PᵀP + λI)⁻¹ PᵀX for every view."""
     bases = []
     for matrix, rows in zip(problem.basis_matrices, problem.basis_rows, strict=True):
@@ -132,7 +134,7 @@ def basis_step(problem: Problem, codes: Array, ridge: float) -> list[Array]:
     return bases
 
 
-def code_step(problem: Problem, bases: list[Array], smooth: Array, multipliers: Array, penalty: float) -> Array:
+def code_step(problem: IMGProblem, bases: list[Array], smooth: Array, multipliers: Array, penalty: float) -> Array:
     """Return P: each row (2 Σ xUᵀ − y + μq)(2 Σ UUᵀ + μI)⁻¹, summed over the views that the sample has."""
     target = penalty * smooth - multipliers
     for matrix, rows, basis in zip(problem.matrices, problem.rows, bases, strict=True):
@@ -153,7 +155,7 @@ def smooth_step(
     system.flat[:: len(system) + 1] += penalty
     target = multipliers + penalty * codes
     if definite:
-        # Symmetric, so the transpose is the same matrix, in the order that lets LAPACK work without a copy
+        # Symmetric: the transpose is the same matrix, in the memory order that LAPACK needs
         return np.asarray(linalg.cho_solve(linalg.cho_factor(system.T, overwrite_a=True, check_finite=False), target))
     with warnings.catch_warnings():
         warnings.simplefilter("error", linalg.LinAlgWarning)
@@ -185,13 +187,13 @@ def normalized_cut(affinity: Array, n_vectors: int) -> Array:
     Raises
     ------
     SolutionError
-        If all samples are linked alike, so that no cut is better than another.
+        If all links are equal, so that no cut is better than another.
     """
     weights = affinity.copy()
     np.fill_diagonal(weights, np.nan)
     if not np.nanmax(weights) - np.nanmin(weights) > 1e-12 * np.nanmax(weights):
         raise SolutionError(
-            "The graph that IMG has learned links all samples alike. Lower graph_weight, raise smoothness_weight, or "
+            "All links of the graph that IMG has learned are equal. Lower graph_weight, raise smoothness_weight, or "
             "use output='codes'."
         )
     np.fill_diagonal(weights, 0)
@@ -199,8 +201,8 @@ def normalized_cut(affinity: Array, n_vectors: int) -> Array:
     isolated = degrees == 0
     if isolated.any():
         warn_user(
-            f"{int(isolated.sum())} sample(s) have no link in the graph that IMG has learned; their group means "
-            "nothing. Raise graph_weight, or use output='codes'.",
+            f"{int(isolated.sum())} sample(s) have no link in the graph that IMG has learned; their group is "
+            "arbitrary. Raise graph_weight, or use output='codes'.",
             GapviewWarning,
         )
     factor = np.where(isolated, 0.0, 1 / np.sqrt(np.where(isolated, 1.0, degrees)))

@@ -1,4 +1,4 @@
-"""Filling in missing views, for methods that know no gaps."""
+"""Imputation of missing views, for methods that need complete views."""
 
 from __future__ import annotations
 
@@ -10,13 +10,11 @@ from ..utils.types import Array, Matrix
 from ..views import Views
 from ..views.cells import unit_for_squares
 
-__all__ = ["knn_filled", "mean_filled"]
-
 
 def mean_filled(scaled: list[Matrix], views: Views) -> list[Array]:
-    """Put the mean of the present rows of a view into each of its missing rows.
+    """Return the views with every missing row replaced by the mean of the present rows.
 
-    The mean is not scaled again, so that filled rows are shorter than rows of unit length. The result is dense: the
+    The mean is not scaled again, so filled rows are shorter than rows of unit length. The result is dense, since the
     mean of sparse rows is not sparse.
 
     Parameters
@@ -24,7 +22,7 @@ def mean_filled(scaled: list[Matrix], views: Views) -> list[Array]:
     scaled : list of arrays or csr_arrays of shape (n_present, n_features)
         The present rows of every view.
     views : Views
-        Says which samples the rows belong to.
+        The samples that the rows belong to.
 
     Returns
     -------
@@ -33,7 +31,7 @@ def mean_filled(scaled: list[Matrix], views: Views) -> list[Array]:
     """
     filled = []
     for k, matrix in enumerate(scaled):
-        # Thousands of float32 rows add up to less than float32 can tell apart
+        # float32 is not precise enough for the sum of many float32 rows
         mean = np.asarray(matrix.mean(axis=0, dtype=np.float64)).ravel()
         whole = np.empty((views.n_samples, matrix.shape[1]), dtype=matrix.dtype)
         whole[:] = mean
@@ -43,20 +41,20 @@ def mean_filled(scaled: list[Matrix], views: Views) -> list[Array]:
 
 
 def knn_filled(scaled: list[Matrix], views: Views, n_neighbors: int) -> Array:
-    """Put the views side by side and fill missing ones from the nearest samples that have them.
+    """Return the views side by side, missing ones imputed from the nearest samples that have them.
 
-    Nearness is measured on the views that two samples share. The missing features of a sample become the mean over its
-    ``n_neighbors`` nearest samples that have the view; over fewer where it shares a view with fewer of them; and the
-    mean over all samples that have the view where it shares a view with none.
+    Distances are computed on the views that two samples share. The missing features of a sample are the mean over its
+    ``n_neighbors`` nearest samples that have the view; over fewer if it shares a view with fewer of them; and over all
+    samples that have the view if it shares a view with none.
 
     Parameters
     ----------
     scaled : list of arrays or csr_arrays of shape (n_present, n_features)
         The present rows of every view.
     views : Views
-        Says which samples the rows belong to.
+        The samples that the rows belong to.
     n_neighbors : int
-        How many samples are averaged.
+        Number of samples in the mean.
 
     Returns
     -------

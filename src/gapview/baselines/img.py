@@ -1,36 +1,37 @@
-"""``IMG``: codes and a graph over all samples, learned together."""
+"""``IMG``: codes and a graph over all samples, learned jointly."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from ..clusters import cluster_rows
 from ..errors import InputError, InputTypeError
-from ..estimators.base import MultiViewClusterer
 from ..persist.registry import storable_method
 from ..scaling import scale_views
-from ..utils.parameters import check_choice, check_integer, check_real
+from ..utils.parameters import check_real
 from ..utils.types import Array
 from ..utils.warnings import warn_user
 from ..views import Views
-from ._img_steps import Solution, Weights, build_problem, normalized_cut, solve
+from .base import Checks, FactorBaseline
+from .img_steps import IMGSolution, IMGWeights, build_problem, normalized_cut, solve
 
-__all__ = ["IMG"]
-
-_N_SQUARES = 5  # n × n matrices at the peak: the start, a graph and its Laplacian, two for the next graph
+_N_SQUARES = 5  # n × n matrices at peak memory: the start, a graph and its Laplacian, two for the next graph
 
 
 @storable_method
-class IMG(MultiViewClusterer):
+@dataclass(kw_only=True, eq=False, repr=False)
+class IMG(FactorBaseline):
     """Incomplete multi-modal grouping: codes shared by all views, and a graph learned from the codes.
 
     Every view is factorised into codes P of its samples and a basis. A dense graph A over all samples, learned from
     smoothed codes Q = P, draws the codes of linked samples together. The groups come from a normalised cut of the
-    graph. This is the form of the authors' released program, with bases learned from the complete samples alone.
+    graph. As in the authors' program, bases are learned from the complete samples only.
 
     The method needs time in the cube and memory in the square of the number of samples, and works in float64.
 
@@ -41,30 +42,30 @@ class IMG(MultiViewClusterer):
     n_components : int, optional
         Columns K of the codes; by default the number of groups.
     ridge_weight : float, default=1e-2
-        λ: how firmly the bases are kept small.
+        λ: weight of the penalty on the squares of the bases.
     smoothness_weight : float, default=1.0
-        β: how firmly codes of linked samples are drawn together.
+        β: weight of the graph penalty on the codes.
     graph_weight : float, default=100.0
-        γ: how evenly every sample spreads its links over the others.
+        γ: weight of the penalty on the squares of the graph; larger values give more even links.
     basis_from : {"complete", "all"}, default="complete"
-        Learn the bases from samples that have every view (the released program) or, for each view, from all samples
-        that have it (the problem as it is printed).
+        Learn the bases from samples that have every view (the authors' program) or, for each view, from all samples
+        that have it (the published problem).
     output : {"cut", "codes"}, default="cut"
-        Find groups by a normalised cut of the learned graph (the released program, though with 20 restarts of k-means
-        in place of 100) or by k-means on the codes with rows scaled to unit length.
+        Compute groups by a normalised cut of the learned graph (the authors' program, but with 20 restarts of k-means
+        instead of 100) or by k-means on the codes with rows scaled to unit length.
     scale : {"unit", "center+unit", "standard", "standard+view", "standard+unit", None}, default="unit"
         As in :class:`gapview.GRMF`. The graph depends on the scale of the codes, thus on that of the data.
     init : "random" or pair of arrays, default="random"
-        Starting codes of shape (n_samples, n_components) and a matrix of shape (n_samples, n_samples) that stands in
-        for the Laplacian of the graph in the first iteration; only its symmetric part counts. By default both are drawn
-        uniformly from [0, 1), as the authors do.
+        Starting codes of shape (n_samples, n_components) and a matrix of shape (n_samples, n_samples) that
+        replaces the Laplacian of the graph in the first iteration; only its symmetric part is used. By default both
+        are drawn uniformly from [0, 1), as the authors do.
     max_iter : int, default=200
-        Most iterations.
+        Maximum number of iterations.
     tol : float, default=1e-8
         Stop when no entry of P and Q differs by this much. The penalty μ on the difference starts at 0.1 and grows by
         a tenth in every iteration, up to 1e10.
     max_samples : int or None, default=5000
-        Refuse more samples than this; ``None`` for no limit.
+        Raise an error for more samples than this; ``None`` for no limit.
     partial_rows : {"raise", "fill", "drop"}, default="raise"
         What to do with rows that have some but not all values, see :class:`gapview.Views`.
     random_state : int, RandomState or None, default=None
@@ -81,8 +82,8 @@ class IMG(MultiViewClusterer):
     affinity_matrix_ : array of shape (n_samples, n_samples)
         A, symmetric and non-negative.
     residual_ : array of shape (n_iter_,)
-        max |P − Q| after every iteration. There is no ``objective_``: the method of multipliers with a growing penalty
-        does not descend, and its measure of progress is this one.
+        max |P − Q| after every iteration, which measures convergence. There is no ``objective_``: the method of
+        multipliers with a growing penalty does not decrease it.
     n_iter_ : int
         Iterations done.
     sample_ids_ : array of shape (n_samples,)
@@ -105,57 +106,23 @@ class IMG(MultiViewClusterer):
     True
     """
 
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        *,
-        n_components: int | None = None,
-        ridge_weight: float = 1e-2,
-        smoothness_weight: float = 1.0,
-        graph_weight: float = 100.0,
-        basis_from: str = "complete",
-        output: str = "cut",
-        scale: str | None = "unit",
-        init: Any = "random",
-        max_iter: int = 200,
-        tol: float = 1e-8,
-        max_samples: int | None = 5000,
-        partial_rows: str = "raise",
-        random_state: Any = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.n_components = n_components
-        self.ridge_weight = ridge_weight
-        self.smoothness_weight = smoothness_weight
-        self.graph_weight = graph_weight
-        self.basis_from = basis_from
-        self.output = output
-        self.scale = scale
-        self.init = init
-        self.max_iter = max_iter
-        self.tol = tol
-        self.max_samples = max_samples
-        self.partial_rows = partial_rows
-        self.random_state = random_state
+    ridge_weight: float = 1e-2
+    smoothness_weight: float = 1.0
+    graph_weight: float = 100.0
+    basis_from: str = "complete"
+    output: str = "cut"
+    max_iter: int = 200
+    tol: float = 1e-8
+    max_samples: int | None = 5000
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_integer("n_components", self.n_components, low=1, also=[None])
-        check_real("ridge_weight", self.ridge_weight, low=0, open_low=True)
-        check_real("smoothness_weight", self.smoothness_weight, low=0)
-        check_real("graph_weight", self.graph_weight, low=0, open_low=True)
-        check_choice("basis_from", self.basis_from, ("complete", "all"))
-        check_choice("output", self.output, ("cut", "codes"))
-        check_integer("max_iter", self.max_iter, low=1)
-        check_real("tol", self.tol, low=0)
-        check_integer("max_samples", self.max_samples, low=1, also=[None])
+    _checks: ClassVar[Checks] = {"graph_weight": partial(check_real, low=0, open_low=True)}
 
     def _fit_views(self, views: Views, random_state: np.random.RandomState) -> None:
         self._check_size(views.n_samples)
         scaled, _ = scale_views(views, self.scale)
         problem = build_problem(scaled, views, self.basis_from)
         codes, laplacian = self._start(views.n_samples, random_state)
-        weights = Weights(self.ridge_weight, self.smoothness_weight, self.graph_weight)
+        weights = IMGWeights(self.ridge_weight, self.smoothness_weight, self.graph_weight)
         solution = solve(problem, weights, codes, laplacian, self.max_iter, self.tol)
         self._warn_unless_converged(solution)
         self.embedding_, self.bases_, self.affinity_matrix_ = solution.codes, solution.bases, solution.affinity
@@ -169,18 +136,17 @@ class IMG(MultiViewClusterer):
             needed = _N_SQUARES * 8 * n_samples**2 / 2**30
             raise InputError(
                 f"IMG holds several matrices of n_samples × n_samples: {n_samples} samples need about {needed:.1f} GiB "
-                f"of memory, and time in the cube of their number; max_samples={self.max_samples} are allowed. Use "
-                f"another method or fewer samples, or allow it with max_samples={n_samples} (None for no limit)."
+                f"of memory, and time that grows with the cube of their number; max_samples={self.max_samples}. "
+                f"Use another method or fewer samples, or raise the limit: max_samples={n_samples} (None for no limit)."
             )
 
     def _start(self, n_samples: int, random_state: np.random.RandomState) -> tuple[Array, Array]:
-        n_components = self.n_components or self.n_clusters
-        if isinstance(self.init, str) and self.init == "random":
-            codes = random_state.uniform(size=(n_samples, n_components))
+        if self._starts("random"):
+            codes = random_state.uniform(size=(n_samples, self._code_length))
             return codes, random_state.uniform(size=(n_samples, n_samples))
-        return _own_start(self.init, n_samples, n_components)
+        return _read_start(self.init, n_samples, self._code_length)
 
-    def _warn_unless_converged(self, solution: Solution) -> None:
+    def _warn_unless_converged(self, solution: IMGSolution) -> None:
         if self.tol > 0 and solution.residual[-1] >= self.tol:
             warn_user(
                 f"IMG stopped at max_iter={self.max_iter} before codes and smoothed codes agreed: they differ by up to "
@@ -189,10 +155,10 @@ class IMG(MultiViewClusterer):
             )
 
 
-def _own_start(init: Any, n_samples: int, n_components: int) -> tuple[Array, Array]:
+def _read_start(init: Any, n_samples: int, n_components: int) -> tuple[Array, Array]:
     if isinstance(init, str) or not isinstance(init, Sequence) or len(init) != 2:
         raise InputTypeError(
-            "init must be 'random' or a pair of arrays, starting codes and a matrix in place of the Laplacian; got "
+            "init must be 'random' or a pair of arrays, starting codes and a matrix instead of the Laplacian; got "
             f"{init!r}."
         )
     shapes = (n_samples, n_components), (n_samples, n_samples)

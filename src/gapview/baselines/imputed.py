@@ -1,9 +1,11 @@
-"""``ImputedSpectral`` and ``ImputedKMeans``: fill the gaps from near samples, then cluster as if there were none."""
+"""``ImputedSpectral`` and ``ImputedKMeans``: impute missing views from the nearest samples, then cluster."""
 
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from dataclasses import dataclass
+from functools import partial
+from typing import ClassVar
 
 import numpy as np
 from scipy.sparse.csgraph import connected_components
@@ -12,29 +14,26 @@ from sklearn.neighbors import kneighbors_graph
 
 from ..clusters import N_RESTARTS, cluster_rows
 from ..errors import GapviewWarning, InputError
-from ..estimators.base import MultiViewClusterer
 from ..persist.registry import storable_method
 from ..scaling import scale_views
 from ..utils.parameters import check_integer
-from ..utils.types import Array, Matrix
+from ..utils.types import Array
 from ..utils.warnings import warn_user
 from ..views import Views
 from ..views.cells import unit_for_squares
-from ._filling import knn_filled
+from .base import Baseline, Checks
+from .filling import knn_filled
 
-__all__ = ["ImputedKMeans", "ImputedSpectral"]
-
-_SPECTRAL_RESTARTS = 10  # of scikit-learn's SpectralClustering, whose labels are to be met
+_SPECTRAL_RESTARTS = 10  # as in scikit-learn's SpectralClustering, so that labels are the same
 
 
-class _ImputedClusterer(MultiViewClusterer):
-    """A method that sees the views side by side, with missing ones filled from near samples."""
+@dataclass(kw_only=True, eq=False, repr=False)
+class _ImputedClusterer(Baseline):
+    """Base class of methods that cluster the views side by side, missing ones imputed from the nearest samples."""
 
-    n_neighbors: int
+    n_neighbors: int = 5
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_integer("n_neighbors", self.n_neighbors, low=1)
+    _checks: ClassVar[Checks] = {"n_neighbors": partial(check_integer, low=1)}
 
     def _filled(self, views: Views) -> Array:
         scaled, _ = scale_views(views, self.scale)
@@ -42,22 +41,24 @@ class _ImputedClusterer(MultiViewClusterer):
 
 
 @storable_method
+@dataclass(kw_only=True, eq=False, repr=False)
 class ImputedSpectral(_ImputedClusterer):
-    """Fill missing views from near samples, then spectral clustering on a graph of nearest neighbours.
+    """Impute missing views from the nearest samples, then spectral clustering on a graph of nearest neighbours.
 
-    What one builds from scikit-learn in two lines: ``KNNImputer`` on the views side by side, ``SpectralClustering``
-    with ``affinity="nearest_neighbors"`` on the result. The labels are those of that class for the same seed.
+    The two-line pipeline of scikit-learn: ``KNNImputer`` on the views side by side, ``SpectralClustering`` with
+    ``affinity="nearest_neighbors"`` on the result. The labels are those of that class for the same seed.
 
     Every incomplete sample is compared with every sample, so time grows with the square of their number; memory for
-    these distances is bounded by scikit-learn's ``working_memory``. The filled views are dense, sparse data included.
+    these distances is bounded by scikit-learn's ``working_memory``. The filled views are dense, also if the data are
+    sparse.
 
     Parameters
     ----------
     n_clusters : int, default=8
         Number of groups.
     n_neighbors : int, default=5
-        Samples that a missing view is averaged from, at most as many as share a view with the sample that lacks it; one
-        that shares none gets the mean of all.
+        Samples whose mean replaces a missing view; fewer if fewer share a view with the sample that lacks it. A sample
+        that shares no view with any gets the mean of all.
     n_graph_neighbors : int, default=10
         Neighbours of a sample in the graph, itself included; all samples if there are fewer.
     scale : {"unit", "center+unit", "standard", "standard+view", "standard+unit", None}, default="unit"
@@ -72,7 +73,7 @@ class ImputedSpectral(_ImputedClusterer):
     labels_ : array of shape (n_samples,)
         Group of every sample.
     embedding_ : array of shape (n_samples, n_clusters)
-        The eigenvectors that k-means has seen; they show the groups, as the many filled features do not.
+        The eigenvectors, the input of k-means.
     affinity_matrix_ : sparse matrix of shape (n_samples, n_samples)
         Weights of the graph: 1 between two samples that are neighbours of each other, 0.5 if only one is.
     sample_ids_ : array of shape (n_samples,)
@@ -96,28 +97,7 @@ class ImputedSpectral(_ImputedClusterer):
     True
     """
 
-    affinity_matrix_: Matrix
-
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        *,
-        n_neighbors: int = 5,
-        n_graph_neighbors: int = 10,
-        scale: str | None = "unit",
-        partial_rows: str = "raise",
-        random_state: Any = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.n_neighbors = n_neighbors
-        self.n_graph_neighbors = n_graph_neighbors
-        self.scale = scale
-        self.partial_rows = partial_rows
-        self.random_state = random_state
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_integer("n_graph_neighbors", self.n_graph_neighbors, low=2)
+    n_graph_neighbors: int = 10
 
     def _fit_views(self, views: Views, random_state: np.random.RandomState) -> None:
         if self.n_clusters >= views.n_samples:
@@ -132,12 +112,12 @@ class ImputedSpectral(_ImputedClusterer):
         n_parts = connected_components(self.affinity_matrix_, directed=False, return_labels=False)
         if n_parts > 1:
             warn_user(
-                f"The neighbour graph of the filled samples falls into {n_parts} parts without a link between them; "
-                "the groups follow these parts first. Raise n_graph_neighbors to link them.",
+                f"The neighbour graph of the filled samples has {n_parts} connected components; groups follow these "
+                "components first. Raise n_graph_neighbors to connect them.",
                 GapviewWarning,
             )
         with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", "Graph is not fully connected", UserWarning)  # said above
+            warnings.filterwarnings("ignore", "Graph is not fully connected", UserWarning)  # reported above
             self.embedding_ = spectral_embedding(
                 self.affinity_matrix_, n_components=self.n_clusters, random_state=random_state, drop_first=False
             )
@@ -147,18 +127,20 @@ class ImputedSpectral(_ImputedClusterer):
 
 
 @storable_method
+@dataclass(kw_only=True, eq=False, repr=False)
 class ImputedKMeans(_ImputedClusterer):
-    """Fill missing views from near samples, then k-means on the views side by side.
+    """Impute missing views from the nearest samples, then k-means on the views side by side.
 
     Every incomplete sample is compared with every sample, so time grows with the square of their number; memory for
-    these distances is bounded by scikit-learn's ``working_memory``. The filled views are dense, sparse data included.
+    these distances is bounded by scikit-learn's ``working_memory``. The filled views are dense, also if the data are
+    sparse.
 
     Parameters
     ----------
     n_clusters : int, default=8
         Number of groups.
     n_neighbors : int, default=5
-        Samples that a missing view is averaged from, as in :class:`ImputedSpectral`.
+        Samples whose mean replaces a missing view, as in :class:`ImputedSpectral`.
     scale : {"unit", "center+unit", "standard", "standard+view", "standard+unit", None}, default="unit"
         As in :class:`gapview.GRMF`; views are filled after they are scaled.
     n_init : int, default=20
@@ -173,7 +155,7 @@ class ImputedKMeans(_ImputedClusterer):
     labels_ : array of shape (n_samples,)
         Group of every sample.
     embedding_ : array of shape (n_samples, sum of n_features)
-        The filled views side by side: what k-means has seen.
+        The filled views side by side, the input of k-means.
     cluster_centers_ : array of shape (n_clusters, sum of n_features)
         Centres of the groups.
     sample_ids_ : array of shape (n_samples,)
@@ -196,28 +178,7 @@ class ImputedKMeans(_ImputedClusterer):
     True
     """
 
-    cluster_centers_: Array
-
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        *,
-        n_neighbors: int = 5,
-        scale: str | None = "unit",
-        n_init: int = N_RESTARTS,
-        partial_rows: str = "raise",
-        random_state: Any = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.n_neighbors = n_neighbors
-        self.scale = scale
-        self.n_init = n_init
-        self.partial_rows = partial_rows
-        self.random_state = random_state
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_integer("n_init", self.n_init, low=1)
+    n_init: int = N_RESTARTS
 
     def _fit_views(self, views: Views, random_state: np.random.RandomState) -> None:
         self.embedding_ = self._filled(views)

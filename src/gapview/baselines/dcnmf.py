@@ -3,51 +3,49 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from scipy import sparse
 
-from ..clusters import cluster_rows
-from ..estimators.base import MultiViewClusterer
 from ..graph.knn import knn_graph, resolve_n_neighbors
 from ..persist.registry import storable_method
-from ..utils.parameters import check_choice, check_integer, check_real
 from ..utils.types import Array
 from ..views import Views
-from ._nonnegative import (
-    NONNEGATIVE,
+from .nonnegative import (
+    NonnegativeBaseline,
     Observed,
-    demand_factors,
+    alternate,
+    check_factors,
+    move_scale,
     multiply_quotient,
-    own_factors,
     random_factors,
+    read_factors,
+    roughness,
     scaled_nonnegative,
-    take_scale,
     warn_if_unlinked,
 )
-from ._tied import descend, roughness
 
-_LAG = 10  # iterations over which the change of the objective is judged
+_LAG = 10  # iterations over which the change of the objective is computed
 
 
 @storable_method
-class DCNMF(MultiViewClusterer):
+@dataclass(kw_only=True, eq=False, repr=False)
+class DCNMF(NonnegativeBaseline):
     """Double constrained non-negative matrix factorisation (DCNMF).
 
-    A reconstruction: neither program nor text of the paper was at hand, only what the IMC_GRMF paper says of it, that
-    it adds a graph regulariser to PVC. Two readings are offered. With ``consensus="hard"`` the views of a sample share
+    A reconstruction from the description in the IMC_GRMF paper, PVC with a graph regulariser, without access to the
+    paper or its program. There are two variants. With ``consensus="hard"`` the views of a sample share
     one code, and with Lᵥ the Laplacian of view v's neighbour graph::
 
         min  Σᵥ ‖Xᵥ − P[Oᵥ]Uᵥ‖²  +  λ Σᵥ ‖P[Oᵥ]‖₁  +  β Σᵥ tr(P[Oᵥ]ᵀ Lᵥ P[Oᵥ])      P ≥ 0, Uᵥ ≥ 0
 
-    With ``consensus="soft"`` every view has codes Pᵥ of its own, drawn to consensus codes Z of the samples C that are
-    seen in at least two views::
+    With ``consensus="soft"`` every view has its own codes Pᵥ, drawn to consensus codes Z of the samples C that have at
+    least two views::
 
         min  Σᵥ ‖Xᵥ − PᵥUᵥ‖²  +  α Σᵥ ‖Pᵥ[C] − Z[C]‖²  +  λ Σᵥ ‖Pᵥ‖₁  +  β Σᵥ tr(PᵥᵀLᵥPᵥ)
 
-    Rows of the bases that belong to one set of codes are kept at unit length, without which codes would shrink to
-    escape λ and β.
+    Rows of the bases that belong to one set of codes have unit length: otherwise codes would shrink, and the penalties
+    of λ and β would have no effect.
 
     Parameters
     ----------
@@ -58,24 +56,24 @@ class DCNMF(MultiViewClusterer):
     consensus : {"hard", "soft"}, default="hard"
         One code per sample, or one per sample and view with a consensus.
     graph_weight : float, default=0.1
-        β: how firmly neighbours are drawn to each other.
+        β: weight of the graph penalty.
     sparsity_weight : float, default=1e-2
-        λ: how firmly codes are drawn to zero.
+        λ: weight of the sparsity penalty.
     consensus_weight : float, default=10.0
-        α: how firmly the codes of one sample are tied to each other; of ``consensus="soft"`` only.
+        α: weight of the ties between the codes of one sample; for ``consensus="soft"`` only.
     n_neighbors : int or "auto", default=5
         Neighbours of a sample in every view; ``"auto"`` is the rule of :class:`gapview.GRMF`.
     nonnegative : {"raise", "shift", "clip"}, default="raise"
-        What to do with negative values: refuse them, subtract the lowest value of the view and scale its rows again,
-        or set them to 0. Views without negative values are left alone.
+        What to do with negative values: raise an error, subtract the lowest value of the view and scale its rows again,
+        or set them to 0. Views without negative values do not change.
     scale : {"unit", "center+unit", "standard", "standard+view", "standard+unit", None}, default="unit"
         Scale rows to unit length, centre features before that, standardise features, both, or leave the values alone.
     init : "random" or pair (codes, bases), default="random"
-        Start: uniform random numbers, with the same codes in all views; or given, the codes as an array of shape
+        Start: uniform random numbers, with the same codes in all views; or a pair, the codes as an array of shape
         (n_samples, n_components) or, if soft, as one array for each view, and for each view a basis of shape
         (n_components, n_features), in lists or in dicts with the names of the views.
     max_iter : int, default=300
-        Most iterations. Reaching it is usual and no cause for a warning.
+        Maximum number of iterations. Reaching it is usual and gives no warning.
     tol : float, default=1e-6
         Stop when the objective has changed by less than this share of its value over 10 iterations.
     partial_rows : {"raise", "fill", "drop"}, default="raise"
@@ -88,7 +86,7 @@ class DCNMF(MultiViewClusterer):
     labels_ : array of shape (n_samples,)
         Group of every sample.
     embedding_ : array of shape (n_samples, n_components)
-        P or Z, not scaled; if soft, samples seen in one view only have their code in that view.
+        P or Z, not scaled; if soft, for samples that have one view only, their code in that view.
     bases_ : list of arrays of shape (n_components, n_features)
         Uᵥ.
     objective_ : array of shape (n_iter_,)
@@ -98,9 +96,9 @@ class DCNMF(MultiViewClusterer):
 
     Notes
     -----
-    The multiplicative step U ← U ∘ PᵀX ⊘ PᵀPU knows nothing of the penalties, which change when the bases are brought
-    back to unit length. Far from the solution that does no harm; once an iteration would raise the objective, the
-    bases are found by a step that counts the penalties in, see :func:`block_step`.
+    The multiplicative step U ← U ∘ PᵀX ⊘ PᵀPU ignores that the penalties change when the bases are scaled back to unit
+    length. It is used until an iteration raises the objective; from then on, the bases are updated by a step that
+    includes the penalties, see :func:`block_step`.
 
     References
     ----------
@@ -119,54 +117,12 @@ class DCNMF(MultiViewClusterer):
     True
     """
 
-    bases_: list[Array]
-    objective_: Array
-    n_iter_: int
-
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        *,
-        n_components: int | None = None,
-        consensus: str = "hard",
-        graph_weight: float = 0.1,
-        sparsity_weight: float = 1e-2,
-        consensus_weight: float = 10.0,
-        n_neighbors: int | str = 5,
-        nonnegative: str = "raise",
-        scale: str | None = "unit",
-        init: Any = "random",
-        max_iter: int = 300,
-        tol: float = 1e-6,
-        partial_rows: str = "raise",
-        random_state: Any = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.n_components = n_components
-        self.consensus = consensus
-        self.graph_weight = graph_weight
-        self.sparsity_weight = sparsity_weight
-        self.consensus_weight = consensus_weight
-        self.n_neighbors = n_neighbors
-        self.nonnegative = nonnegative
-        self.scale = scale
-        self.init = init
-        self.max_iter = max_iter
-        self.tol = tol
-        self.partial_rows = partial_rows
-        self.random_state = random_state
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_integer("n_components", self.n_components, low=1, also=[None])
-        check_choice("consensus", self.consensus, ("hard", "soft"))
-        check_real("graph_weight", self.graph_weight, low=0)
-        check_real("sparsity_weight", self.sparsity_weight, low=0)
-        check_real("consensus_weight", self.consensus_weight, low=0)
-        check_integer("n_neighbors", self.n_neighbors, low=1, also=["auto"])
-        check_choice("nonnegative", self.nonnegative, NONNEGATIVE)
-        check_integer("max_iter", self.max_iter, low=1)
-        check_real("tol", self.tol, low=0)
+    consensus: str = "hard"
+    graph_weight: float = 0.1
+    sparsity_weight: float = 1e-2
+    consensus_weight: float = 10.0
+    n_neighbors: int | str = 5
+    max_iter: int = 300
 
     def _fit_views(self, views: Views, random_state: np.random.RandomState) -> None:
         warn_if_unlinked(views)
@@ -175,14 +131,13 @@ class DCNMF(MultiViewClusterer):
         graphs = [knn_graph(part.matrix, count) for part, count in zip(parts, counts, strict=True)]
         blocks = self._blocks(parts, graphs, views)
         codes, bases = self._start(blocks, views, random_state)
-        consensus, objective = descend(blocks, codes, bases, views.n_samples, self.max_iter, self.tol, lag=_LAG)
-        self.bases_ = [basis for group in bases for basis in group]
+        consensus, objective = alternate(blocks, codes, bases, views.n_samples, self.max_iter, self.tol, lag=_LAG)
+        flat = [basis for group in bases for basis in group]
         own = [code[place] for block, code in zip(blocks, codes, strict=True) for place in block.places]
-        demand_factors(parts, own, self.bases_, consensus, views)
-        self.embedding_, self.objective_, self.n_iter_ = consensus, np.array(objective), len(objective)
-        self.labels_ = cluster_rows(consensus, self.n_clusters, random_state).labels
+        check_factors(parts, own, flat, consensus, views)
+        self._store(consensus, flat, objective, random_state)
 
-    def _blocks(self, parts: list[Observed], graphs: list[sparse.csr_array], views: Views) -> list[Block]:
+    def _blocks(self, parts: list[Observed], graphs: list[sparse.csr_array], views: Views) -> list[SharedCodes]:
         weights = self.graph_weight, self.sparsity_weight
         if self.consensus == "hard":
             return [build_block(parts, graphs, np.arange(views.n_samples), *weights, np.zeros(views.n_samples))]
@@ -191,32 +146,32 @@ class DCNMF(MultiViewClusterer):
         return [build_block([part], [graph], part.rows, *weights, ties[part.rows]) for part, graph in pairs]
 
     def _start(
-        self, blocks: list[Block], views: Views, random_state: np.random.RandomState
+        self, blocks: list[SharedCodes], views: Views, random_state: np.random.RandomState
     ) -> tuple[list[Array], list[list[Array]]]:
-        n_components, dtype = self.n_components or self.n_clusters, blocks[0].degrees.dtype
+        n_components, dtype = self._code_length, blocks[0].degrees.dtype
         rows = [block.rows for block in blocks]
-        if isinstance(self.init, str) and self.init == "random":
+        if self._starts("random"):
             shared, bases = random_factors(views.n_samples, views.n_features, n_components, random_state, dtype)
             codes = [shared[row] for row in rows]
         else:
-            codes, bases = own_factors(self.init, "'random'", views, rows, n_components, dtype)
+            codes, bases = read_factors(self.init, "'random'", views, rows, n_components, dtype)
         return codes, [bases] if self.consensus == "hard" else [[basis] for basis in bases]
 
 
 @dataclass(frozen=True)
-class Block:
-    """Views that share one set of codes: all of them (hard), or each one by itself (soft)."""
+class SharedCodes:
+    """Views that share one set of codes: all of them (hard), or a single one (soft)."""
 
-    rows: Array  # the samples that have codes here
+    rows: Array  # the samples that have codes in this block
     parts: list[Observed]
-    places: list[Array]  # for each part the codes it uses
-    graph: sparse.csr_array  # W̃: β times the graphs of the parts, added up
+    places: list[Array]  # for each part the positions of its codes
+    graph: sparse.csr_array  # W̃: β times the sum of the graphs of the parts
     degrees: Array
     pull: Array  # λ/2 times the number of parts that have the sample
     ties: Array  # α where the sample is tied to the consensus, else 0
 
     def advance(self, codes: Array, bases: list[Array], target: Array, careful: bool) -> float:
-        """Do one iteration in place; return the value without ties."""
+        """Do one iteration in place; return the objective without ties."""
         return block_step(self, codes, bases, target, careful=careful)
 
 
@@ -227,8 +182,8 @@ def build_block(
     graph_weight: float,
     sparsity_weight: float,
     ties: Array,
-) -> Block:
-    """Collect what the steps need of views that share the codes of the samples ``rows``."""
+) -> SharedCodes:
+    """Build the data of views that share the codes of the samples ``rows``."""
     dtype = parts[0].matrix.dtype
     places = [np.searchsorted(rows, part.rows) for part in parts]
     total = sparse.csr_array((len(rows), len(rows)), dtype=dtype)
@@ -239,18 +194,19 @@ def build_block(
         total = total + sparse.csr_array((graph_weight * edges.data, ends), shape=total.shape, dtype=dtype)
         seen[place] += 1
     degrees = np.asarray(total.sum(axis=1)).ravel()
-    return Block(rows, parts, places, total, degrees, sparsity_weight / 2 * seen, ties.astype(dtype))
+    return SharedCodes(rows, parts, places, total, degrees, sparsity_weight / 2 * seen, ties.astype(dtype))
 
 
-def block_step(block: Block, codes: Array, bases: list[Array], target: Array, *, careful: bool = False) -> float:
-    """Update the bases, bring them to unit length, update the codes, all in place; return the value without ties.
+def block_step(block: SharedCodes, codes: Array, bases: list[Array], target: Array, *, careful: bool = False) -> float:
+    """Update the bases, scale them to unit length, update the codes, all in place; return the objective without ties.
 
-    The careful step minimises what the objective is after the bases are brought to unit length. With s = ‖u‖ the length
+    The careful step minimises the objective after the bases are scaled to unit length. With s = ‖u‖ the length
     of a component, 1 before the step, a = p̃ᵀL̃p̃, b = λ Σ p, h = Σ α p² and g = Σ α p z of its codes p, that is::
 
         ‖X − PU‖²  +  (a + h) s²  +  b s  −  2 g s          with  s ≤ (s² + 1)/2  and  −s ≤ −uᵀu_old
 
-    so that a + h + b/2 joins the diagonal of PᵀP and g·u joins PᵀX. Both bounds touch at the old u: nothing rises.
+    so that a + h + b/2 is added to the diagonal of PᵀP and g·u to PᵀX. Both bounds are tight at the old u, so the
+    objective does not rise.
     """
     drag = lift = np.zeros(codes.shape[1], dtype=codes.dtype)
     if careful:
@@ -262,11 +218,11 @@ def block_step(block: Block, codes: Array, bases: list[Array], target: Array, *,
         numerator = part.correlate(own) + lift[:, None] * basis
         multiply_quotient(basis, numerator, (own.T @ own) @ basis + drag[:, None] * basis)
     lengths = np.sqrt(sum(np.einsum("km,km->k", basis, basis) for basis in bases))
-    take_scale(bases, codes, lengths)
+    move_scale(bases, codes, lengths)
     return _codes_step(block, codes, bases, target)
 
 
-def _codes_step(block: Block, codes: Array, bases: list[Array], target: Array) -> float:
+def _codes_step(block: SharedCodes, codes: Array, bases: list[Array], target: Array) -> float:
     numerator = np.asarray(block.graph @ codes) + block.ties[:, None] * target
     denominator = (block.degrees + block.ties)[:, None] * codes + block.pull[:, None]
     projected = [part.project(basis) for part, basis in zip(block.parts, bases, strict=True)]

@@ -1,44 +1,42 @@
-"""``BestSingleView``: k-means on every view by itself."""
+"""``BestSingleView``: k-means on every view separately."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from ..clusters import N_RESTARTS, cluster_rows
-from ..estimators.base import MultiViewClusterer
 from ..graph.knn import mean_modularity, resolve_n_neighbors
 from ..metrics import clustering_scores
 from ..persist.registry import storable_method
 from ..scaling import scale_views
-from ..utils.parameters import check_integer
-from ..utils.types import Array
 from ..views import Views
-from ._filling import mean_filled
-
-__all__ = ["BestSingleView", "best_view_scores"]
+from .base import Baseline
+from .filling import mean_filled
 
 
 @storable_method
-class BestSingleView(MultiViewClusterer):
-    """k-means on every view by itself, missing rows filled with the mean of the view; then one view is chosen.
+@dataclass(kw_only=True, eq=False, repr=False)
+class BestSingleView(Baseline):
+    """k-means on every view separately, missing rows filled with the mean of the view; then one view is chosen.
 
-    The samples that lack a view are all the same in it and end up in one group. The filled views are dense, sparse data
-    included.
+    The samples that lack a view have identical rows in it and end up in one group. The filled views are dense, also if
+    the data are sparse.
 
-    Which view is best is decided without labels: every labelling is judged by its modularity on the neighbour graphs of
-    *all* views, averaged over the views, and the highest wins. A labelling that lumps together the samples its view
-    lacks does badly on the graphs of the others, which know these samples. (k-means' own inertia is no guide: it is
-    lowest in views of few features.) The time for these graphs grows with the square of the number of samples.
-    Published tables choose by the true labels instead: :func:`best_view_scores`.
+    The view is chosen without labels: the score of a labelling is its modularity on the neighbour graphs of *all*
+    views, averaged over the views, and the highest score is taken. A labelling that puts all samples that lack its view
+    into one group scores low on the graphs of the other views. (The inertia of k-means cannot be compared between
+    views: it is lowest in views of few features.) The time for these graphs grows with the square of the number of
+    samples. Published tables choose the view by the true labels instead: :func:`best_view_scores`.
 
     Parameters
     ----------
     n_clusters : int, default=8
         Number of groups.
     n_neighbors : int or "auto", default="auto"
-        Neighbours of a sample in the graphs that the labellings are judged on, as in :class:`gapview.GRMF`.
+        Neighbours of a sample in the graphs on which modularity is computed, as in :class:`gapview.GRMF`.
     scale : {"unit", "center+unit", "standard", "standard+view", "standard+unit", None}, default="unit"
         As in :class:`gapview.GRMF`; views are filled after they are scaled.
     n_init : int, default=20
@@ -81,31 +79,8 @@ class BestSingleView(MultiViewClusterer):
     True
     """
 
-    best_view_: int
-    view_labels_: list[Array]
-    view_modularities_: Array
-
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        *,
-        n_neighbors: int | str = "auto",
-        scale: str | None = "unit",
-        n_init: int = N_RESTARTS,
-        partial_rows: str = "raise",
-        random_state: Any = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.n_neighbors = n_neighbors
-        self.scale = scale
-        self.n_init = n_init
-        self.partial_rows = partial_rows
-        self.random_state = random_state
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_integer("n_neighbors", self.n_neighbors, low=1, also=["auto"])
-        check_integer("n_init", self.n_init, low=1)
+    n_neighbors: int | str = "auto"
+    n_init: int = N_RESTARTS
 
     def _fit_views(self, views: Views, random_state: np.random.RandomState) -> None:
         scaled, _ = scale_views(views, self.scale)
@@ -123,8 +98,8 @@ class BestSingleView(MultiViewClusterer):
 def best_view_scores(model: BestSingleView, y_true: Any) -> dict[str, float]:
     """Score the view that agrees best with the known groups, as the published tables do.
 
-    This peeks at the labels: it chooses the view by the very answer that is being looked for, which nobody who needs a
-    clustering has. Use it to compare with published figures only; what the method finds on its own is ``labels_``.
+    This uses the labels to choose the view, which is not possible where labels are unknown. Use it to compare with
+    published figures only; the labelling found without labels is ``labels_``.
 
     Parameters
     ----------

@@ -4,40 +4,41 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from typing import ClassVar
 
 import numpy as np
 
-from ..clusters import cluster_rows
-from ..estimators.base import MultiViewClusterer
 from ..persist.registry import storable_method
-from ..utils.parameters import check_choice, check_flag, check_integer, check_real
+from ..utils.parameters import check_choice
 from ..utils.types import Array
 from ..views import Views
-from ._nonnegative import (
-    NONNEGATIVE,
+from .base import NONNEGATIVE, Checks
+from .nonnegative import (
+    NonnegativeBaseline,
     Observed,
-    demand_factors,
+    check_factors,
+    has_converged,
     observe,
-    own_factors,
     random_factors,
+    read_factors,
     scaled_nonnegative,
-    settled,
     warn_if_unlinked,
 )
 
 
 @storable_method
-class PVC(MultiViewClusterer):
+@dataclass(kw_only=True, eq=False, repr=False)
+class PVC(NonnegativeBaseline):
     """Partial multi-view clustering (PVC).
 
     Every sample has one non-negative code p, which all its views share, and every view has a non-negative basis U::
 
         min  Σᵥ ‖Xᵥ − P[Oᵥ]Uᵥ‖²  +  Σᵢ λᵢ‖pᵢ‖₁      P ≥ 0, Uᵥ ≥ 0
 
-    where Oᵥ are the samples that have view v. Codes and bases are found in turn, each by
-    coordinate descent until nothing moves by more than 1e-6 (500 sweeps at most). The authors know two
-    views; here samples are grouped by the set of views they have, whatever it is.
+    where Oᵥ are the samples that have view v. Codes and bases are updated in turn, each by coordinate descent until no
+    entry changes by more than 1e-6 (500 sweeps at most). The published method is for two views; here samples are
+    grouped by the set of views they have, for any number of views.
 
     Parameters
     ----------
@@ -46,21 +47,21 @@ class PVC(MultiViewClusterer):
     n_components : int, optional
         Length K of the codes; by default the number of groups.
     sparsity_weight : float, default=1e-2
-        λ: how firmly codes are drawn to zero. With rows of unit length 0.1 is already too much: all codes vanish.
+        λ: weight of the sparsity penalty. For rows of unit length 0.1 is too large: all codes become 0.
     scale_penalty : bool, default=True
-        Let the penalty of a sample grow with its features, as the authors' program does: λᵢ = λ Σ mᵥ / K over the
-        views the sample has. If False, λᵢ = λ times the number of its views, as the formula in print has it.
+        If True, the penalty of a sample grows with its features, as in the authors' program: λᵢ = λ Σ mᵥ / K over the
+        views the sample has. If False, λᵢ = λ times the number of its views, as in the published formula.
     nonnegative : {None, "raise", "shift", "clip"}, default=None
-        What to do with negative values, which this method can take (None): refuse them, subtract the lowest value of
-        the view and scale its rows again, or set them to 0. Views without negative values are left alone.
+        What to do with negative values: keep them (None, which this method allows), raise an error, subtract the lowest
+        value of the view and scale its rows again, or set them to 0. Views without negative values do not change.
     scale : {"unit", "center+unit", "standard", "standard+view", "standard+unit", None}, default="unit"
         Scale rows to unit length, centre features before that, standardise features, both, or leave the values alone.
     init : "random" or pair (codes, bases), default="random"
         Start: uniform random numbers, or an array of shape (n_samples, n_components) and for each view one of shape
         (n_components, n_features), in a list or in a dict with the names of the views.
     max_iter : int, default=20
-        Most rounds, and as many for the warm start on the samples that have every view. The cap is part of the method:
-        codes can shrink and bases grow for ever at no cost but the penalty's, so what λ does depends on it.
+        Maximum number of rounds, and of rounds of the warm start on the complete samples. It is part of the method:
+        codes can shrink and bases grow without limit, so the effect of λ depends on it.
     tol : float, default=1e-6
         Stop when the objective changes by less than this share of its value, or is less than this share of ‖X‖².
     partial_rows : {"raise", "fill", "drop"}, default="raise"
@@ -98,45 +99,12 @@ class PVC(MultiViewClusterer):
     True
     """
 
-    bases_: list[Array]
-    objective_: Array
-    n_iter_: int
+    sparsity_weight: float = 1e-2
+    scale_penalty: bool = True
+    nonnegative: str | None = None
+    max_iter: int = 20
 
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        *,
-        n_components: int | None = None,
-        sparsity_weight: float = 1e-2,
-        scale_penalty: bool = True,
-        nonnegative: str | None = None,
-        scale: str | None = "unit",
-        init: Any = "random",
-        max_iter: int = 20,
-        tol: float = 1e-6,
-        partial_rows: str = "raise",
-        random_state: Any = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.n_components = n_components
-        self.sparsity_weight = sparsity_weight
-        self.scale_penalty = scale_penalty
-        self.nonnegative = nonnegative
-        self.scale = scale
-        self.init = init
-        self.max_iter = max_iter
-        self.tol = tol
-        self.partial_rows = partial_rows
-        self.random_state = random_state
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_integer("n_components", self.n_components, low=1, also=[None])
-        check_real("sparsity_weight", self.sparsity_weight, low=0)
-        check_flag("scale_penalty", self.scale_penalty)
-        check_choice("nonnegative", self.nonnegative, (None, *NONNEGATIVE))
-        check_integer("max_iter", self.max_iter, low=1)
-        check_real("tol", self.tol, low=0)
+    _checks: ClassVar[Checks] = {"nonnegative": partial(check_choice, choices=(None, *NONNEGATIVE))}
 
     def _fit_views(self, views: Views, random_state: np.random.RandomState) -> None:
         warn_if_unlinked(views)
@@ -149,18 +117,16 @@ class PVC(MultiViewClusterer):
             chosen = [observe(part.matrix[whole[part.rows]], np.arange(n_whole)) for part in parts]
             codes[whole], bases, _ = solve(chosen, penalty[whole], codes[whole], bases, self.max_iter, self.tol)
         codes, bases, objective = solve(parts, penalty, codes, bases, self.max_iter, self.tol)
-        demand_factors(parts, [codes[part.rows] for part in parts], bases, codes, views)
-        self.embedding_, self.bases_ = codes, bases
-        self.objective_, self.n_iter_ = np.array(objective), len(objective)
-        self.labels_ = cluster_rows(codes, self.n_clusters, random_state).labels
+        check_factors(parts, [codes[part.rows] for part in parts], bases, codes, views)
+        self._store(codes, bases, objective, random_state)
 
     def _start(
         self, parts: list[Observed], views: Views, random_state: np.random.RandomState
     ) -> tuple[Array, list[Array]]:
-        n_components, dtype = self.n_components or self.n_clusters, parts[0].matrix.dtype
-        if isinstance(self.init, str) and self.init == "random":
-            return random_factors(views.n_samples, views.n_features, n_components, random_state, dtype)
-        codes, bases = own_factors(self.init, "'random'", views, [np.arange(views.n_samples)], n_components, dtype)
+        length, dtype = self._code_length, parts[0].matrix.dtype
+        if self._starts("random"):
+            return random_factors(views.n_samples, views.n_features, length, random_state, dtype)
+        codes, bases = read_factors(self.init, "'random'", views, [np.arange(views.n_samples)], length, dtype)
         return codes[0], bases
 
     def _penalty(self, views: Views, codes: Array) -> Array:
@@ -170,24 +136,24 @@ class PVC(MultiViewClusterer):
 
 
 @dataclass(frozen=True)
-class Group:
+class PatternGroup:
     """Samples that have the same views."""
 
     samples: Array
-    places: dict[int, Array]  # for each of their views the rows in which they stand
+    places: dict[int, Array]  # for each of their views the rows of these samples
 
 
-def pattern_groups(parts: Sequence[Observed], n_samples: int) -> tuple[list[Group], list[Group]]:
-    """Group samples by the set of their views: those that lack a view, and those that lack none."""
+def pattern_groups(parts: Sequence[Observed], n_samples: int) -> tuple[list[PatternGroup], list[PatternGroup]]:
+    """Return the groups of samples with the same views: incomplete samples, and complete ones."""
     where = np.full((n_samples, len(parts)), -1)
     for v, part in enumerate(parts):
         where[part.rows, v] = np.arange(len(part.rows))
     patterns, member = np.unique(where >= 0, axis=0, return_inverse=True)
-    gapped: list[Group] = []
-    whole: list[Group] = []
+    gapped: list[PatternGroup] = []
+    whole: list[PatternGroup] = []
     for g, pattern in enumerate(patterns):
         samples = np.flatnonzero(member.ravel() == g)
-        group = Group(samples, {int(v): where[samples, v] for v in np.flatnonzero(pattern)})
+        group = PatternGroup(samples, {int(v): where[samples, v] for v in np.flatnonzero(pattern)})
         (whole if pattern.all() else gapped).append(group)
     return gapped, whole
 
@@ -195,7 +161,7 @@ def pattern_groups(parts: Sequence[Observed], n_samples: int) -> tuple[list[Grou
 def solve(
     parts: Sequence[Observed], penalty: Array, codes: Array, bases: Sequence[Array], max_iter: int, tol: float
 ) -> tuple[Array, list[Array], list[float]]:
-    """Find codes and bases in turn, in the authors' order: samples with gaps, bases, samples without.
+    """Update in turn the codes of incomplete samples, the bases, and the codes of complete samples.
 
     Returns
     -------
@@ -216,15 +182,15 @@ def solve(
             projected[v] = part.project(bases[v])
         _codes_steps(whole, penalty, codes, bases, projected)
         objective.append(objective_value(parts, penalty, codes, bases, projected))
-        if settled(objective, tol) or objective[-1] <= tol * energy:
+        if has_converged(objective, tol) or objective[-1] <= tol * energy:
             break
     return codes, bases, objective
 
 
 def _codes_steps(
-    groups: Sequence[Group], penalty: Array, codes: Array, bases: Sequence[Array], projected: Sequence[Array]
+    groups: Sequence[PatternGroup], penalty: Array, codes: Array, bases: Sequence[Array], projected: Sequence[Array]
 ) -> None:
-    """Find the codes of some groups for given bases, in place; samples of one group share the Gram matrix Σ UUᵀ."""
+    """Update the codes of some groups for given bases, in place; samples of a group share the Gram matrix Σ UUᵀ."""
     grams = [basis @ basis.T for basis in bases]
     for group in groups:
         gram = np.sum([grams[v] for v in group.places], axis=0)
@@ -244,7 +210,7 @@ def objective_value(
 def nonnegative_quadratic(
     gram: Array, target: Array, penalty: Array | float, start: Array, *, max_sweeps: int = 500, tol: float = 1e-6
 ) -> Array:
-    """Minimise tr(ZGZᵀ) − 2 tr(ZBᵀ) + Σᵢ λᵢ‖zᵢ‖₁ over Z ≥ 0 by coordinate descent, for all rows of Z at once.
+    """Return the minimiser of tr(ZGZᵀ) − 2 tr(ZBᵀ) + Σᵢ λᵢ‖zᵢ‖₁ over Z ≥ 0, by coordinate descent on all rows at once.
 
     Parameters
     ----------
@@ -255,7 +221,7 @@ def nonnegative_quadratic(
     penalty : float or array of shape (n_rows,)
         λ, for all rows or for each.
     start : array of shape (n_rows, n_components)
-        Where to start from; not changed.
+        Starting values; not changed.
     max_sweeps : int, default=500
         Most passes over the columns.
     tol : float, default=1e-6
@@ -265,14 +231,14 @@ def nonnegative_quadratic(
     -------
     array of shape (n_rows, n_components)
     """
-    found = np.array(start.T, order="C")  # one coordinate of all rows lies side by side
+    found = np.array(start.T, order="C")  # one coordinate of all rows is contiguous
     wanted = np.ascontiguousarray((target - np.reshape(penalty, (-1, 1)) / 2).T)
     sizes = np.diagonal(gram)
     roots = np.sqrt(sizes)[:, None]
     eps = float(np.finfo(found.dtype).eps)
-    # A component without weight, or with so little that rounding swallows it, leaves its coordinate as it is
+    # Coordinates of components with (nearly) zero weight do not change
     alive = np.flatnonzero(sizes > eps**2 * sizes.max())
-    tol = max(tol, 8 * eps * float((roots * found).max(initial=0)))  # what moves by less may be rounding
+    tol = max(tol, 8 * eps * float((roots * found).max(initial=0)))  # smaller changes may be rounding errors
     for _ in range(max_sweeps):
         before = found.copy()
         for j in alive:

@@ -17,52 +17,49 @@ from ..utils.names import free_name, numbered
 from ..utils.words import counted
 from ..views import Views
 from ..views.containers import Container
-from ._console import Say, new_console, progress_shown, saying, warnings_said
-from ._folder import RECORD, results_folder
-from ._inputs import fingerprint
-from ._options import folder_option, samples_options
-from ._record import described_run, described_view, described_views, write_record
-from ._samples import SamplesRequest, load_latent, read_samples
-
-__all__ = ["recover", "recover_files"]
+from .console import Show, run_command, show_notes, show_warnings
+from .folder import RECORD, results_folder
+from .options import fingerprints, folder_option, samples_options
+from .predict import SamplesRequest, load_latent, read_samples
+from .record import run_facts, sample_counts, view_facts, write_record
 
 
-def recover_files(request: SamplesRequest, say: Say) -> list[Path]:
+def recover_files(request: SamplesRequest, show: Show) -> list[Path]:
     """Complete every view of the samples, and write each to a file; return the files."""
-    with results_folder(request.output, force=request.force) as folder, warnings_said(say) as warned:
+    with results_folder(request.output, force=request.force) as folder, show_warnings(show) as warned:
         tell("Loading the model")
         model = load_latent(request.model, request.partial_rows)
         sources: list[ViewFile] = []
         given = model.views_ = _in_arrays(model.views_)
-        if request.inputs.arguments:
+        if request.files:
             tell("Reading files")
-            given, sources = read_samples(request.inputs, model, say)
+            given, sources = read_samples(request, model, show)
         tell("Recovering views")
         recovered = model.recover(_in_arrays(given) if sources else None)
         tell("Writing results")
-        written = _write_all(folder, given, sources, recovered, say)
-        record = described_run(request.arguments) | {
-            "model": fingerprint(request.model),
-            "files": [fingerprint(path) for path in dict.fromkeys(request.inputs.paths)],
-            "views": [described_view(view) for view in sources],
-            "counts": described_views(given),
-            "written": {name: described.path.name for name, described in written.items()},
+        written = _write_all(folder, given, sources, recovered, show)
+        record = run_facts(request.arguments) | {
+            "model": fingerprints([request.model])[0],
+            "files": fingerprints(request.paths),
+            "views": [view_facts(view) for view in sources],
+            "counts": sample_counts(given),
+            "written": {name: file.path.name for name, file in written.items()},
             "warnings": warned,
         }
         write_record(folder, record)
-    return [request.output / described.path.name for described in written.values()] + [request.output / RECORD]
+    return [*(request.output / file.path.name for file in written.values()), request.output / RECORD]
 
 
 def _in_arrays(views: Views) -> Views:
-    """Return the same samples such that completed views come back as a list of arrays, whatever they were read from."""
+    """Return the same samples, such that recovered views are a list of arrays."""
     plain = (Container(),) * views.n_views
     return views._like(views.matrices, views.mask, views.sample_ids, _outer="list", _containers=plain)
 
 
 def _write_all(
-    folder: Path, given: Views, sources: Sequence[ViewFile], recovered: Sequence[Any], say: Say
+    folder: Path, given: Views, sources: Sequence[ViewFile], recovered: Sequence[Any], show: Show
 ) -> dict[str, WrittenView]:
-    """Write every view as its file was, or as CSV where there was none."""
+    """Write every view in the format of its file, or as CSV if it had none."""
     of_name = {view.name: view for view in sources}
     taken = {RECORD}
     written = {}
@@ -75,12 +72,12 @@ def _write_all(
         filled = _filled_cells(view, given, lacking) if name in of_name else np.zeros(given.n_samples, dtype=np.int64)
         extras = {"recovered": lacking} | ({"filled_cells": filled} if filled.any() else {})
         written[name] = write_like(view, _like(view, frame), target, extras)
-        _say_view(written[name], name, lacking, filled, say)
+        _show_view(written[name], name, lacking, filled, show)
     return written
 
 
 def _frame(matrix: Any, given: Views, place: int) -> Any:
-    """Make a frame of a completed view."""
+    """Return a completed view as a frame."""
     pandas = extra("pandas", "tables", "Writing tables")
     names = given.feature_names[place]
     columns = numbered(matrix.shape[1]) if names is None else [str(name) for name in names]
@@ -89,18 +86,18 @@ def _frame(matrix: Any, given: Views, place: int) -> Any:
 
 
 def _plain_csv(name: str, frame: Any) -> ViewFile:
-    """Stand in for the file of a view that came from none."""
+    """Return the description of a CSV file for a view without a file."""
     source = SourceFormat("text", ".csv", ("id", *frame.columns), id_name="id", id_place="column")
     return ViewFile(name, Path(f"{_as_file_name(name)}.csv"), frame, True, source)
 
 
 def _as_file_name(name: str) -> str:
-    """Turn the name of a view into one that a file can have anywhere."""
+    """Return the name of a view as a file name that is valid on every system."""
     return re.sub(r"[^\w.+-]+", "_", name).strip("._")[:100] or "view"
 
 
 def _file_name(view: ViewFile, sources: Sequence[ViewFile], taken: set[str]) -> str:
-    """Name a result as the file it came from; where that held several views, after the view."""
+    """Return the name of the file of the view; if that held several views, the name of the view."""
     shared = sum(other.path == view.path for other in sources) > 1
     stem = view.path.name[: -len(view.format.suffix)]
     if shared or view.path.name in taken:
@@ -110,7 +107,7 @@ def _file_name(view: ViewFile, sources: Sequence[ViewFile], taken: set[str]) -> 
 
 
 def _filled_cells(view: ViewFile, given: Views, lacking: Any) -> Any:
-    """Count for every sample the cells that were empty in its row, and are not empty now."""
+    """Return for every sample the number of empty cells in its row, which are filled now."""
     filled = np.zeros(given.n_samples, dtype=np.int64)
     if view.is_sparse:
         return filled
@@ -123,7 +120,7 @@ def _filled_cells(view: ViewFile, given: Views, lacking: Any) -> Any:
 
 
 def _like(view: ViewFile, frame: Any) -> Any:
-    """Store a frame as that of the view is stored."""
+    """Return a frame stored as that of the view: with or without ids, sparse or dense."""
     if not view.keyed:
         frame = frame.reset_index(drop=True)
     if not view.is_sparse:
@@ -132,14 +129,13 @@ def _like(view: ViewFile, frame: Any) -> Any:
     return frame.astype(pandas.SparseDtype(frame.to_numpy().dtype, 0))
 
 
-def _say_view(written: WrittenView, name: str, lacking: Any, filled: Any, say: Say) -> None:
+def _show_view(written: WrittenView, name: str, lacking: Any, filled: Any, show: Show) -> None:
     marks = written.extra_columns["recovered"]
     text = f"'{name}': {counted(int(lacking.sum()), 'row')} of {len(lacking):,} recovered, marked in column '{marks}'"
     if filled.any():
         text += f"; {counted(int(filled.sum()), 'empty cell')} filled in other rows"
-    say("View", text + ".")
-    for note in written.notes:
-        say("", note)
+    show("View", text + ".")
+    show_notes(written.notes, show)
 
 
 @click.command(
@@ -147,16 +143,11 @@ def _say_view(written: WrittenView, name: str, lacking: Any, filled: Any, say: S
     epilog="Example: gapview recover out/model.gapview blood.csv scans.csv -o completed",
 )
 @samples_options(folder_option("gapview-recovered"), files_required=False, replaces="results that are in the folder")
-def recover(request: SamplesRequest) -> None:
+def recover(**options: Any) -> None:
     """Complete the views that samples lack, in the format and units of the files.
 
-    Which file is which view is told by NAME=FILE, by the name of the file, or by its features. Every view of the model
-    is written for all samples of the files; the column 'recovered' is 1 where a row is no measurement. Without FILES,
-    the samples that the model was trained on are completed, and written as CSV.
+    Files are matched to views by NAME=FILE, by the name of the file, or by its features. Every view of the model is
+    written for all samples of the files; the column 'recovered' is 1 where a row is no measurement. Without FILES, the
+    samples that the model was trained on are completed, and written as CSV.
     """
-    console = new_console()
-    say = saying(console)
-    with progress_shown(console):
-        written = recover_files(request, say)
-    for file in written:
-        say("Wrote", str(file))
+    run_command(recover_files, SamplesRequest(**options))

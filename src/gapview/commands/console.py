@@ -1,4 +1,4 @@
-"""What a command shows: lines with a head, warnings as such lines, and how far the work has come."""
+"""Output of commands: lines with a head, warnings as such lines, and progress."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from time import perf_counter
 from typing import Any
 
@@ -19,23 +20,12 @@ from ..errors import GapviewWarning
 from ..progress import ITERATING, Event, listening
 from ..utils.words import duration
 
-__all__ = [
-    "Say",
-    "command_words",
-    "new_console",
-    "printable",
-    "progress_shown",
-    "say",
-    "say_files",
-    "saying",
-    "warnings_said",
-]
+Show = Callable[[str, str], None]  # prints a head and a text
 
-Say = Callable[[str, str], None]  # a head and a text
+_OTHER_RUN = "Run the same command as before to resume, or give --force to discard the checkpoint and start again"
+_TRIALS = ("Counting groups", "Weighing views", "Trying settings")  # phases that contain iterations
 
-_OTHER_RUN = "Run the same command as before to go on, or give --force to drop what was kept and start anew"
-
-# The library speaks of its parameters; who types commands knows their options
+# Messages of the library name parameters; on the command line, they name options
 _WORDS = (
     (r"partial_rows='(\w+)'", r"--partial-rows \1"),
     (r"duplicates='(\w+)'", r"--duplicates \1"),
@@ -52,7 +42,7 @@ _WORDS = (
 
 
 def command_words(text: str) -> str:
-    """Say what the library says of its parameters with the options of the commands.
+    """Return a message of the library with options of the commands in place of parameters.
 
     >>> command_words("Remove the repeats, or choose duplicates='first'.")
     'Remove the repeats, or choose --duplicates first.'
@@ -63,7 +53,7 @@ def command_words(text: str) -> str:
 
 
 def printable(text: str) -> str:
-    r"""Write out what would move the cursor or change colours: names come from files, and files from anywhere.
+    r"""Return a text with control characters escaped: names from files could change the terminal.
 
     >>> printable("a\x1b[2Jb")
     'a\\x1b[2Jb'
@@ -72,24 +62,44 @@ def printable(text: str) -> str:
 
 
 def new_console() -> Console:
-    """Make what lines are printed with."""
+    """Return the console that lines are printed on."""
     return Console(soft_wrap=True, highlight=False)
 
 
-def say(console: Console, head: str, text: str) -> None:
+def print_line(console: Console, head: str, text: str) -> None:
     """Print one line, its head in bold."""
-    # As a Text and not as markup: a path may hold [brackets] or :colons:, which must come out as they are
+    # A Text, not markup: [brackets] or :colons: of a path must not be interpreted
     console.print(Text.assemble((head, "bold"), " " * (10 - len(head)), printable(text)))
 
 
-def saying(console: Console) -> Say:
-    """Return what prints lines with this console, in the words of the command line."""
-    return lambda head, text: say(console, head, command_words(text))
+def print_files(console: Console, files: Iterable[Any]) -> None:
+    """Print the paths of files that were written."""
+    for file in files:
+        print_line(console, "Wrote", str(file))
+
+
+def show_notes(notes: Iterable[str], show: Show) -> None:
+    """Print notes below the line that they belong to."""
+    for note in notes:
+        show("", note)
+
+
+def run_command(work: Callable[[Any, Show], list[Path]], request: Any, *, head: str = "Wrote") -> None:
+    """Do the work of a command while progress is shown; then print the files that it wrote."""
+    console = new_console()
+
+    def show(head: str, text: str) -> None:
+        print_line(console, head, command_words(text))
+
+    with show_progress(console):
+        written = work(request, show)
+    for file in written:
+        show("Report" if file.name == "report.html" else head, str(file))
 
 
 @contextmanager
-def warnings_said(say_line: Say) -> Iterator[list[str]]:
-    """Say our warnings as lines, each once; yields the list that they are kept in."""
+def show_warnings(show: Show) -> Iterator[list[str]]:
+    """Print warnings of gapview as lines, each once; yield the list of them."""
     kept: list[str] = []
     with warnings.catch_warnings():
         before = warnings.showwarning
@@ -99,7 +109,7 @@ def warnings_said(say_line: Say) -> Iterator[list[str]]:
                 before(message, category, *place, **more)
             elif str(message) not in kept:
                 kept.append(str(message))
-                say_line("Warning", str(message))
+                show("Warning", str(message))
 
         warnings.simplefilter("always", GapviewWarning)
         warnings.simplefilter("always", ConvergenceWarning)
@@ -108,8 +118,8 @@ def warnings_said(say_line: Say) -> Iterator[list[str]]:
 
 
 @contextmanager
-def progress_shown(console: Console) -> Iterator[None]:
-    """Show how far the work within has come, on a terminal only; lines of ``console`` may come in between."""
+def show_progress(console: Console) -> Iterator[None]:
+    """Show a progress bar, on a terminal only; lines printed on ``console`` appear above it."""
     shown = console if console.is_terminal else Console(stderr=True)
     columns = (
         SpinnerColumn(),
@@ -117,15 +127,15 @@ def progress_shown(console: Console) -> Iterator[None]:
         BarColumn(bar_width=20),
         TextColumn("{task.fields[detail]}", markup=False),
     )
-    # A file that FORCE_COLOR makes rich take for a terminal must not fill with bars
+    # With FORCE_COLOR, rich takes files for terminals
     quiet = not shown.is_terminal or not (sys.stdout if shown is console else sys.stderr).isatty()
     bar = Progress(*columns, console=shown, transient=True, disable=quiet, redirect_stdout=False, redirect_stderr=False)
-    with bar, listening(_Display(bar)):
+    with bar, listening(ProgressDisplay(bar)):
         yield
 
 
-class _Display:
-    """Turns events into one line: the phase, how far it is, the objective, the time left."""
+class ProgressDisplay:
+    """Shows events as one line: the phase, the number of steps done, the objective, the time left."""
 
     def __init__(self, bar: Progress) -> None:
         self._bar = bar
@@ -134,7 +144,7 @@ class _Display:
 
     def __call__(self, event: Event) -> None:
         """Show one event."""
-        inner = event.phase == ITERATING and self._phase.phase in ("Counting groups", "Weighing views", _TRIALS)
+        inner = event.phase == ITERATING and self._phase.phase in _TRIALS
         if not inner:
             if event.phase != self._phase.phase or event.done == 0:  # steps are counted from here
                 self._began = perf_counter()
@@ -149,11 +159,8 @@ class _Display:
         )
 
 
-_TRIALS = "Trying settings"
-
-
 def _detail(phase: Event, event: Event, seconds: float) -> str:
-    """Say what is known of a phase and of the iteration within it."""
+    """Return the details of a phase and of the iteration within it."""
     parts = []
     if phase.done is not None and phase.total:
         parts.append(f"{phase.done} of {'at most ' if phase.phase == ITERATING else ''}{phase.total}")
@@ -163,9 +170,3 @@ def _detail(phase: Event, event: Event, seconds: float) -> str:
         left = duration(seconds / phase.done * (phase.total - phase.done))
         parts.append(f"{'at most' if phase.phase == ITERATING else 'about'} {left} left")
     return ", ".join(parts)
-
-
-def say_files(console: Console, files: Iterable[Any]) -> None:
-    """Say what was written."""
-    for file in files:
-        say(console, "Wrote", str(file))

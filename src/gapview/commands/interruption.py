@@ -1,4 +1,4 @@
-"""Stopping a command: by Ctrl-C, by a signal that ends a process, or by closing its terminal."""
+"""Interruption of a command: Ctrl-C, a signal that ends the process, or a closed terminal."""
 
 from __future__ import annotations
 
@@ -8,13 +8,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, NoReturn
 
-__all__ = ["Ended", "ending_heard", "undisturbed"]
-
 _ENDING = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
 
 
 class Ended(KeyboardInterrupt):
-    """The process was told to end: what Ctrl-C does is done, and the exit code says which signal it was."""
+    """A signal has ended the process; handled like Ctrl-C, with the exit code of the signal."""
 
     def __init__(self, number: int) -> None:
         super().__init__()
@@ -26,15 +24,15 @@ def _end(number: int, frame: Any) -> NoReturn:
 
 
 @contextmanager
-def ending_heard() -> Iterator[None]:
-    """Take a signal that ends the process as Ctrl-C is taken, so that what lies about is cleared up."""
+def signals_interrupt() -> Iterator[None]:
+    """Raise :class:`Ended` on signals that end the process, so that temporary files are removed as on Ctrl-C."""
     with _handled(_ENDING, _end):
         yield
 
 
 @contextmanager
-def undisturbed() -> Iterator[None]:
-    """Pass over all of these within: putting results in place and clearing up take a moment, and must be done whole."""
+def signals_ignored() -> Iterator[None]:
+    """Ignore Ctrl-C and these signals: for short steps that must be completed, such as moving results."""
     with _handled([signal.SIGINT, *_ENDING], signal.SIG_IGN):
         yield
 
@@ -47,7 +45,7 @@ def _handled(signals: list[Any], handler: Any) -> Iterator[None]:
     before = {}
     try:
         for number in signals:
-            # What was started to outlive its terminal (nohup) goes on doing so
+            # Signals that are ignored already (nohup) stay ignored
             if handler is signal.SIG_IGN or signal.getsignal(number) is not signal.SIG_IGN:
                 before[number] = signal.signal(number, handler)
         yield

@@ -1,4 +1,4 @@
-"""Results on disk: a folder that is there whole or not at all, and files that are not written over by accident."""
+"""Results on disk: folders that are written completely or not at all, and checks against overwriting."""
 
 from __future__ import annotations
 
@@ -15,11 +15,9 @@ from typing import Any
 
 from ..errors import DataFileError, some
 from ..utils.storage import lock_folder, sync_folder
-from ._stopping import undisturbed
+from .interruption import signals_ignored
 
-__all__ = ["RECORD", "demand_new_file", "read_record", "results_folder"]
-
-RECORD = "run.json"  # names, under "results", the files that were written with it
+RECORD = "run.json"  # lists, under "results", the files that were written with it
 _OF_THE_SYSTEM = {".DS_Store", "Thumbs.db", "desktop.ini"}
 _STAGED = r"\.{name}\.[0-9a-f]{{12}}"  # results that are being written
 _REPLACED = _STAGED + r"\.old"  # results that are being replaced
@@ -27,29 +25,29 @@ _REPLACED = _STAGED + r"\.old"  # results that are being replaced
 
 @contextmanager
 def results_folder(path: Path, *, force: bool) -> Iterator[Path]:
-    """Give a folder to write results into, which becomes ``path`` at the end and vanishes if anything goes wrong.
+    """Yield a temporary folder for results, which is renamed to ``path`` at the end and removed on an error.
 
-    A folder with something in it is refused. With ``force`` results of gapview are replaced, all of them together and
-    once the new ones are complete; a folder that holds anything else is still refused.
+    A folder that is not empty is an error. With ``force`` results of gapview are replaced, all of them together and
+    when the new ones are complete; a folder that holds anything else is still an error.
     """
     try:
-        target = path.resolve()  # beside a link, there may be no room for the folder that it leads to
+        target = path.resolve()  # results are written beside the target of a link, on the same disk
     except (OSError, RuntimeError) as error:
         raise DataFileError(f"{str(path)!r} cannot be a folder for the results: {error}.") from None
-    _mend(target)
-    filled = _demand_replaceable(path, target, force)
+    _remove_leftovers(target)
+    filled = _check_replaceable(path, target, force)
     empty = os.path.isdir(target) and not filled
     made = [folder for folder in (target.parent, *target.parent.parents) if not os.path.exists(folder)]
-    # An empty folder may be one that cannot be replaced, such as a mounted disk: it is filled from within
+    # An empty folder may be impossible to replace, such as a mounted disk: results are written inside it
     staging = (target if empty else target.parent) / f".{target.name}.{secrets.token_hex(6)}"
     lock = None
     try:
         lock = _make(staging, path, target.parent)
         yield staging
-        with _alone(target.parent), undisturbed():
-            _put_in_place(staging, target, empty=empty, filled=filled)
+        with _locked(target.parent), signals_ignored():
+            put_in_place(staging, target, empty=empty, filled=filled)
     except BaseException:
-        with undisturbed():
+        with signals_ignored():
             shutil.rmtree(staging, ignore_errors=True)
             for folder in made:
                 with suppress(OSError):
@@ -61,11 +59,11 @@ def results_folder(path: Path, *, force: bool) -> Iterator[Path]:
 
 
 @contextmanager
-def _alone(folder: Path) -> Iterator[None]:
-    """Wait until no other command puts results into a folder."""
+def _locked(folder: Path) -> Iterator[None]:
+    """Wait until no other command moves results into a folder, and lock it."""
     try:
         lock = lock_folder(folder, wait=True)
-    except OSError:  # it may not be read; then results are put there as well as that goes
+    except OSError:  # not readable: results are moved without a lock
         lock = None
     try:
         yield
@@ -74,13 +72,13 @@ def _alone(folder: Path) -> Iterator[None]:
             os.close(lock)
 
 
-def _mend(target: Path) -> None:
-    """Clear up after a command that was ended without warning (kill -9, a power cut): what it left is locked no more.
+def _remove_leftovers(target: Path) -> None:
+    """Remove the temporary folders of commands that were killed: they are not locked any more.
 
-    If it was about to replace results, the old ones may be all there is; then they are put back.
+    If a command was killed while it replaced results and only the old ones are left, these are restored.
     """
     name = re.escape(target.name)
-    with suppress(OSError), _alone(target.parent):
+    with suppress(OSError), _locked(target.parent):
         for folder in (target.parent, target):
             left = [item for item in folder.iterdir() if item.is_dir()] if folder.is_dir() else []
             for item in left:
@@ -93,16 +91,16 @@ def _mend(target: Path) -> None:
 
 def _remove_unless_locked(folder: Path) -> None:
     lock = lock_folder(folder)
-    if lock is not None:  # where there are no locks, nobody can tell
+    if lock is not None:  # without locks it may be in use
         shutil.rmtree(folder, ignore_errors=True)
         os.close(lock)
 
 
 def _make(staging: Path, path: Path, parent: Path) -> int | None:
-    """Make the folder to write into, and lock it, so that others know it is in use."""
+    """Make the folder to write into, and lock it, which marks it as in use."""
     try:
         parent.mkdir(parents=True, exist_ok=True)
-        with _alone(parent):
+        with _locked(parent):
             staging.mkdir()
             return lock_folder(staging)
     except OSError as error:
@@ -111,8 +109,8 @@ def _make(staging: Path, path: Path, parent: Path) -> int | None:
         ) from None
 
 
-def _demand_replaceable(path: Path, target: Path, force: bool) -> bool:
-    """Tell whether there are results to be replaced; refuse everything that must not be."""
+def _check_replaceable(path: Path, target: Path, force: bool) -> bool:
+    """Return whether there are results to be replaced; raise an error for a folder that must not be."""
     if not os.path.exists(target):
         return False
     try:
@@ -140,7 +138,7 @@ def _demand_replaceable(path: Path, target: Path, force: bool) -> bool:
 
 
 def read_record(folder: Path) -> dict[str, Any]:
-    """Return the record in a folder; an empty one if there is none that can be read."""
+    """Return the record in a folder; an empty one if it is missing or damaged."""
     try:
         found = json.loads((folder / RECORD).read_text())
     except (OSError, ValueError, RecursionError):
@@ -149,12 +147,13 @@ def read_record(folder: Path) -> dict[str, Any]:
 
 
 def _results_in(folder: Path) -> set[str]:
-    """Return the names of the files that the record in a folder speaks of."""
+    """Return the names of the files that the record in a folder lists."""
     listed = read_record(folder).get("results")
     return {RECORD, *(name for name in listed if isinstance(name, str))} if isinstance(listed, list) else set()
 
 
-def _put_in_place(staging: Path, target: Path, *, empty: bool, filled: bool) -> None:
+def put_in_place(staging: Path, target: Path, *, empty: bool, filled: bool) -> None:
+    """Move complete results to their folder, which is empty, filled with results, or missing."""
     try:
         if empty:
             _move_up(staging, target)
@@ -185,7 +184,7 @@ def _move_up(staging: Path, target: Path) -> None:
 
 
 def _swap(staging: Path, target: Path) -> None:
-    """Put the new folder where the old one is; if that fails, the old one is put back."""
+    """Replace the old folder by the new one; restore the old one on an error."""
     old = target.parent / f".{target.name}.{secrets.token_hex(6)}.old"
     target.rename(old)
     try:
@@ -196,9 +195,9 @@ def _swap(staging: Path, target: Path) -> None:
     shutil.rmtree(old, ignore_errors=True)
 
 
-def demand_new_file(path: Path, inputs: Sequence[Path], *, force: bool) -> None:
-    """Refuse a file that is there already, unless it is to be replaced; never write over what is read."""
-    there = os.path.exists(path)  # the method of a path fails where a folder may not be looked into
+def check_new_file(path: Path, inputs: Sequence[Path], *, force: bool) -> None:
+    """Raise an error if a file exists, unless ``force``, or if it is one of the inputs."""
+    there = os.path.exists(path)  # Path.exists raises for folders without permission
     if there and any(os.path.exists(other) and path.samefile(other) for other in inputs):
         raise DataFileError(f"{str(path)!r} is one of the files to read. Give another name for the result.")
     if there and not force:

@@ -1,4 +1,4 @@
-"""``run.json``: everything that is needed to repeat a command, and to know its results again."""
+"""Files of results: tables of groups and points, and ``run.json``, which holds what is needed to repeat a command."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import math
 import os
 import platform
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, is_dataclass
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
@@ -18,17 +18,54 @@ import numpy as np
 
 from ..estimators import MultiViewClusterer
 from ..io import ViewFile
-from ..utils.storage import write_whole
+from ..utils.storage import write_table, write_whole
+from ..utils.types import Array
 from ..views import Views
-from ._folder import RECORD
-
-__all__ = ["described_model", "described_run", "described_view", "described_views", "shown_run", "write_record"]
+from .folder import RECORD
 
 _PACKAGES = ("gapview", "numpy", "scipy", "scikit-learn", "pandas", "pyarrow", "anndata", "faiss-cpu", "torch")
 
 
-def described_run(arguments: Sequence[str]) -> dict[str, Any]:
-    """Say what was typed, with which versions, and when."""
+# -- tables ----------------------------------------------------------------------------------------------------------
+
+
+def write_model(folder: Path, model: MultiViewClusterer) -> None:
+    """Write labels, embedding and the model itself to a folder."""
+    write_labels(folder / "labels.csv", model)
+    prefix = type(model).__name__.lower()
+    write_table(
+        folder / "embedding.csv",
+        ["id", *(f"{prefix}{place}" for place in range(model.embedding_.shape[1]))],
+        ([key, *(f"{x:.6g}" for x in row)] for key, row in zip(model.sample_ids_, model.embedding_, strict=True)),
+    )
+    model.save(folder / "model.gapview")
+
+
+def write_labels(path: Path, model: MultiViewClusterer) -> None:
+    """Write for every training sample its group, its confidence if the method has one, and which views it has."""
+    columns = {"label": model.labels_.tolist()}
+    if hasattr(model, "confidence_"):
+        columns["confidence"] = [f"{value:.3f}" for value in model.confidence_]
+    _write_samples(path, model.views_, columns)
+
+
+def write_predictions(path: Path, new: Views, labels: Array, distances: Array) -> None:
+    """Write for every new sample its group, its distance from the training samples, and which views it has."""
+    _write_samples(path, new, {"label": labels.tolist(), "distance": [f"{value:.3f}" for value in distances]})
+
+
+def _write_samples(path: Path, views: Views, columns: dict[str, Sequence[Any]]) -> None:
+    shown = np.where(views.mask, "yes", "no").tolist()
+    rows: Iterable[Any] = zip(views.sample_ids.tolist(), *columns.values(), shown, strict=True)
+    header = ["id", *columns, *(f"has_{name}" for name in views.names)]
+    write_table(path, header, ([*row, *has] for *row, has in rows))
+
+
+# -- the record ------------------------------------------------------------------------------------------------------
+
+
+def run_facts(arguments: Sequence[str]) -> dict[str, Any]:
+    """Return the command that was typed, the versions of packages, the machine and the time."""
     versions = {"python": platform.python_version()} | {name: _version(name) for name in _PACKAGES}
     return {
         "command": shlex.join(["gapview", *arguments]),
@@ -46,8 +83,8 @@ def _version(package: str) -> str | None:
         return None
 
 
-def described_view(view: ViewFile) -> dict[str, Any]:
-    """Say what was read as one view."""
+def view_facts(view: ViewFile) -> dict[str, Any]:
+    """Return what was read as one view."""
     n_samples, n_features = view.frame.shape
     return {
         "name": view.name,
@@ -60,8 +97,8 @@ def described_view(view: ViewFile) -> dict[str, Any]:
     }
 
 
-def described_views(views: Views) -> dict[str, Any]:
-    """Count the samples after joining."""
+def sample_counts(views: Views) -> dict[str, Any]:
+    """Return the numbers of samples after joining."""
     return {
         "samples": views.n_samples,
         "with_all_views": int(views.mask.all(axis=1).sum()),
@@ -69,15 +106,15 @@ def described_views(views: Views) -> dict[str, Any]:
     }
 
 
-def described_model(model: MultiViewClusterer) -> dict[str, Any]:
-    """Say with which settings the groups were found, and how large they are."""
+def model_facts(model: MultiViewClusterer) -> dict[str, Any]:
+    """Return the settings with which the groups were found, and the sizes of the groups."""
     found: dict[str, Any] = {
         "method": type(model).__name__,
         "seed": model.random_state,
         "settings": model.get_params(deep=False),
         "group_sizes": np.bincount(model.labels_).tolist(),
     }
-    for name in ("setting_", "view_weights_", "n_iter_"):  # what was chosen where a setting says "auto"
+    for name in ("setting_", "view_weights_", "n_iter_"):  # the values used for "auto"
         if hasattr(model, name):
             found[name.removesuffix("_")] = getattr(model, name)
     if hasattr(model, "selection_"):
@@ -87,22 +124,22 @@ def described_model(model: MultiViewClusterer) -> dict[str, Any]:
     return found
 
 
-def shown_run(record: Mapping[str, Any]) -> dict[str, Any]:
-    """Take what a report shows of a run: notes and warnings may name samples, which a report may have to leave out."""
+def report_facts(record: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a report shows of a record: without notes and warnings, which may name samples."""
     files = [f"{file['path']} ({file['bytes']:,} bytes, SHA-256 {file['sha256']})" for file in record.get("files", [])]
     shown = {name: record[name] for name in ("command", "machine", "finished")}
     return shown | ({"files": files} if files else {})
 
 
 def write_record(folder: Path, record: Mapping[str, Any]) -> None:
-    """Write the record, which names the files written before it."""
+    """Write the record, which lists the files written before it."""
     results = sorted(file.name for file in folder.iterdir())
     content = json.dumps(_plain({**record, "results": results}), indent=2, ensure_ascii=False)
     write_whole(folder / RECORD, content.encode())
 
 
 def _plain(value: Any) -> Any:
-    """Turn what settings may hold into what JSON knows."""
+    """Return a value in types that JSON can hold."""
     if isinstance(value, np.ndarray | np.generic):
         value = value.tolist()
     if is_dataclass(value) and not isinstance(value, type):

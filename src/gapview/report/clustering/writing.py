@@ -1,4 +1,4 @@
-"""Writing the report on a clustering."""
+"""The page of the report on a clustering, and its file."""
 
 from __future__ import annotations
 
@@ -10,24 +10,20 @@ from ...errors import ParameterTypeError
 from ...utils.parameters import check_flag
 from ...utils.storage import write_whole
 from ...utils.words import counted
-from .._blocks import Page
-from .._page import render
-from ._group_section import group_section
-from ._map_block import map_section
-from ._model_sections import convergence_section, doubt_section, recovery_section, repeat_section
-from ._settings_section import settings_section
-from ._summary import Summary, summarise
-from ._view_sections import agreement_section, gap_section
+from ..blocks import Page
+from ..page import render
+from .group_sections import group_section
+from .model_sections import convergence_section, doubt_section, recovery_section, repeat_section, settings_section
+from .summary import Summary, summarise
+from .view_sections import agreement_section, gap_section, map_section
 from .words import answer
 
-__all__ = ["clustering_page", "write_clustering_report"]
-
-_MOST_BYTES = 3_000_000  # what can still be sent by e-mail
-_MOST_SHOWN = (20_000, 8000, 2000)  # samples on the map, fewer where long names would make the file too large
+_MOST_BYTES = 3_000_000  # can be sent by e-mail
+_MOST_SHOWN = (20_000, 8000, 2000)  # samples on the map; fewer if long names make the file too large
 
 
 def clustering_page(summary: Summary, title: str | None = None) -> Page:
-    """Put the page together.
+    """Return the page of a summary.
 
     Examples
     --------
@@ -68,35 +64,35 @@ def write_clustering_report(
     run: Mapping[str, Any] | None = None,
     survival: Any = None,
 ) -> Path:
-    """Write all there is to say of a clustering to one HTML file.
+    """Write the report on a clustering to one HTML file.
 
-    The file needs nothing else: no network, no folder beside it. It stays below 3 MB; of more than 20,000 samples the
-    map shows a part, and says so. The same model gives the same file. What it says: what was found, in a sentence; the
-    groups, and what sets them apart; a map of the samples; which samples lack which views, and whether that goes with
-    the groups; how well the views agree; how the settings were chosen; convergence; how well hidden views are
-    recovered; the samples in doubt; how to repeat it.
+    The file has no references to other files or to the network. It stays below 3 MB; of more than 20,000 samples, the
+    map shows a subset, and states this. The same model gives the same file. Contents: the result in a sentence; the
+    groups and their features; a map of the samples; which samples lack which views, and whether missing views are
+    associated with the groups; agreement of the views; choice of the settings; convergence; recovery of hidden views;
+    samples of low confidence; how to repeat the fit.
 
     Parameters
     ----------
     model : fitted GRMF or BridgedGRMF
-        What to report on.
+        The model.
     path : str or path
         The file. One that is there is replaced, once the new one is complete.
     covariates : pandas or polars frame, optional
-        What else is known of the samples, one row for each: sample ids in the index, or in a column. Numbers are
+        Covariates of the samples, one row for each: sample ids in the index, or in a column. Numbers are
         compared between groups by Kruskal-Wallis, categories by chi-square, times with events by log-rank; p-values
         are corrected for the number of columns (Holm).
     no_ids : bool, default=False
-        Leave out every sample id, for reports that leave the house. Names of views, features and covariates stay, and
-        so do the values of categories, but for columns that hold ids.
+        Leave out every sample id, for reports that are passed on. Names of views, features and covariates are kept, and
+        so are the values of categories, except for columns that hold ids.
     title : str, optional
         Heading of the page.
     run : dict, optional
-        What is known of the run, for the section on how to repeat it: ``"command"`` is shown as a command line, all
-        else as names and values.
+        Facts about the run, for the section on how to repeat it: ``"command"`` is shown as a command line, all others
+        as names and values.
     survival : pair of str, or list of pairs, optional
-        Columns of ``covariates`` that hold times and whether the event was seen (1) or not (0). By default pairs are
-        found by their names, such as ``OS.time`` and ``OS``, or ``days`` and ``event``; an empty list turns that off.
+        Columns of ``covariates`` that hold times and whether the event was observed (1) or not (0). By default pairs
+        are detected by name, such as ``OS.time`` and ``OS``, or ``days`` and ``event``; an empty list disables this.
 
     Returns
     -------
@@ -138,7 +134,7 @@ def write_clustering_report(
         summary = summarise(
             model, covariates=covariates, survival=survival, no_ids=no_ids, run=run, most_shown=most_shown
         )
-        # Ids from files of an unknown encoding may hold halves of characters
+        # Ids from files of an unknown encoding may hold lone surrogates
         content = render(clustering_page(summary, title)).encode("utf-8", "replace")
         if len(content) < _MOST_BYTES:
             break

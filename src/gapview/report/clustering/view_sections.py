@@ -1,4 +1,4 @@
-"""What there is to say of the views: who lacks which, and how well they agree on the groups."""
+"""Sections on the samples and the views: the map, missing views, agreement of the views."""
 
 from __future__ import annotations
 
@@ -8,18 +8,106 @@ import numpy as np
 
 from ...utils.types import Array
 from ...utils.words import counted, percent
-from .._blocks import Block, Cell, Details, Drawing, Group, Row, Section, Table, Text, Tone
-from ._summary import Summary
-from .figures import MOST_PATTERNS, draw_gaps
+from ..blocks import (
+    Block,
+    Cell,
+    Details,
+    Drawing,
+    Facet,
+    Row,
+    Scatter,
+    Section,
+    Table,
+    Text,
+    Tone,
+    number_table,
+)
+from .figures import MOST_PATTERNS, draw_gaps, group_sign
+from .summary import Summary
 from .words import bare_p, gap_sentence, group_name, pattern_name, share, shorten, shown_groups
 
-__all__ = ["agreement_section", "gap_section"]
+# -- map ---------------------------------------------------------------------------------------------------------------
 
-_FAR = 0.15  # difference between a group's share and that of all samples that is pointed out
+
+_MOST_LISTED = 60  # groups by which the map can be filtered one by one
+_LONGEST_ID = 60
+
+
+def map_section(summary: Summary) -> Section:
+    """Return the section with the map of the samples."""
+    shown, gaps = summary.sample_map, summary.gaps
+    names = [view.name for view in summary.views]
+    samples = shown.samples
+    n_groups = len(summary.groups)
+    groups = Facet(
+        "Group",
+        tuple(group_name(g) for g in range(n_groups)),
+        summary.labels[samples].tolist(),
+        min(n_groups, _MOST_LISTED),
+        tuple(group.n_samples for group in summary.groups),
+    )
+    patterns = Facet(
+        "Views present",
+        tuple(pattern_name(pattern, names) for pattern in gaps.patterns),
+        gaps.codes[samples].tolist(),
+        min(len(gaps.patterns), MOST_PATTERNS),
+        tuple(pattern.n_samples for pattern in gaps.patterns),
+    )
+    ids = None if summary.sample_ids is None else [shorten(summary.sample_ids[i], _LONGEST_ID) for i in samples]
+    scatter = Scatter(
+        f"Map of {counted(len(samples), 'sample')} in {n_groups} groups",
+        _map_caption(summary),
+        "sample",
+        shown.x.tolist(),
+        shown.y.tolist(),
+        (groups, patterns),
+        tuple(group_sign(g) for g in range(n_groups)),
+        tuple(str(g) for g in range(n_groups)),
+        (("Confidence", [share(float(value)) for value in summary.confidence[samples]]),),
+        None if ids is None else ("Sample", ids),
+    )
+    return Section("Map of the samples", (*_map_remarks(summary), scatter))
+
+
+def _map_caption(summary: Summary) -> str:
+    shown = summary.sample_map
+    if shown.method == "PCA":
+        how = "The two directions in which the latent points differ most (PCA)."
+    else:
+        how = (
+            "Latent points laid out by t-SNE: samples that are near each other here are near in the latent space. How "
+            "large a cloud is and how far it is from others says little."
+        )
+        if shown.n_landmarks < len(shown.samples):
+            how += (
+                f" t-SNE has placed {shown.n_landmarks:,} samples; each of the others lies between those that are "
+                "nearest to it in the latent space."
+            )
+    return f"{how} Numbers stand in the midst of their group. Next and previous go from the least confident sample on."
+
+
+def _map_remarks(summary: Summary) -> tuple[Text, ...]:
+    n_shown = len(summary.sample_map.samples)
+    if n_shown == summary.n_samples:
+        return ()
+    return (
+        Text(
+            f"The map shows {n_shown:,} of the {summary.n_samples:,} samples, drawn at random from every group and "
+            "every pattern of gaps by its share. Counts beside the filters are those of all samples, and all other "
+            "sections speak of all samples."
+        ),
+    )
+
+
+# -- missing views -----------------------------------------------------------------------------------------------------
+
+
+_LEVELS = "Shaded dark from 0.75 on, light from 0.4 on; orange below 0.1."
+_FAR = 0.15  # difference between the share of a group and that of all samples that is marked
 
 
 def gap_section(summary: Summary) -> Section:
-    """Show which samples lack which views, and whether that goes with the groups."""
+    """Return the section on missing views and their association with the groups."""
     gaps = summary.gaps
     blocks: list[Block] = [Text(text) for text in gap_sentence(gaps, len(summary.views))]
     drawn = draw_gaps(summary)
@@ -44,9 +132,7 @@ def _pattern_table(summary: Summary) -> Table:
     )
     n_more = len(summary.gaps.patterns) - len(rows)
     notes = (f"{counted(n_more, 'rarer set')} not listed.",) if n_more else ()
-    return Table(
-        "Sets of views", ("views present", "samples", "share"), (Group(rows),), notes=notes, numbers=True, narrow=True
-    )
+    return number_table("Sets of views", ("views present", "samples", "share"), rows, notes)
 
 
 def _having_table(summary: Summary) -> Table:
@@ -58,8 +144,7 @@ def _having_table(summary: Summary) -> Table:
     rows.append(Row(("all samples",), tuple(Cell(_percent(value)) for value in overall)))
     notes = (f"▲ ▼ where a group has a view more or less often than all samples by {100 * _FAR:.0f} points or more.",)
     columns = ("", *(shorten(view.name, 30) for view in summary.views))
-    caption = "Share of every group that has the view"
-    return Table(caption, columns, (Group(tuple(rows)),), notes=notes, numbers=True, narrow=True)
+    return number_table("Share of every group that has the view", columns, rows, notes)
 
 
 def _test_table(summary: Summary) -> Table:
@@ -73,8 +158,7 @@ def _test_table(summary: Summary) -> Table:
     )
     columns = ("view", "samples that have it", "Cramér’s V", "p", "p corrected")
     notes = ("p from random tables with the same margins; corrected for the number of views by Holm.",)
-    caption = "Does having a view go with the groups?"
-    return Table(caption, columns, (Group(rows),), notes=notes, numbers=True, narrow=True)
+    return number_table("Does having a view go with the groups?", columns, rows, notes)
 
 
 def _percent(value: float) -> str:
@@ -88,7 +172,7 @@ def _having(value: float, usual: float) -> Cell:
 
 
 def agreement_section(summary: Summary) -> Section:
-    """Show how well the groups hold in every view alone, and in pairs of views."""
+    """Return the section on the agreement of the groups with every view and pair of views."""
     names = [view.name for view in summary.views]
     above = summary.agreement.above_chance
     text = (
@@ -106,21 +190,11 @@ def agreement_section(summary: Summary) -> Section:
     blocks: list[Block] = [
         *([Text(_best_and_worst(names, means))] if len(names) > 1 else []),
         Text(text),
-        Table(
-            "How well each group holds in each view",
-            columns,
-            (Group(tuple(rows)),),
-            notes=(_LEVELS,),
-            numbers=True,
-            narrow=True,
-        ),
+        number_table("How well each group holds in each view", columns, rows, [_LEVELS]),
     ]
     if len(names) > 1:
         blocks.append(_pair_table(summary, names))
     return Section("How well the views agree", tuple(blocks))
-
-
-_LEVELS = "Shaded dark from 0.75 on, light from 0.4 on; orange below 0.1."
 
 
 def _level(value: float) -> Cell:
@@ -158,4 +232,4 @@ def _pair_table(summary: Summary, names: list[str]) -> Table:
         "samples that have both. A view with itself shows how much agreement there can be.",
     )
     columns = ("", *(shorten(name, 30) for name in names))
-    return Table("How far each two views agree", columns, (Group(rows),), notes=notes, numbers=True, narrow=True)
+    return number_table("How far each two views agree", columns, rows, notes)

@@ -1,4 +1,4 @@
-"""A place on the plane for every sample, near to those that are near in the latent space."""
+"""The map of the samples: a projection of the latent space to the plane."""
 
 from __future__ import annotations
 
@@ -13,14 +13,12 @@ from threadpoolctl import threadpool_limits
 from ...graph.neighbors import nearest
 from ...utils.types import Array
 
-__all__ = ["MOST_SHOWN", "SampleMap", "draw_samples", "summarise_map"]
-
 MOST_SHOWN = 20_000
-_N_LANDMARKS = 2000  # samples that t-SNE places; it would take minutes for many more
+_N_LANDMARKS = 2000  # samples for t-SNE, which takes minutes for many more
 _LEAST_FOR_TSNE = 20
-_N_ITERATIONS = 500  # of t-SNE: from there on, points move apart but no more past each other
-_N_SIDES = 5  # landmarks between which another sample is put
-_EXTENT = 10_000  # of the longer side of the map
+_N_ITERATIONS = 500  # of t-SNE; later iterations only increase distances
+_N_SIDES = 5  # landmarks from which the position of another sample is interpolated
+_EXTENT = 10_000  # length of the longer side of the map
 
 
 @dataclass(frozen=True)
@@ -30,13 +28,13 @@ class SampleMap:
     Attributes
     ----------
     samples : array of shape (n_shown,)
-        Positions of the samples shown, those of low confidence first where that is known.
+        Positions of the samples shown, in order of confidence if the method has one.
     x, y : int arrays of shape (n_shown,)
-        Their places, from 0 to 10,000.
+        Their coordinates, from 0 to 10,000.
     method : {"t-SNE", "PCA"}
-        How they were found.
+        Method of projection.
     n_landmarks : int
-        How many samples t-SNE has placed; the others lie between the nearest of them.
+        Number of samples that t-SNE has placed; the others are interpolated between the nearest of them.
     """
 
     samples: Array = field(repr=False)
@@ -47,7 +45,7 @@ class SampleMap:
 
 
 def summarise_map(model: Any, codes: Array, most: int = MOST_SHOWN) -> SampleMap:
-    """Choose the samples to show, in equal shares of groups and patterns if not all, and place them."""
+    """Return the map of at most ``most`` samples, sampled in proportion from every group and pattern."""
     strata = np.unique(np.stack([model.labels_, codes], axis=1), axis=0, return_inverse=True)[1].ravel()
     samples = draw_samples(strata, most)
     if hasattr(model, "confidence_"):
@@ -62,7 +60,7 @@ def summarise_map(model: Any, codes: Array, most: int = MOST_SHOWN) -> SampleMap
 
 
 def draw_samples(strata: Array, most: int, seed: int = 0) -> Array:
-    """Draw at most so many samples, from every stratum its share, and one at least while there is room for that."""
+    """Return at most ``most`` samples, drawn in proportion from every stratum, at least one of each if possible."""
     n_samples, sizes = len(strata), np.bincount(strata)
     if n_samples <= most:
         return np.arange(n_samples)
@@ -80,7 +78,7 @@ def _placed(points: Array, labels: Array) -> tuple[Array, str, int]:
     landmarks = draw_samples(labels, _N_LANDMARKS)
     perplexity = min(30.0, (len(landmarks) - 1) / 3)
     found = TSNE(2, perplexity=perplexity, max_iter=_N_ITERATIONS, init="pca", random_state=0)
-    with threadpool_limits(1, user_api="openmp"):  # threads wait for each other, for minutes on a busy machine
+    with threadpool_limits(1, user_api="openmp"):  # its threads wait for each other on a busy machine
         known = found.fit_transform(points[landmarks]).astype(np.float64)
     places = np.empty((len(points), 2))
     places[landmarks] = known
@@ -93,7 +91,7 @@ def _placed(points: Array, labels: Array) -> tuple[Array, str, int]:
 
 
 def _by_components(points: Array) -> Array:
-    """Take the two directions of the largest variance; a single sample or direction has nothing beside it."""
+    """Return the first two principal components; zeros where there are fewer."""
     places = np.zeros((len(points), 2))
     n_directions = min(2, points.shape[1], len(points) - 1)
     if n_directions > 0 and np.ptp(points, axis=0).any():

@@ -1,15 +1,15 @@
-"""What a page is made of. Every text is plain text: nothing here can carry markup into a page."""
+"""Blocks of a page. Every text is plain text: markup in it is escaped."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-# "up" and "down" are colours only: whoever uses them also writes the sign.
+# "up" and "down" are colours only: the text of the cell must contain the sign.
 Tone: TypeAlias = Literal["plain", "muted", "up", "up-strong", "down", "down-strong", "problem"]
 
 
@@ -37,33 +37,33 @@ class Facts:
 
 @dataclass(frozen=True)
 class Code:
-    """Something to type or to copy, letter by letter."""
+    """Text to type or to copy, in a fixed-width font."""
 
     text: str
 
 
 @dataclass(frozen=True)
 class Legend:
-    """What the colours of cells mean."""
+    """The meaning of the colours of cells."""
 
     entries: tuple[tuple[Tone, str], ...]
 
 
 @dataclass(frozen=True)
 class Cell:
-    """One cell of a table: a value, and beside it smaller things about the value."""
+    """One cell of a table: a value, and details about it in smaller type."""
 
     text: str
     detail: str = ""  # such as a spread
     mark: str = ""  # such as a signed difference
     tone: Tone = "plain"
     best: bool = False  # the best of those it is compared with
-    tip: str = ""  # shown when pointed at; never the only place where a thing is said
+    tip: str = ""  # tooltip; must not be the only place of an information
 
 
 @dataclass(frozen=True)
 class Row:
-    """Headers on the left and cells; equal leading headers of neighbouring rows become one."""
+    """Headers on the left and cells; equal leading headers of consecutive rows are merged."""
 
     headers: tuple[str, ...]
     cells: tuple[Cell | str, ...]
@@ -80,29 +80,33 @@ class Group:
 
 @dataclass(frozen=True)
 class Table:
-    """A table; ``columns`` names all columns, those of the headers on the left among them."""
+    """A table; ``columns`` names all columns, including those of the headers on the left."""
 
     caption: str
     columns: tuple[str, ...]
     groups: tuple[Group, ...]
-    over: str = ""  # stands above the columns that are not headers
+    over: str = ""  # title above the columns that are not headers
     notes: tuple[str, ...] = ()
-    numbers: bool = False  # cells hold numbers: aligned on the right, never broken
-    narrow: bool = False  # as wide as what it holds, where others fill the page
+    numbers: bool = False  # cells hold numbers: aligned on the right, without line breaks
+    narrow: bool = False  # as wide as its contents; other tables fill the page
+
+
+def number_table(caption: str, columns: Iterable[str], rows: Iterable[Row], notes: Iterable[str] = ()) -> Table:
+    """Return a narrow table of numbers with one group of rows."""
+    return Table(caption, tuple(columns), (Group(tuple(rows)),), notes=tuple(notes), numbers=True, narrow=True)
 
 
 @dataclass(frozen=True)
 class Drawing:
-    """A matplotlib figure with its caption, and with what a reader who cannot see it is told."""
+    """A matplotlib figure with its caption, and a label for screen readers."""
 
     figure: Figure
     label: str
     caption: str
     title: str = ""
-    small: bool = False  # few things in it: shrinks with the page, where others scroll
+    small: bool = False  # shrinks with the page; other figures scroll
 
 
-# What a point looks like, told apart by colour, and in grey by its shape.
 Shape: TypeAlias = Literal["circle", "square", "triangle", "diamond", "plus", "cross", "wedge"]
 
 
@@ -117,21 +121,21 @@ class Sign:
 
 @dataclass(frozen=True)
 class Facet:
-    """Something by which points can be filtered: the names it knows, and for every point which of them it has."""
+    """A property by which points can be filtered: the names of its values, and the value of every point."""
 
     title: str
     names: tuple[str, ...]
     codes: Sequence[int]
     n_listed: int  # names from here on are filtered together
-    counts: tuple[int, ...]  # of all there is, of which the points may be a part
+    counts: tuple[int, ...]  # of all samples, also those without a point
 
 
 @dataclass(frozen=True)
 class Scatter:
-    """Points on a plane that can be pointed at, filtered and zoomed into; with a script, and a sentence without.
+    """An interactive scatter plot with tooltips, filters and zoom; a sentence replaces it where scripts are disabled.
 
-    ``signs`` and ``marks`` go with the names of the first facet: how its points look, and what stands in their midst.
-    Points can be walked through in the order in which they are given.
+    ``signs`` and ``marks`` belong to the names of the first facet: the look of its points, and the label in their
+    centre. The buttons "next" and "previous" follow the order of the points.
     """
 
     label: str
@@ -142,13 +146,13 @@ class Scatter:
     facets: tuple[Facet, ...]
     signs: tuple[Sign, ...]
     marks: tuple[str, ...]
-    values: tuple[tuple[str, Sequence[str]], ...] = ()  # more to be told of every point: a title, and a text for each
-    names: tuple[str, Sequence[str]] | None = None  # what points are called: a title, and a name for each
+    values: tuple[tuple[str, Sequence[str]], ...] = ()  # more about every point: a title, and a text for each
+    names: tuple[str, Sequence[str]] | None = None  # names of the points: a title, and a name for each
 
 
 @dataclass(frozen=True)
 class Details:
-    """Blocks behind one line that opens them."""
+    """Blocks that are hidden until their summary is clicked."""
 
     summary: str
     blocks: tuple[Block, ...]
@@ -156,7 +160,7 @@ class Details:
 
 @dataclass(frozen=True)
 class Section:
-    """A heading and what stands under it, sections of the next level included."""
+    """A heading and its blocks, which may be sections of the next level."""
 
     title: str
     blocks: tuple[Block, ...]

@@ -1,4 +1,4 @@
-"""Reading a table of covariates: rows matched to samples, columns told apart as numbers or categories."""
+"""Tables of covariates: rows matched to samples, columns read as numbers or categories."""
 
 from __future__ import annotations
 
@@ -13,33 +13,31 @@ from ...io.ids import as_keys
 from ...utils.types import Array
 from ...views.containers import descends
 
-__all__ = ["Column", "CovariateTable", "read_covariates", "read_pairs"]
-
 _YES = {"1", "1.0", "true", "yes", "y", "t", "dead", "deceased", "died", "event"}
 _NO = {"0", "0.0", "false", "no", "n", "f", "alive", "living", "censored", "none"}
 
 
 @dataclass(frozen=True)
 class Column:
-    """One column, a value for every sample: numbers, NaN where missing, or texts, None where missing."""
+    """One column with a value for every sample: numbers, NaN if missing, or texts, None if missing."""
 
     numbers: Array | Any = field(repr=False)
     texts: list[str | None] = field(repr=False)
     is_number: bool
-    flags: Array | None = field(repr=False)  # 0 and 1 and NaN, where the column can tell events
+    flags: Array | None = field(repr=False)  # 0, 1 and NaN, if the column may hold events
 
 
 @dataclass(frozen=True)
 class CovariateTable:
-    """A table whose rows are those of the samples."""
+    """A table with one row for each sample."""
 
     columns: Mapping[str, Column]
     left_out: tuple[tuple[str, str], ...]
     n_matched: int
     n_unknown: int  # rows that belong to no sample
 
-    def demand_pair(self, time: str, event: str) -> tuple[str, str]:
-        """Check that two columns can tell of survival."""
+    def check_pair(self, time: str, event: str) -> tuple[str, str]:
+        """Return the names of two columns; raise an error unless they hold times and events."""
         lacking = [name for name in (time, event) if name not in self.columns]
         if lacking:
             raise ParameterError(
@@ -47,14 +45,14 @@ class CovariateTable:
             )
         if not self.columns[time].is_number or self.columns[event].flags is None:
             raise ParameterError(
-                "survival must name a column of times, numbers, and a column of events, 1 where the event was seen and "
-                f"0 where it was not; '{time}' and '{event}' do not hold that."
+                "survival must name a column of times, as numbers, and a column of events, 1 if the event was observed "
+                f"and 0 if not; got '{time}' and '{event}', which hold other values."
             )
         return time, event
 
 
 def read_pairs(survival: Any) -> list[tuple[str, str]] | None:
-    """Read which pairs of columns tell of survival; None leaves it to their names."""
+    """Return the pairs of columns with times and events; None to detect them by name."""
     if survival is None:
         return None
     pairs = [survival] if isinstance(survival, tuple) and all(isinstance(name, str) for name in survival) else survival
@@ -70,8 +68,8 @@ def read_pairs(survival: Any) -> list[tuple[str, str]] | None:
     return [(str(time), str(event)) for time, event in pairs]
 
 
-def read_covariates(covariates: Any, sample_ids: Array, *, no_ids: bool) -> CovariateTable:
-    """Match the rows of a frame to the samples, and look at its columns."""
+def match_covariates(covariates: Any, sample_ids: Array, *, no_ids: bool) -> CovariateTable:
+    """Return the columns of a frame in the order of the samples."""
     frame, keys, key_column = _keyed(_as_pandas(covariates), as_keys(sample_ids.tolist()))
     rows: dict[str | None, int] = {key: row for row, key in enumerate(keys) if key is not None}
     wanted = as_keys(sample_ids.tolist())
@@ -82,7 +80,7 @@ def read_covariates(covariates: Any, sample_ids: Array, *, no_ids: bool) -> Cova
         if position == key_column:
             continue
         column = _read_column(frame.iloc[:, position], places)
-        reason = column if isinstance(column, str) else _why_not(column, set(wanted) if no_ids else set())
+        reason = column if isinstance(column, str) else _exclusion(column, set(wanted) if no_ids else set())
         if name in columns or reason:
             left_out.append((name, reason or "there is another column of this name"))
         elif not isinstance(column, str):
@@ -105,7 +103,7 @@ def _as_pandas(covariates: Any) -> Any:
 
 
 def _keyed(frame: Any, wanted: list[str | None]) -> tuple[Any, list[str | None], int | None]:
-    """Find the ids: the index, or if that knows none of the samples, the column that knows the most of them."""
+    """Return frame, ids and id column: the index, or if it matches no sample, the column that matches most."""
     known = set(wanted)
     keys, position = _keys_of(frame.index), None
     if not known & set(keys):
@@ -138,7 +136,7 @@ def _is_missing(cell: Any) -> bool:
 
 
 def _read_column(values: Any, places: Array) -> Column | str:
-    """Bring a column into the order of the samples, or say why it cannot be compared."""
+    """Return a column in the order of the samples, or the reason why it is left out."""
     kind = getattr(values.dtype, "kind", "O")
     if kind in "mMc":
         return "dates, spans of time and complex numbers are not compared"
@@ -152,7 +150,7 @@ def _read_column(values: Any, places: Array) -> Column | str:
         isinstance(cell, int | float | np.integer | np.floating) and not isinstance(cell, bool) for cell in given
     )
     numbers = np.array([float(cell) if numeric and cell is not None else np.nan for cell in ordered])
-    # Two different numbers are two kinds, as 0 and 1 for no and yes
+    # A column with two different numbers is a category, such as 0 and 1 for no and yes
     return Column(numbers, texts, numeric and len(set(given)) > 2, _flags(texts))
 
 
@@ -163,13 +161,13 @@ def _flags(texts: list[str | None]) -> Array | None:
     return np.array([np.nan if text is None else float(text.strip().lower() in _YES) for text in texts])
 
 
-def _why_not(column: Column, ids: set[str | None]) -> str:
+def _exclusion(column: Column, ids: set[str | None]) -> str:
     if not any(text is not None for text in column.texts):
         return "it is empty for all samples"
     if column.is_number:
         return ""
     texts = {text.strip() for text in column.texts if text is not None}
     named = texts & ids
-    # 0 and 1 are values like others; many numbers that are all ids are not
+    # 0 and 1 are ordinary values, even if they are ids; many different ids are not
     is_ids = any(not text.isdigit() for text in named if text) or (len(named) > 2 and 2 * len(named) > len(texts))
     return "it holds ids of samples" if is_ids else ""

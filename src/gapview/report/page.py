@@ -1,4 +1,4 @@
-"""Writing a page as one HTML file that needs nothing else."""
+"""Rendering of a page as one HTML file without references to other files."""
 
 from __future__ import annotations
 
@@ -13,23 +13,21 @@ from itertools import groupby
 from typing import Any, TypeVar
 
 from ..errors import MissingExtraError
-from ._blocks import Block, Cell, Details, Group, Page, Scatter, Section, Table
+from .blocks import Block, Cell, Details, Group, Page, Scatter, Section, Table
 from .style import figure_colors, inline_svg
-
-__all__ = ["render"]
 
 _Nested = TypeVar("_Nested", bound=Block)
 
 
 def render(page: Page) -> str:
-    """Write a page as HTML: one file, nothing fetched, the same text for the same page.
+    """Return a page as one HTML document that loads nothing; the same page always gives the same text.
 
-    There is a script only where there is something to move, and then no other can run on the page.
+    A script is included only for scatter plots; the content security policy allows no other script.
 
     Parameters
     ----------
     page : Page
-        What to show.
+        The page.
 
     Returns
     -------
@@ -81,20 +79,20 @@ def render(page: Page) -> str:
 
 
 class _Anchors:
-    """Gives every section, table and figure an id of its own."""
+    """Unique ids for sections, tables and figures."""
 
     def __init__(self) -> None:
         self._sections: dict[int, str] = {}
         self._taken: set[str] = {"content", "contents"}
 
     def of(self, section: Section) -> str:
-        """Return the id of a section, the same one every time."""
+        """Return the id of a section, always the same one."""
         if id(section) not in self._sections:
             self._sections[id(section)] = self._free(re.sub(r"[^a-z0-9]+", "-", section.title.lower()).strip("-"))
         return self._sections[id(section)]
 
     def next(self, kind: str) -> str:
-        """Return an id that was not given before."""
+        """Return a new id."""
         return self._free(kind)
 
     def _free(self, wanted: str) -> str:
@@ -107,7 +105,7 @@ class _Anchors:
 
 
 def _fresh(block: _Nested) -> _Nested:
-    """Copy sections, so that one which stands on a page twice gets two ids."""
+    """Copy sections, so that a section that appears twice gets two ids."""
     if isinstance(block, Section | Details):
         return replace(block, blocks=tuple(_fresh(inner) for inner in block.blocks))
     return block
@@ -118,7 +116,7 @@ def _part(name: str) -> str:
 
 
 def _script() -> str:
-    """Put the parts of the script into one block, so that their names are seen by nobody else."""
+    """Return the script in one block scope, so that its names are not global."""
     parts = [_part(f"scatter/{name}.js") for name in ("signs", "plane", "picture", "scatter")]
     return "\n".join(['"use strict";', "{", *parts, "}", ""])
 
@@ -143,7 +141,7 @@ def _all_blocks(blocks: Iterable[Block]) -> Iterator[Block]:
 
 
 def _scatter_data(block: Scatter) -> str:
-    """Write what the script needs to know; no text in it can end the element that it stands in."""
+    """Return the data of a scatter plot as JSON, escaped so that no text can end the script element."""
     content = {
         "noun": block.noun,
         "x": list(block.x),
@@ -166,13 +164,13 @@ def _n_headers(table: Table) -> int:
 
 
 def _slots(table: Table) -> tuple[bool, bool]:
-    """Say whether any cell has a detail, and a mark: all others then leave room for them, and values stay in line."""
+    """Return whether any cell has a detail, and a mark: all other cells then leave room for them."""
     cells = [cell for group in table.groups for row in group.rows for cell in row.cells if isinstance(cell, Cell)]
     return any(cell.detail for cell in cells), any(cell.mark for cell in cells)
 
 
 def _headed(group: Group) -> list[tuple[list[tuple[str, int, bool]], Any]]:
-    """Pair every row's cells with the headers that begin at it: text, number of rows, and whether it is the last."""
+    """Return for every row its headers and cells; a header is a text, a number of rows, and whether it is the last."""
     starts: list[list[tuple[str, int, bool]]] = [[] for _ in group.rows]
     depth = max((len(row.headers) for row in group.rows), default=0)
     for level in range(depth):

@@ -1,4 +1,4 @@
-"""Everything that a report on a clustering says, as plain numbers and names."""
+"""The contents of a report on a clustering, as plain numbers and names."""
 
 from __future__ import annotations
 
@@ -10,15 +10,20 @@ from ...errors import InputTypeError, ParameterTypeError
 from ...estimators import GRMF, BridgedGRMF
 from ...trust import Agreement
 from ...utils.types import Array
-from ._covariate_table import read_covariates, read_pairs
-from ._covariates import Covariates, compare_covariates
-from ._recovery import Recovered, summarise_recovery
-from .gaps import Gaps, summarise_gaps
-from .groups import DoubtfulSample, GroupFacts, doubtful_samples, summarise_groups
-from .history import Choices, Convergence, Repeat, summarise_choices, summarise_convergence, summarise_repeat
-from .places import MOST_SHOWN, SampleMap, summarise_map
-
-__all__ = ["Summary", "ViewFacts", "summarise"]
+from .covariate_table import match_covariates, read_pairs
+from .covariates import Covariates, compare_covariates
+from .fit import (
+    Choices,
+    Convergence,
+    Recovered,
+    Repeat,
+    summarise_choices,
+    summarise_convergence,
+    summarise_recovery,
+    summarise_repeat,
+)
+from .groups import DoubtfulSample, Gaps, GroupFacts, doubtful_samples, summarise_gaps, summarise_groups
+from .sample_map import MOST_SHOWN, SampleMap, summarise_map
 
 
 @dataclass(frozen=True)
@@ -32,7 +37,7 @@ class ViewFacts:
 
 @dataclass(frozen=True)
 class Summary:
-    """What there is to say of a clustering; made by :func:`summarise`.
+    """The contents of a report; built by :func:`summarise`.
 
     Attributes
     ----------
@@ -47,25 +52,25 @@ class Summary:
     labels, confidence : arrays of shape (n_samples,)
         Group and confidence of every sample.
     sample_ids : tuple of str or None
-        What samples are called; None if that is left out.
+        Sample ids; None if they are left out.
     sample_map : SampleMap
         Samples on a plane.
     gaps : Gaps
-        Which samples lack which views, and whether that goes with the groups.
+        Which samples lack which views, and whether that is associated with the groups.
     agreement : Agreement
-        How well the groups hold in every view and pair of views.
+        Agreement of the groups with the neighbours in every view and pair of views.
     choices : Choices
-        The settings and who chose them.
+        The settings and their origin.
     convergence : Convergence
         The objective.
     recovered : tuple of Recovered
-        How well hidden views are recovered.
+        Errors of recovered views.
     doubtful : tuple of DoubtfulSample
         The samples of the lowest confidence.
     covariates : Covariates or None
-        How the groups go with what else is known.
+        Comparisons of the groups in covariates.
     repeat : Repeat
-        How to do it again.
+        How to repeat the fit.
 
     Examples
     --------
@@ -106,14 +111,14 @@ def summarise(
     run: Mapping[str, Any] | None = None,
     most_shown: int = MOST_SHOWN,
 ) -> Summary:
-    """Collect what a report on a fitted model says.
+    """Return the contents of the report on a fitted model.
 
     Parameters
     ----------
     model, covariates, survival, no_ids, run
         As in :func:`gapview.report.write_clustering_report`.
     most_shown : int, default=20000
-        How many samples the map may show.
+        Maximum number of samples on the map.
 
     Returns
     -------
@@ -129,11 +134,11 @@ def summarise(
     >>> summary.gaps.association is None, summary.convergence.settled
     (True, True)
     """
-    _demand_model(model)
+    _check_model(model)
     if run is not None and not isinstance(run, Mapping):
-        raise ParameterTypeError(f"run must be a dict of what is known of the run, or None; got {type(run).__name__}.")
+        raise ParameterTypeError(f"run must be a dict of facts about the run, or None; got {type(run).__name__}.")
     pairs = read_pairs(survival)
-    table = None if covariates is None else read_covariates(covariates, model.sample_ids_, no_ids=no_ids)
+    table = None if covariates is None else match_covariates(covariates, model.sample_ids_, no_ids=no_ids)
     views, labels, n_groups = model.views_, model.labels_, len(model.cluster_centers_)
     gaps = summarise_gaps(views, labels, n_groups)
     counts = views.mask.sum(axis=0).tolist()
@@ -158,10 +163,10 @@ def summarise(
     )
 
 
-def _demand_model(model: Any) -> None:
+def _check_model(model: Any) -> None:
     if not isinstance(model, GRMF | BridgedGRMF):
         raise InputTypeError(
-            "A report needs a fitted GRMF or BridgedGRMF, which know a latent space and can recover views; got "
+            "A report needs a fitted GRMF or BridgedGRMF, which have a latent space and recover views; got "
             f"{model.__name__ if isinstance(model, type) else type(model).__name__}."
         )
     model._demand_fitted()

@@ -238,7 +238,7 @@ def test_every_kind_of_data_gives_a_page(method, data, settings, tmp_path):
 def test_a_fit_that_was_cut_off_says_so():
     page = clustering_page(summarise(fitted(made(), GRMF, max_iter=2, tol=1e-12)))
     words = page.sections[SECTIONS.index("Convergence")].blocks[0].text
-    assert "had not settled" in words
+    assert "had not converged" in words
 
 
 def test_more_samples_than_the_map_can_show(model):

@@ -189,9 +189,9 @@ def test_the_page_shows_them(tmp_path):
         }
     )
     text = write_clustering_report(model, tmp_path / "r.html", covariates=frame).read_text(encoding="utf-8")
-    assert "What else is known of the samples" in text
+    assert "Covariates of the samples" in text
     assert "&lt;i&gt;age&lt;/i&gt;" in text
     assert "<i>" not in text
     assert "&lt;m&gt;" in text
     assert "Kaplan" in text
-    assert "After Holm’s correction for 3 tests, the groups go with &lt;i&gt;age&lt;/i&gt;." in text
+    assert "After Holm’s correction for 3 tests, the groups differ in &lt;i&gt;age&lt;/i&gt;." in text

@@ -26,8 +26,8 @@ def group_section(summary: Summary) -> Section:
     """Return the section on size, confidence and features of the groups."""
     groups = shown_groups(summary)
     notes = [
-        f"Confidence is a sample’s claim to be in its group, from 0 to 1; below {DOUBTFUL:g} the other groups together "
-        "have the larger claim. It tells how firm a group is among these data, not whether it is real."
+        f"Confidence measures from 0 to 1 how clearly a sample belongs to its group; below {DOUBTFUL:g} the other "
+        "groups together are more likely. It describes the groups in these data, not whether they are real."
     ]
     if len(groups) < len(summary.groups):
         notes.append(f"Only the {len(groups)} largest of {len(summary.groups)} groups are listed.")
@@ -61,7 +61,7 @@ def _apart(summary: Summary, groups: list[GroupFacts]) -> list[Block]:
     text = (
         "Features whose mean in the group differs most from their mean in all other samples that have the view, in "
         "standard deviations (Hedges’ g): + above the others, − below. 0.2 is commonly called small, 0.5 medium, 0.8 "
-        "large. Groups are made to differ in these very features: the numbers describe them, they prove nothing."
+        "large. The groups were computed from these features: the numbers describe the groups, they are no evidence."
     )
     table = Table("What sets each group apart in each view", ("", *named), (Group(rows),))
     return [Section("What sets each group apart", (Text(text), table, *_means(groups)))]
@@ -124,29 +124,28 @@ def covariate_section(covariates: Covariates, summary: Summary) -> Section:
         items = tuple((shorten(name), f"left out: {reason}.") for name, reason in covariates.left_out[:_MOST_DETAILED])
         n_more = len(covariates.left_out) - len(items)
         blocks += [Items((*items, f"and {n_more} more.") if n_more else items)]
-    return Section("What else is known of the samples", tuple(blocks))
+    return Section("Covariates of the samples", tuple(blocks))
 
 
 def _covariate_words(covariates: Covariates, summary: Summary) -> list[str]:
-    matched = f"The table knows {covariates.n_matched:,} of the {counted(summary.n_samples, 'sample')}"
-    unknown = f"; {counted(covariates.n_unknown, 'row')} of it belong to none of them" if covariates.n_unknown else ""
+    matched = f"The table has rows for {covariates.n_matched:,} of the {counted(summary.n_samples, 'sample')}"
+    unknown = f"; {counted(covariates.n_unknown, 'row')} of it belong to other samples" if covariates.n_unknown else ""
     n_tests = len(covariates.comparisons)
     if not n_tests:
         return [f"{matched}{unknown}. None of its columns can be compared between the groups."]
     firm = [shorten(one.column) for one in covariates.comparisons if one.adjusted < _FIRM]
-    found = (
-        f"After Holm’s correction for {counted(n_tests, 'test')}, the groups go with {joined(firm[:12])}"
-        + (f" and {len(firm) - 12} more." if len(firm) > 12 else ".")
-        if firm
-        else f"After Holm’s correction for {counted(n_tests, 'test')}, the groups go with none of the columns for sure."
+    found = f"After Holm’s correction for {counted(n_tests, 'test')}, the groups differ "
+    if firm:
+        found += f"in {joined(firm[:12])}" + (f" and {len(firm) - 12} more." if len(firm) > 12 else ".")
+    else:
+        found += "significantly in none of the columns."
+    limits = (
+        "The null hypothesis of a test is that a column is the same in all groups. With many columns, some differ by "
+        "chance: use the corrected p-values. The tests assume that the columns were not among the features from which "
+        "the groups were computed, and adjust for no other column: groups that differ in age differ in everything that "
+        "depends on age. A difference that is not significant may still exist."
     )
-    honest = (
-        "The tests ask whether the groups differ in a column at all. With many columns, some differ by chance: rely on "
-        "the corrected values. They assume that the columns were not among the features from which the groups were "
-        "made, and take nothing else into account: groups that differ in age differ in all that goes with age. No "
-        "difference for sure is not the same as no difference."
-    )
-    return [f"{matched}{unknown}.", found, honest]
+    return [f"{matched}{unknown}.", found, limits]
 
 
 def _covariate_table(ordered: list[Comparison]) -> Table:
@@ -167,7 +166,7 @@ def _covariate_table(ordered: list[Comparison]) -> Table:
         "Holm’s correction.",
     )
     columns = ("column", "test", "samples", "strength", "p", "p corrected")
-    return number_table("How the groups go with every column", columns, rows, notes)
+    return number_table("Differences between the groups in every column", columns, rows, notes)
 
 
 def _covariate_details(one: Comparison, summary: Summary) -> Details:

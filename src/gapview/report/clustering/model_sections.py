@@ -39,7 +39,7 @@ def settings_section(summary: Summary) -> Section:
         if choices.selection.n_samples < summary.n_samples:
             blocks.append(Text(f"Candidates were tried on {choices.selection.n_samples:,} of the samples."))
     else:
-        blocks.append(Text(f"{summary.method} chooses nothing from the data: settings are given, or follow rules."))
+        blocks.append(Text(f"{summary.method} chooses no settings from the data: they are given, or follow rules."))
     if choices.count is not None:
         blocks += [
             Text(" ".join(choices.count.reason().split())),
@@ -47,21 +47,21 @@ def settings_section(summary: Summary) -> Section:
                 draw_counts(choices.count),
                 f"Modularity and stability for {choices.count.counts[0]} to {choices.count.counts[-1]} groups.",
                 "Modularity: how much more of the neighbour graph lies inside the groups than by chance. Stability: "
-                "how well groups come back when samples are drawn anew. The dotted line is the number taken.",
+                "how similar the groups of resampled data are. The dotted line is the number chosen.",
                 small=True,
             ),
         ]
     if choices.view_weights is not None and len(choices.view_weights) > 1:
         pairs = zip(summary.views, choices.view_weights, strict=True)
         weights = joined([f"{shorten(view.name)} {weight:.2f}" for view, weight in pairs])
-        blocks.append(Text(f"How much every view counted, 1 on average: {weights}."))
+        blocks.append(Text(f"Weights of the views, 1 on average: {weights}."))
     blocks += [_setting_table(choices), *_candidates(choices), *_searches(choices)]
     return Section("How the settings were chosen", tuple(blocks))
 
 
 def _setting_table(choices: Choices) -> Table:
     rows = tuple(Row((fact.name,), (shorten(fact.value, 120), fact.origin)) for fact in choices.settings)
-    return Table("Settings of the fit", ("setting", "value", "where from"), (Group(rows),))
+    return Table("Settings of the fit", ("setting", "value", "origin"), (Group(rows),))
 
 
 def _candidates(choices: Choices) -> tuple[Block, ...]:
@@ -109,16 +109,16 @@ def convergence_section(summary: Summary) -> Section:
     n_iterations = len(found.objective)
     if found.settled:
         text = (
-            f"The objective settled after {counted(n_iterations, 'iteration')}: its last relative change, "
+            f"The objective converged after {counted(n_iterations, 'iteration')}: its last relative change, "
             f"{found.last_change:.1e}, was below tol{_IS}{found.tol:g}."
         )
     elif found.tol == 0:
-        text = f"All {n_iterations} iterations were done, as tol{_IS}0 asks for."
+        text = f"All {n_iterations} iterations were done, since tol{_IS}0."
     else:
         change = "" if math.isnan(found.last_change) else f" Its last relative change was {found.last_change:.1e}."
         text = (
-            f"The objective had not settled to tol{_IS}{found.tol:g} after max_iter{_IS}{n_iterations}.{change} Raise "
-            "max_iter: the groups may still change."
+            f"The objective had not converged to tol{_IS}{found.tol:g} after max_iter{_IS}{n_iterations}.{change} "
+            "Raise max_iter: the groups may still change."
         )
     blocks: list[Block] = [Text(text)]
     drawn = draw_convergence(found)
@@ -134,13 +134,12 @@ def recovery_section(summary: Summary) -> Section:
     if len(summary.views) == 1:
         return Section(title, (Text("There is one view: nothing to recover it from."),))
     text = (
-        "Each view was hidden from some samples that have it and another one, these samples were taken out of what the "
-        "model may look things up in, and the model was asked for the view. The error is a share of that of filling in "
-        "the mean of the view: 100 % is no better than the mean, 0 % is perfect. The model was not fitted again, so "
-        "that errors are slightly too small."
+        "Each view was hidden from some samples that have it and another one, and recovered from all other samples. "
+        "The error is relative to the error of the mean of the view: 100 % is no better than the mean, 0 % is perfect. "
+        "The model was not fitted again, so that errors are slightly too small."
     )
     rows = tuple(_recovery_row(one) for one in summary.recovered)
-    columns = ("view", "samples asked", "error, share of the mean’s", "95 % interval", "")
+    columns = ("view", "samples tested", "error, share of the mean’s", "95 % interval", "")
     return Section(title, (Text(text), number_table("Recovery of hidden views", columns, rows)))
 
 
@@ -161,8 +160,8 @@ def doubt_section(summary: Summary) -> Section:
     names = [view.name for view in summary.views]
     title, n_doubtful = "The samples to look at", sum(group.n_doubtful for group in summary.groups)
     text = (
-        f"{counted(n_doubtful, 'sample')} of {summary.n_samples:,} have a confidence below {DOUBTFUL:g}. Look at the "
-        "least certain ones before building on their groups: they may be mixtures, mistakes, or of a kind of their own."
+        f"{counted(n_doubtful, 'sample')} of {summary.n_samples:,} have a confidence below {DOUBTFUL:g}. Check the "
+        "least certain ones before you use their groups: they may be mixtures, errors in the data, or a rare type."
     )
     if summary.sample_ids is None:
         return Section(title, (Text(text), Text("Sample ids are left out of this report.", quiet=True)))
@@ -178,7 +177,7 @@ def doubt_section(summary: Summary) -> Section:
         )
         for one in summary.doubtful
     )
-    columns = ("sample", "confidence", "group", "next nearest", "views present")
+    columns = ("sample", "confidence", "group", "second nearest", "views present")
     table = Table(f"The {len(rows)} samples of the lowest confidence", columns, (Group(rows),))
     return Section(title, (Text(text), table))
 
@@ -191,7 +190,7 @@ def repeat_section(summary: Summary) -> Section:
         blocks.append(Text("Or in Python, with the views in views:"))
     blocks.append(Code(repeat.python))
     if not repeat.seed:
-        blocks.append(Text("No seed was given (random_state): another run may end a little differently."))
+        blocks.append(Text("No seed was given (random_state): another run may give slightly different groups."))
     elif not repeat.seed.isdigit():
         blocks.append(Text(f"random_state was a {repeat.seed}: only the same state of it gives the same groups."))
     views = joined([f"{shorten(view.name)} ({view.n_samples:,} × {view.n_features:,})" for view in summary.views])
@@ -200,8 +199,8 @@ def repeat_section(summary: Summary) -> Section:
     blocks.append(Facts(tuple(facts)))
     blocks.append(
         Text(
-            "The digest is that of the numbers, of what is missing and of the names of the views, in this order of "
-            "samples; ids do not count. The same data, settings, seed and versions give the same groups.",
+            "The digest covers the values, the missing views and the names of the views, in this order of samples, but "
+            "not the ids. The same data, settings, seed and versions give the same groups.",
             quiet=True,
         )
     )

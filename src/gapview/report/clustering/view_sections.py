@@ -75,15 +75,15 @@ def _map_caption(summary: Summary) -> str:
         how = "The two directions in which the latent points differ most (PCA)."
     else:
         how = (
-            "Latent points laid out by t-SNE: samples that are near each other here are near in the latent space. How "
-            "large a cloud is and how far it is from others says little."
+            "Latent points projected by t-SNE: samples that are near each other here are near in the latent space. "
+            "Sizes of clouds and distances between them have no meaning."
         )
         if shown.n_landmarks < len(shown.samples):
             how += (
-                f" t-SNE has placed {shown.n_landmarks:,} samples; each of the others lies between those that are "
-                "nearest to it in the latent space."
+                f" t-SNE has placed {shown.n_landmarks:,} samples; the positions of the others are interpolated from "
+                "the nearest of them in the latent space."
             )
-    return f"{how} Numbers stand in the midst of their group. Next and previous go from the least confident sample on."
+    return f"{how} Numbers are in the centre of their group. Next and previous follow increasing confidence."
 
 
 def _map_remarks(summary: Summary) -> tuple[Text, ...]:
@@ -92,9 +92,9 @@ def _map_remarks(summary: Summary) -> tuple[Text, ...]:
         return ()
     return (
         Text(
-            f"The map shows {n_shown:,} of the {summary.n_samples:,} samples, drawn at random from every group and "
-            "every pattern of gaps by its share. Counts beside the filters are those of all samples, and all other "
-            "sections speak of all samples."
+            f"The map shows {n_shown:,} of the {summary.n_samples:,} samples, drawn at random in proportion from every "
+            "group and every pattern of missing views. The counts beside the filters and all other sections are about "
+            "all samples."
         ),
     )
 
@@ -113,7 +113,9 @@ def gap_section(summary: Summary) -> Section:
     drawn = draw_gaps(summary)
     if drawn is not None:
         n_more = len(gaps.patterns) - MOST_PATTERNS
-        caption = "Each column is a set of views that some samples have and no others: filled dots are views they have."
+        caption = (
+            "Each column is a set of views, and the samples that have exactly these: filled dots are present views."
+        )
         caption += f" {counted(n_more, 'rarer set')} not shown." if n_more > 0 else ""
         label = "Sets of views that samples have, and how many samples have each; listed in the table below."
         blocks.append(Drawing(drawn, label, caption, small=len(gaps.patterns) <= 4))
@@ -158,7 +160,7 @@ def _test_table(summary: Summary) -> Table:
     )
     columns = ("view", "samples that have it", "Cramér’s V", "p", "p corrected")
     notes = ("p from random tables with the same margins; corrected for the number of views by Holm.",)
-    return number_table("Does having a view go with the groups?", columns, rows, notes)
+    return number_table("Association of the presence of a view with the groups", columns, rows, notes)
 
 
 def _percent(value: float) -> str:
@@ -176,9 +178,9 @@ def agreement_section(summary: Summary) -> Section:
     names = [view.name for view in summary.views]
     above = summary.agreement.above_chance
     text = (
-        "Do a sample’s nearest neighbours in one view alone confirm its group? 0: no more than chance would; 1: all of "
-        "them are of its group. Only samples that have the view are asked. The groups were made from these views, so "
-        "high values say that a group can be seen in a view, not that it is real."
+        "How many of the nearest neighbours of a sample in a single view are of its group? 0: as many as by chance; 1: "
+        "all of them. Only samples that have the view are counted. The groups were computed from these views: high "
+        "values show that a group is visible in a view, not that it is real."
     )
     rows = [
         Row((group_name(group.number),), tuple(_level(value) for value in above[group.number]))
@@ -199,7 +201,7 @@ def agreement_section(summary: Summary) -> Section:
 
 def _level(value: float) -> Cell:
     if math.isnan(value):
-        return Cell("–", tone="muted", tip="fewer than two samples of the group could be asked")
+        return Cell("–", tone="muted", tip="too few samples of the group have the view")
     tone: Tone = "up-strong" if value >= 0.75 else "up" if value >= 0.4 else "down" if value < 0.1 else "plain"
     return Cell(share(value), tone=tone)
 
@@ -213,7 +215,7 @@ def _weighted(values: Array, summary: Summary) -> float:
 def _best_and_worst(names: list[str], means: list[float]) -> str:
     known = [(mean, name) for mean, name in zip(means, names, strict=True) if not math.isnan(mean)]
     if len(known) < 2:
-        return "In fewer than two views there are enough samples to ask."
+        return "Fewer than two views have enough samples for a comparison."
     (low, worst), (high, best) = min(known), max(known)
     return (
         f"The groups hold best in {shorten(best)} ({share(high)} of the way from chance to certainty) and least in "
@@ -228,8 +230,8 @@ def _pair_table(summary: Summary, names: list[str]) -> Table:
         for k, name in enumerate(names)
     )
     notes = (
-        "How often a neighbour in the one view and a neighbour in the other are of the same group, above chance, over "
-        "samples that have both. A view with itself shows how much agreement there can be.",
+        "How often a neighbour in one view and a neighbour in the other are of the same group, above chance, over "
+        "samples that have both. The agreement of a view with itself is an upper bound.",
     )
     columns = ("", *(shorten(name, 30) for name in names))
-    return number_table("How far each two views agree", columns, rows, notes)
+    return number_table("Agreement of each two views", columns, rows, notes)

@@ -96,9 +96,9 @@ def answer(summary: Summary) -> tuple[str, ...]:
         missing = f"{lacking:,} ({percent(lacking / summary.n_samples)}) lack one of the {views} views"
         missing += " at least" if len(summary.views) > 2 else ""
         if gaps.association is not None:
-            words = ("shows no sign of going with their group", "hardly goes with their group")
-            missing += ", and which ones they lack "
-            missing += (*words, "goes with their group (see below)")[_relation(gaps.association)]
+            words = ("is not significantly associated", "is only weakly associated", "is associated")
+            missing += f", and which ones they lack {words[_relation(gaps.association)]} with their group"
+            missing += " (see below)" if _relation(gaps.association) == 2 else ""
     return first, f"{doubt}; {missing}."
 
 
@@ -111,7 +111,7 @@ def _relation(association: Association) -> int:
 
 def strength_word(value: float, steps: tuple[float, float, float] = (_WEAK, 0.3, 0.5)) -> str:
     """Return a word for the size of an effect, by the usual thresholds."""
-    words = ("hardly at all", "weakly", "clearly", "strongly")
+    words = ("very weakly", "weakly", "moderately", "strongly")
     return words[sum(value >= step for step in steps)]
 
 
@@ -126,28 +126,28 @@ def gap_sentence(gaps: Gaps, n_views: int) -> tuple[str, ...]:
     if n_views == 1:
         return ("There is one view, and every sample has it.",)
     if len(gaps.patterns) == 1:
-        return ("All samples have the same views, so that gaps cannot go with the groups.",)
+        return ("All samples have the same views: missing views cannot be associated with the groups.",)
     found = gaps.association
     if found is None:
-        return ("There is one group only, so that gaps cannot go with the groups.",)
+        return ("There is one group only: missing views cannot be associated with the groups.",)
     figures = association_figures(found)
     if found.p_value >= _SIGNIFICANT:
         return (
-            f"Which views a sample lacks shows no sign of going with its group ({figures}). The groups are not made of "
-            "gaps; a weak relation could still be there unseen.",
+            f"Which views a sample lacks is not significantly associated with its group ({figures}). A weak "
+            "association may still exist.",
         )
     if _relation(found) == 1:
         return (
-            f"Which views a sample lacks goes with its group, but hardly at all ({figures}): more than by chance, "
-            "too little to have made the groups.",
+            f"Which views a sample lacks is very weakly associated with its group ({figures}): more than by chance, "
+            "but too little to explain the groups.",
         )
     driving = [gap.view for gap in gaps.views if gap.adjusted < _SIGNIFICANT]
-    which = f" It is to be seen in {joined([shorten(name) for name in driving[:8]])}." if driving else ""
+    which = f" Views that contribute: {joined([shorten(name) for name in driving[:8]])}." if driving else ""
     return (
-        f"Which views a sample lacks goes with its group, {strength_word(found.strength)} ({figures}).{which}",
-        "Either the views are missing for a reason that has to do with what the groups are, such as tests made of "
-        "severe cases only; or the method has put samples together because they lack the same views. Compare groups "
-        "within one pattern of gaps, on the map or in the data, before building on them.",
+        f"Which views a sample lacks is {strength_word(found.strength)} associated with its group ({figures}).{which}",
+        "Either the views are missing for a reason that is related to the groups, such as tests of severe cases only; "
+        "or the method has grouped samples because they lack the same views. Compare groups within one pattern of "
+        "missing views, on the map or in the data, before you use them.",
     )
 
 
@@ -155,12 +155,12 @@ def comparison_sentence(one: Comparison) -> str:
     """Return a sentence about the differences between the groups in one column."""
     figures = f"{p_value(one.p_value)}, {p_value(one.adjusted)} after Holm’s correction"
     if one.kind == "survival":
-        found, word = f"log-rank test, chi-square {rounded(one.statistic)}", "for sure"
+        found, word = f"log-rank test, chi-square {rounded(one.statistic)}", "significantly"
     elif one.kind == "numbers":
         found = f"Kruskal-Wallis test, ε² {share(one.strength)}"
         word = strength_word(one.strength, (0.01, 0.08, 0.26))
     else:
         how = f"chi-square by {one.n_tables} random tables" if one.n_tables else "chi-square test"
         found, word = f"{how}, Cramér’s V {share(one.strength)}", strength_word(one.strength)
-    related = f"go with it {word}" if one.adjusted < _SIGNIFICANT else "do not go with it for sure"
+    related = f"differ {word}" if one.adjusted < _SIGNIFICANT else "do not differ significantly"
     return f"The groups {related}: {found}; {figures}; {counted(one.n_samples, 'sample')}."

@@ -10,10 +10,10 @@ from scipy import sparse
 
 from baselines.factor_problems import fitted, made, thinned
 from gapview import Views
-from gapview.baselines._dcnmf import DCNMF
-from gapview.baselines._gpmvc import GPMVC
-from gapview.baselines._mic import MIC
-from gapview.baselines._pvc import PVC
+from gapview.baselines.dcnmf import DCNMF
+from gapview.baselines.gpmvc import GPMVC
+from gapview.baselines.mic import MIC
+from gapview.baselines.pvc import PVC
 from gapview.datasets import paired_split
 from gapview.errors import GapviewWarning, InputError, InputTypeError, ParameterError, SolutionError
 from gapview.graph.knn import knn_graph

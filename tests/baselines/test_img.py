@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from gapview import Views
 from gapview.baselines import IMG
-from gapview.baselines._img_steps import Weights, build_problem, graph_step, normalized_cut, solve
+from gapview.baselines.img_steps import IMGWeights, build_problem, graph_step, normalized_cut, solve
 from gapview.clusters import cluster_rows
 from gapview.datasets import make_views, paired_split
 from gapview.errors import GapviewWarning, InputError, InputTypeError, ParameterError, ParameterTypeError, SolutionError
@@ -95,7 +95,7 @@ def test_any_pattern_against_a_naive_version(seed: int, basis_from: str) -> None
     init = start(n_samples, n_components, seed)
     views = Views(matrices, mask=mask)
     problem = build_problem(list(views.matrices), views, basis_from)
-    found = solve(problem, Weights(ridge, beta, gamma), *init, max_iter=4, tol=0)
+    found = solve(problem, IMGWeights(ridge, beta, gamma), *init, max_iter=4, tol=0)
     codes, affinity, bases = naive(matrices, mask, basis_from, ridge, beta, gamma, init, n_iter=4)
     scale = np.abs(codes).max()  # the first, indefinite system may blow the codes up
     np.testing.assert_allclose(found.codes, codes, rtol=0, atol=1e-9 * scale)
@@ -251,11 +251,11 @@ def test_stopping_early_is_said() -> None:
 @pytest.mark.parametrize(
     ("setting", "message"),
     [
-        ({"smoothness_weight": 0}, "links all samples alike"),
-        ({"graph_weight": 1e300}, "links all samples alike"),
-        ({"smoothness_weight": 1e300}, "linear system without a solution in iteration 2"),
-        ({"init": (np.ones((30, 3)), -0.05 * np.eye(30))}, "linear system without a solution in iteration 1"),
-        ({"init": (np.full((30, 3), 1e300), np.eye(30))}, "left the finite numbers"),
+        ({"smoothness_weight": 0}, "All links of the graph"),
+        ({"graph_weight": 1e300}, "All links of the graph"),
+        ({"smoothness_weight": 1e300}, "cannot solve a linear system in iteration 2"),
+        ({"init": (np.ones((30, 3)), -0.05 * np.eye(30))}, "cannot solve a linear system in iteration 1"),
+        ({"init": (np.full((30, 3), 1e300), np.eye(30))}, "not finite in iteration"),
         ({"init": (np.zeros((30, 3)), np.zeros((30, 30)))}, "shrunk to zero"),
         ({"ridge_weight": 1e12, "output": "codes"}, "Lower ridge_weight"),
     ],

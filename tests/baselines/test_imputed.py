@@ -15,7 +15,7 @@ from sklearn.metrics import adjusted_rand_score
 
 from gapview import Views
 from gapview.baselines import ImputedKMeans, ImputedSpectral
-from gapview.baselines._filling import knn_filled
+from gapview.baselines.filling import knn_filled
 from gapview.datasets import make_views, paired_split
 from gapview.errors import GapviewWarning, InputError, ParameterError, ParameterTypeError
 from gapview.metrics import clustering_accuracy
@@ -137,7 +137,7 @@ def test_a_split_graph_is_said_once_in_our_words() -> None:
         warnings.simplefilter("always")
         model = ImputedSpectral(3, random_state=0).fit([far, 2 * far + 0.1])
     assert [warning.category for warning in caught] == [GapviewWarning]
-    assert "falls into 3 parts" in str(caught[0].message)
+    assert "has 3 connected components" in str(caught[0].message)
     assert caught[0].filename == __file__
     assert adjusted_rand_score(model.labels_, np.repeat(range(3), 15)) == 1
 

@@ -10,8 +10,8 @@ from scipy import sparse
 
 from baselines.factor_problems import fitted, made, thinned
 from gapview import Views
-from gapview.baselines._mic import MIC, Weights, build_term, chained_start, inner_steps
-from gapview.baselines._nonnegative import observe, take_scale
+from gapview.baselines.mic import MIC, build_view, chained_start, inner_steps
+from gapview.baselines.nonnegative import move_scale, observe
 from gapview.clusters import cluster_rows
 from gapview.datasets import paired_split
 from gapview.errors import GapviewWarning, InputError, InputTypeError, ParameterError, ParameterTypeError
@@ -23,11 +23,11 @@ from problems import cases, hidden
 @pytest.mark.golden
 def test_golden_inner_steps(golden):
     recorded = golden("authors_mic_inner.npz")
-    weights = Weights(float(recorded["alpha"]), float(recorded["beta"]))
+    penalties = float(recorded["alpha"]), float(recorded["beta"])
     codes, basis = recorded["P_start"].copy(), recorded["U_start"].copy()
-    take_scale([basis], codes, basis.sum(axis=1))
-    term = build_term(recorded["X"], recorded["weights"])
-    inner_steps(term, weights, codes, basis, recorded["consensus"], int(recorded["n_steps"]))
+    move_scale([basis], codes, basis.sum(axis=1))
+    term = build_view(recorded["X"], recorded["weights"], *penalties)
+    inner_steps(term, codes, basis, recorded["consensus"], int(recorded["n_steps"]))
     np.testing.assert_allclose(codes, recorded["P"], rtol=0, atol=1e-9)
     np.testing.assert_allclose(basis, recorded["U"], rtol=0, atol=1e-9)
 

@@ -12,7 +12,7 @@ import time
 import numpy as np
 import pytest
 
-from gapview.commands._folder import RECORD, demand_new_file, results_folder
+from gapview.commands.folder import RECORD, check_new_file, results_folder
 from gapview.datasets import make_views
 from gapview.errors import DataFileError
 
@@ -176,11 +176,11 @@ def test_a_file_is_not_written_over_what_is_read(tmp_path):
     file.write_text("")
     link.hardlink_to(file)
     with pytest.raises(DataFileError, match="one of the files to read"):
-        demand_new_file(link, [file], force=True)
+        check_new_file(link, [file], force=True)
     with pytest.raises(DataFileError, match="is there already.*--force"):
-        demand_new_file(link, [], force=False)
-    demand_new_file(link, [], force=True)
-    demand_new_file(tmp_path / "new" / "c.csv", [file], force=False)
+        check_new_file(link, [], force=False)
+    check_new_file(link, [], force=True)
+    check_new_file(tmp_path / "new" / "c.csv", [file], force=False)
     assert names(tmp_path) == ["a.csv", "b.csv"]
 
 

@@ -16,9 +16,10 @@ from rich.console import Console
 from rich.progress import Progress, TextColumn
 
 import gapview
-from gapview.commands import _console, _pages
-from gapview.commands._console import _Display, command_words, printable, warnings_said
-from gapview.commands._settings import value_of
+from gapview.commands import console as shown
+from gapview.commands import report as report_module
+from gapview.commands.console import ProgressDisplay, command_words, printable, show_warnings
+from gapview.commands.options import value_of
 from gapview.errors import GapviewWarning
 from gapview.progress import Event, listening
 
@@ -153,7 +154,7 @@ def clustered_by_concat(folder, files):
 
 def test_packages_for_the_report_are_asked_for_before_the_work(tmp_path, monkeypatch):
     files = write_plain(tmp_path, TRUTH)
-    monkeypatch.setattr(_pages, "find_spec", lambda package: None)
+    monkeypatch.setattr(report_module, "find_spec", lambda package: None)
     result = run("cluster", *files, "-k", "3", "-o", tmp_path / "out", code=1)
     assert "pip install 'gapview[report]'" in result.stderr
     assert "View" not in result.output
@@ -202,7 +203,7 @@ class TestWhatIsShown:
     def test_phases_objective_and_time_left(self):
         console = Console(file=io.StringIO(), force_terminal=True, width=200)
         bar = Progress(TextColumn("{task.description} {task.fields[detail]}", markup=False), console=console)
-        display = _Display(bar)
+        display = ProgressDisplay(bar)
         seen = []
         for event in (
             Event("Reading files"),
@@ -220,9 +221,9 @@ class TestWhatIsShown:
 
     def test_the_time_left_to_count_groups(self, monkeypatch):
         now = 0.0
-        monkeypatch.setattr(_console, "perf_counter", lambda: now)
+        monkeypatch.setattr(shown, "perf_counter", lambda: now)
         bar = Progress(disable=True)
-        display = _Display(bar)
+        display = ProgressDisplay(bar)
         display(Event("Counting groups"))
         now = 100.0  # spent on what all counts share, which is no measure of how long one of them takes
         display(Event("Iterating", 200, 200, 5.0))
@@ -282,7 +283,7 @@ class TestWhatIsShown:
 
     def test_other_warnings_go_their_own_way(self):
         said: list[tuple[str, str]] = []
-        with pytest.warns(UserWarning, match="not ours"), warnings_said(lambda *line: said.append(line)) as kept:
+        with pytest.warns(UserWarning, match="not ours"), show_warnings(lambda *line: said.append(line)) as kept:
             warn_of_both()
         assert kept == ["ours"]
         assert said == [("Warning", "ours")]

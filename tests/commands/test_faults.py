@@ -15,9 +15,9 @@ import pytest
 
 import gapview
 from gapview import GRMF
-from gapview.commands._folder import RECORD, _put_in_place, results_folder
-from gapview.commands._stopping import ending_heard, undisturbed
 from gapview.commands.cli import main
+from gapview.commands.folder import RECORD, put_in_place, results_folder
+from gapview.commands.interruption import signals_ignored, signals_interrupt
 from gapview.datasets import make_views
 from gapview.errors import DataFileError
 from gapview.persist.checkpoints import _journal
@@ -90,17 +90,17 @@ def test_a_command_that_is_told_to_end_keeps_what_was_finished_and_nothing_else(
     os.kill(command.process.pid, signal.SIGTERM)
     code, errors = command.ended()
     assert code == 128 + signal.SIGTERM, errors
-    assert errors.startswith("Stopped. What was finished is kept in ")
-    assert "out.unfinished'; run the same command again to go on, or delete that folder." in errors
+    assert errors.startswith("Stopped. Finished work is kept in ")
+    assert "out.unfinished'; run the same command again to resume, or delete that folder." in errors
     assert len(errors.splitlines()) == 1
     assert names(tmp_path) == ["blood.csv", "out.unfinished", "scans.csv"]
     arguments = [tmp_path / "blood.csv", tmp_path / "scans.csv", "--no-report", "--method", "GRMF"]
     arguments += ["--set", "max_iter=300"]
     other = run("cluster", *arguments, "-k", "4", "-o", tmp_path / "out", code=1)
-    assert "n_clusters was 3 and is 4 now. Run the same command as before to go on, or give --force" in other.stderr
+    assert "n_clusters was 3 and is 4 now. Run the same command as before to resume, or give --force" in other.stderr
     assert names(tmp_path) == ["blood.csv", "out.unfinished", "scans.csv"]
     again = run("cluster", *arguments, "-k", "3", "-o", tmp_path / "out")
-    assert "Going on" in again.stdout
+    assert "Resuming" in again.stdout
     run("cluster", *arguments, "-k", "3", "-o", tmp_path / "undisturbed")
     assert names(tmp_path) == ["blood.csv", "out", "scans.csv", "undisturbed"]
     for name in ("labels.csv", "embedding.csv", "model.gapview"):
@@ -125,13 +125,13 @@ def test_signals_that_end_a_process_are_heard(number):
     before = signal.getsignal(number)
     try:
         signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
-        with ending_heard(), undisturbed():
+        with signals_interrupt(), signals_ignored():
             os.kill(os.getpid(), number)
-        with pytest.raises(KeyboardInterrupt) as stopped, ending_heard():
+        with pytest.raises(KeyboardInterrupt) as stopped, signals_interrupt():
             _stop(number)
         assert getattr(stopped.value, "exit_code", 130) == 128 + number
         signal.signal(number, signal.SIG_IGN)  # as nohup does
-        with ending_heard():
+        with signals_interrupt():
             os.kill(os.getpid(), number)
     finally:
         signal.signal(number, before)
@@ -173,7 +173,7 @@ def test_what_others_are_writing_is_left_alone(tmp_path):
 
 
 def _leave(staging, target):
-    _put_in_place(staging, target, empty=False, filled=False)
+    put_in_place(staging, target, empty=False, filled=False)
 
 
 def test_two_that_fill_one_empty_folder_do_not_mix(tmp_path):

@@ -215,19 +215,19 @@ def test_an_input_that_may_not_be_opened(tmp_path, monkeypatch):
 @pytest.mark.parametrize("moment", range(1, 4))
 def test_an_input_that_vanishes(tmp_path, monkeypatch, moment):
     """A file that is deleted while the command reads is missed in words, whenever it goes."""
-    from gapview.commands import _cluster
+    from gapview.commands import cluster as command
 
     files = write_plain(tmp_path, made())
-    step = ["read_inputs", "join_views", "described_view"][moment - 1]
-    before = getattr(_cluster, step)
+    step = ["read_files", "join_views", "view_facts"][moment - 1]
+    before = getattr(command, step)
 
     def vanishing(*arguments, **more):
         found = before(*arguments, **more)
         files[1].unlink(missing_ok=True)
         return found
 
-    monkeypatch.setattr(_cluster, step, vanishing)
-    if step == "described_view":  # all that is needed was read
+    monkeypatch.setattr(command, step, vanishing)
+    if step == "view_facts":  # all that is needed was read
         cluster(files, tmp_path, code=0)
         return
     said = cluster(files, tmp_path)

@@ -8,7 +8,7 @@ from scipy import sparse
 
 from gapview import GRMF, BridgedGRMF
 from gapview.baselines import DCNMF, GPMVC, MIC, PVC, ImputedKMeans, ImputedSpectral
-from gapview.baselines._tied import roughness
+from gapview.baselines.nonnegative import roughness
 from gapview.errors import InputError, SolutionError
 from gapview.factorization.data_start import _nearest_orthonormal
 from gapview.graph.knn import knn_graph
@@ -60,7 +60,7 @@ def test_factorisations_refuse_unscaled_values_without_products(method, size, wo
     """Products of such values are infinite or vanish: NumPy warned, or the objective rose."""
     rng = np.random.RandomState(0)
     views = [rng.uniform(size=(12, 4)) * size, rng.uniform(size=(12, 3))]
-    with pytest.raises(InputError, match=f"'view_0' holds values that are too {word} for products"):
+    with pytest.raises(InputError, match=f"'view_0' are too {word} for products"):
         method(2, scale=None, random_state=0).fit(views)
     model = method(2, sparsity_weight=1e-3) if method is not GPMVC else method(2)
     assert np.isfinite(model.set_params(random_state=0).fit(views).embedding_).all()

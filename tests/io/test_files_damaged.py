@@ -19,9 +19,8 @@ import pytest
 from scipy.io import savemat
 
 from gapview import GRMF, BridgedGRMF, load
-from gapview.commands._inputs import Inputs
-from gapview.commands._recover import recover_files
-from gapview.commands._samples import SamplesRequest
+from gapview.commands.predict import SamplesRequest
+from gapview.commands.recover import recover_files
 from gapview.datasets import load_views, make_views
 from gapview.errors import DataFileError, GapviewError
 from gapview.io import _limits, join_views, read_view, read_views
@@ -273,10 +272,8 @@ def test_names_of_views_lead_nowhere_else(tmp_path):
     GRMF(2, init="data", max_iter=5, random_state=0).fit(dict(zip(names, _frames(data), strict=True))).save(
         tmp_path / "m"
     )
-    inputs = Inputs(())
-    written = recover_files(
-        SamplesRequest(tmp_path / "m", inputs, tmp_path / "a" / "b" / "out"), lambda head, text: None
-    )
+    request = SamplesRequest(model=tmp_path / "m", output=tmp_path / "a" / "b" / "out")
+    written = recover_files(request, lambda head, text: None)
     assert {file.resolve().parent for file in written} == {tmp_path / "a" / "b" / "out"}
     assert sorted(os.listdir(tmp_path)) == ["a", "m"]
 

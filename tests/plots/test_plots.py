@@ -157,7 +157,7 @@ class TestModels:
         assert "group 1" in plots.plot_top_features(plain, 1).get_title()
         with pytest.raises(InputTypeError, match="keeps its objective; Concat has none"):
             plots.plot_convergence(plain)
-        with pytest.raises(InputTypeError, match="which know the neighbours within views; Concat has none"):
+        with pytest.raises(InputTypeError, match="which compute the neighbours within views; Concat has none"):
             plots.plot_view_agreement(plain)
 
 
@@ -173,7 +173,7 @@ class TestSamples:
         assert "t-SNE" in axes.get_xlabel()
 
     def test_a_part_of_many(self, model, monkeypatch):
-        monkeypatch.setattr("gapview.report.clustering.places.draw_samples", lambda strata, most: np.arange(40))
+        monkeypatch.setattr("gapview.report.clustering.sample_map.draw_samples", lambda strata, most: np.arange(40))
         axes = plots.plot_samples(model)
         assert axes.get_title() == "40 of 90 samples in 3 groups"
         assert sum(len(points.get_offsets()) for points in axes.collections) == 40
@@ -367,7 +367,7 @@ class TestGrid:
         ("arguments", "words"),
         [
             (([[1.0, 2.0]], [1.0], [1.0]), r"a column for each of the 1 sparsity_weights; got shape \(1, 2\)"),
-            (([[1.0]], None, [1.0]), "consensus_weights must say the weights"),
+            (([[1.0]], None, [1.0]), "consensus_weights must be the weights"),
             (([[1.0]], [1.0], ["a"]), "sparsity_weights must be a sequence of numbers"),
             (([[1.0]], [-1.0], [1.0]), "consensus_weights must be a sequence of numbers of at least 0"),
             (([[np.nan]], [1.0], [1.0]), "at least one number"),
@@ -382,7 +382,7 @@ class TestGrid:
     def test_searches_over_something_else(self):
         views = make_views(60, (6, 5), n_clusters=2, random_state=0).views
         search = GridSearchCV(GRMF(2, init="data"), {"consensus_weight": [1.0, 10.0]}, cv=2).fit(views)
-        with pytest.raises(InputError, match="both weights, once each; it does not over sparsity_weight"):
+        with pytest.raises(InputError, match="both weights, once each; it does not vary sparsity_weight"):
             plots.plot_weight_grid(search)
-        with pytest.raises(InputError, match="A search knows its weights"):
+        with pytest.raises(InputError, match="A search has weights"):
             plots.plot_weight_grid(search, [1.0], [1.0])

@@ -20,8 +20,8 @@ from gapview.datasets import make_views
 from gapview.errors import DataFileError, InputTypeError, NotFittedError, ParameterTypeError
 from gapview.report import write_clustering_report
 from gapview.report.clustering import clustering_page, summarise
-from gapview.report.clustering._recovery import summarise_recovery
-from gapview.report.clustering.signs import group_sign
+from gapview.report.clustering.figures import group_sign
+from gapview.report.clustering.fit import summarise_recovery
 from gapview.trust import feature_effects, view_agreement
 from pages import check_page
 
@@ -179,7 +179,7 @@ def test_hidden_views_are_asked_of_a_model_that_does_not_know_the_samples(method
     model = fitted(make_views(200, (5, 5), n_clusters=3, random_state=0).views, method)
     for one, samples in zip(summarise_recovery(model), asked, strict=False):
         assert one.low < one.error < one.high < 0.8
-        assert one.n_asked == len(samples) == 40
+        assert one.n_tested == len(samples) == 40
     assert len(asked) == 2
     assert model.views_.n_samples == 200
 
@@ -238,7 +238,7 @@ def test_every_kind_of_data_gives_a_page(method, data, settings, tmp_path):
 def test_a_fit_that_was_cut_off_says_so():
     page = clustering_page(summarise(fitted(made(), GRMF, max_iter=2, tol=1e-12)))
     words = page.sections[SECTIONS.index("Convergence")].blocks[0].text
-    assert "had not settled" in words
+    assert "had not converged" in words
 
 
 def test_more_samples_than_the_map_can_show(model):
@@ -256,8 +256,8 @@ def test_long_names_leave_the_file_small(tmp_path):
 
 
 def test_a_file_that_would_be_too_large_shows_fewer_samples(model, text, tmp_path, monkeypatch):
-    monkeypatch.setattr("gapview.report.clustering._report._MOST_SHOWN", (90, 20))
-    monkeypatch.setattr("gapview.report.clustering._report._MOST_BYTES", len(text.encode()) - 100)
+    monkeypatch.setattr("gapview.report.clustering.writing._MOST_SHOWN", (90, 20))
+    monkeypatch.setattr("gapview.report.clustering.writing._MOST_BYTES", len(text.encode()) - 100)
     assert len(embedded(written(model, tmp_path))["x"]) <= 20
 
 

@@ -12,8 +12,8 @@ from gapview import GRMF
 from gapview.datasets import make_views
 from gapview.errors import InputError, InputTypeError, ParameterError
 from gapview.report import write_clustering_report
-from gapview.report.clustering._covariate_table import read_covariates, read_pairs
-from gapview.report.clustering._covariates import compare_covariates
+from gapview.report.clustering.covariate_table import match_covariates, read_pairs
+from gapview.report.clustering.covariates import compare_covariates
 
 N = 120
 IDS = np.array([f"p{i:03d}" for i in range(N)], dtype=object)
@@ -37,7 +37,7 @@ def frame():
 
 
 def compared(frame, *, ids=IDS, labels=LABELS, survival=None, no_ids=False):
-    table = read_covariates(frame, ids, no_ids=no_ids)
+    table = match_covariates(frame, ids, no_ids=no_ids)
     return compare_covariates(table, labels, 3, read_pairs(survival))
 
 
@@ -189,9 +189,9 @@ def test_the_page_shows_them(tmp_path):
         }
     )
     text = write_clustering_report(model, tmp_path / "r.html", covariates=frame).read_text(encoding="utf-8")
-    assert "What else is known of the samples" in text
+    assert "Covariates of the samples" in text
     assert "&lt;i&gt;age&lt;/i&gt;" in text
     assert "<i>" not in text
     assert "&lt;m&gt;" in text
     assert "Kaplan" in text
-    assert "After Holm’s correction for 3 tests, the groups go with &lt;i&gt;age&lt;/i&gt;." in text
+    assert "After Holm’s correction for 3 tests, the groups differ in &lt;i&gt;age&lt;/i&gt;." in text

@@ -9,11 +9,10 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from gapview import Views
-from gapview.report.clustering._association import associate, holm
-from gapview.report.clustering._survival import find_pairs, kaplan_meier, log_rank
-from gapview.report.clustering.gaps import summarise_gaps
-from gapview.report.clustering.history import data_digest
-from gapview.report.clustering.places import draw_samples
+from gapview.report.clustering.covariates import find_pairs, kaplan_meier, log_rank
+from gapview.report.clustering.fit import data_digest
+from gapview.report.clustering.groups import associate, holm, summarise_gaps
+from gapview.report.clustering.sample_map import draw_samples
 
 
 def codes(n_levels):

@@ -257,7 +257,7 @@ class TestRefused:
     def test_samples_of_another_study(self, model):
         data = {"rna": one(np.eye(3), ["x", "y", "z"], "g")}
         with pytest.raises(
-            InputError, match=r"knows none of the samples: it was fitted on 'cell_0'.*holds 'x', 'y', 'z'"
+            InputError, match=r"has none of the samples: it was fitted on 'cell_0'.*holds 'x', 'y', 'z'"
         ):
             gapview.annotate(model, data)
         assert self.untouched(data)
@@ -286,7 +286,7 @@ class TestRefused:
     def test_ids_that_become_the_same_as_text(self):
         views = Views(list(MADE.views.matrices), sample_ids=[1, "1", *range(2, N)])
         model = GRMF(3, init="data", random_state=0).fit(views)
-        with pytest.raises(InputError, match="the same once they are written as text"):
+        with pytest.raises(InputError, match="must differ as text"):
             gapview.annotate(model, parts())
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from gapview import __version__
-from gapview.commands import printable
+from gapview.commands.console import printable
 from gapview.errors import GapviewError
 
 from .cluster.commands import cluster

@@ -1,13 +1,13 @@
-"""The methods the paper compares with, and two that a scikit-learn user would reach for."""
+"""The methods that the paper compares with, and two pipelines of scikit-learn."""
 
-from ._concat import Concat
-from ._dcnmf import DCNMF
-from ._gpmvc import GPMVC
-from ._img import IMG
-from ._imputed import ImputedKMeans, ImputedSpectral
-from ._mic import MIC
-from ._pvc import PVC
-from ._single import BestSingleView, best_view_scores
+from .concat import Concat
+from .dcnmf import DCNMF
+from .gpmvc import GPMVC
+from .img import IMG
+from .imputed import ImputedKMeans, ImputedSpectral
+from .mic import MIC
+from .pvc import PVC
+from .single import BestSingleView, best_view_scores
 
 __all__ = [
     "DCNMF",

@@ -9,18 +9,21 @@ from rich.console import Console
 
 from .. import __version__
 from ..errors import GapviewError
-from . import bench, cluster, info, predict, recover, report, reproduce
-from ._console import command_words, new_console, printable, progress_shown, say_files
-from ._console import say as _say
-from ._options import arguments_typed, folder_option, force_option
-from ._stopping import ending_heard
+from .cluster import cluster
+from .console import command_words, new_console, print_files, print_line, printable, show_progress
 from .demo import DemoResult, run_demo
+from .interruption import signals_interrupt
+from .options import folder_option, force_option, seed_option, typed_arguments
+from .predict import predict
+from .recover import recover
+from .report import info, report
 
-__all__ = ["main"]
+_BENCH = {"quality": "league", "speed": "speed", "scale": "scale"}
+_LAB_COMMAND = {"hidden": True, "context_settings": {"ignore_unknown_options": True, "help_option_names": []}}
 
 
-class _Commands(click.Group):
-    """Turns the library's errors into one plain message and exit code 1."""
+class _GapviewGroup(click.Group):
+    """Prints errors of the library as one plain message, with exit code 1."""
 
     def parse_args(self, context: click.Context, arguments: list[str]) -> list[str]:
         context.obj = tuple(arguments)  # as they were typed, for the record of a run
@@ -28,7 +31,7 @@ class _Commands(click.Group):
 
     def invoke(self, context: click.Context) -> object:
         try:
-            with ending_heard():
+            with signals_interrupt():
                 return super().invoke(context)
         except GapviewError as error:
             raise click.ClickException(printable(command_words(_with_notes(str(error), error)))) from None
@@ -43,17 +46,17 @@ class _Commands(click.Group):
 
 
 def _with_notes(text: str, error: BaseException) -> str:
-    """Add what was noted on an error on its way here."""
+    """Return a text with the notes of an error."""
     return " ".join([text, *getattr(error, "__notes__", [])])
 
 
-@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=_GapviewGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="gapview")
 def main() -> None:
     """Group samples described by several feature sets when many samples lack some of them."""
 
 
-for _command in (cluster, predict, recover, report, info, reproduce, bench):
+for _command in (cluster, predict, recover, report, info):
     main.add_command(_command)
 
 
@@ -66,15 +69,13 @@ for _command in (cluster, predict, recover, report, info, reproduce, bench):
     show_default=True,
     help="Share of the samples that keep both views.",
 )
-@click.option(
-    "--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True, help="Seed of all that is random."
-)
+@seed_option
 @force_option("results of other commands that are in the folder")
 def demo(output: Path, paired_rate: float, seed: int, force: bool) -> None:
     """Cluster the embedded handwritten digits with many of their views hidden."""
     console = new_console()
-    with progress_shown(console):
-        result = run_demo(output, paired_rate, seed, force=force, arguments=arguments_typed())
+    with show_progress(console):
+        result = run_demo(output, paired_rate, seed, force=force, arguments=typed_arguments())
     _print_demo(console, result)
 
 
@@ -84,30 +85,48 @@ def _print_demo(console: Console, result: DemoResult) -> None:
     both = views.mask.all(axis=1)
     single = ", ".join(f"{int((views.mask[:, k] & ~both).sum())} only {name}" for k, name in enumerate(views.names))
     scores = {name: f"{100 * score:.1f} %" for name, score in result.scores.items()}
-    _say(console, "Data", f"{views.n_samples} handwritten digits in two views: {sizes}.")
-    _say(console, "Hidden", f"{int(both.sum())} samples keep both views, {single}.")
-    _say(
-        console,
-        "Groups",
-        f"BridgedGRMF put all {views.n_samples} samples into {model.n_clusters} groups "
-        f"in {result.seconds:.1f} s, the choice of its settings included.",
-    )
-    _say(console, "Settings", str(model.selection_))
-    _say(
-        console,
-        "Scores",
-        f"against the true digits, which the method never saw: accuracy {scores['accuracy']}, "
-        f"NMI {scores['nmi']}, purity {scores['purity']}.",
-    )
+    lines = [
+        ("Data", f"{views.n_samples} handwritten digits in two views: {sizes}."),
+        ("Hidden", f"{int(both.sum())} samples keep both views, {single}."),
+        (
+            "Groups",
+            f"BridgedGRMF put all {views.n_samples} samples into {model.n_clusters} groups "
+            f"in {result.seconds:.1f} s, the choice of its settings included.",
+        ),
+        ("Settings", str(model.selection_)),
+        (
+            "Scores",
+            f"against the true digits, which the method never saw: accuracy {scores['accuracy']}, "
+            f"NMI {scores['nmi']}, purity {scores['purity']}.",
+        ),
+    ]
     for name, share in result.recovery.items():
-        _say(
-            console,
-            "Recover",
-            f"hidden {name}: error {100 * abs(1 - share):.0f} % {'below' if share < 1 else 'above'} "
-            "that of filling in the mean.",
-        )
-    say_files(console, result.files)
+        change = f"{100 * abs(1 - share):.0f} % {'below' if share < 1 else 'above'}"
+        lines.append(("Recover", f"hidden {name}: error {change} that of filling in the mean."))
+    for head, text in lines:
+        print_line(console, head, text)
+    print_files(console, result.files)
     if result.report is None:
-        _say(console, "Left out", f"the report. {result.without_report}")
+        print_line(console, "Left out", f"the report. {result.without_report}")
     else:
-        _say(console, "Report", str(result.report))
+        print_line(console, "Report", str(result.report))
+
+
+@main.command(**_LAB_COMMAND)
+@click.argument("words", nargs=-1, type=click.UNPROCESSED)
+def reproduce(words: tuple[str, ...]) -> None:
+    """Print the command of gapview-lab to use instead, and exit with code 2."""
+    _name_lab_command("reproduce", "reproduce")
+
+
+@main.command(**_LAB_COMMAND)
+@click.argument("words", nargs=-1, type=click.UNPROCESSED)
+def bench(words: tuple[str, ...]) -> None:
+    """Print the command of gapview-lab to use instead, and exit with code 2."""
+    known = [word for word in words if word in _BENCH][:1]
+    _name_lab_command(" ".join(["bench", *known]), _BENCH[known[0]] if known else "--help")
+
+
+def _name_lab_command(old: str, new: str) -> None:
+    click.echo(f"`gapview {old}` is now `gapview-lab {new}` (in the lab/ folder of the repository).", err=True)
+    raise SystemExit(2)

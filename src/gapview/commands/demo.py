@@ -1,4 +1,4 @@
-"""The main job on the embedded example: hide views, cluster, recover, score, write, report."""
+"""``gapview demo``: hide views of the embedded example, cluster, recover, score, and write the results."""
 
 from __future__ import annotations
 
@@ -13,20 +13,18 @@ from ..datasets import Dataset, load_digits_views, paired_split
 from ..estimators import BridgedGRMF
 from ..metrics import clustering_scores
 from ..progress import tell
+from ..report import write_clustering_report
 from ..views import Views
-from ._folder import RECORD, read_record, results_folder
-from ._pages import lacking_package, write_report
-from ._record import described_model, described_run, described_views, shown_run, write_record
-from ._tables import write_embedding, write_labels
+from .folder import RECORD, read_record, results_folder
+from .record import model_facts, report_facts, run_facts, sample_counts, write_model, write_record
+from .report import missing_package
 
-__all__ = ["DemoResult", "run_demo"]
-
-_DEMONSTRATED = "demonstration"  # in the record of a folder: there is nothing in it that could not be had again
+_DEMO = "demonstration"  # marks the record of a demonstration, which may be replaced
 
 
 @dataclass(frozen=True)
 class DemoResult:
-    """What the demonstration did, how well, and what it wrote."""
+    """The data, model, scores and files of a demonstration."""
 
     data: Dataset
     views: Views
@@ -35,8 +33,8 @@ class DemoResult:
     scores: dict[str, float]
     recovery: dict[str, float]  # per view: error of the recovered rows over the error of filling in the mean
     files: list[Path]
-    report: Path | None  # None if a package is lacking …
-    without_report: str  # … and what to do about it
+    report: Path | None  # None if a package is missing …
+    without_report: str  # … and how to install it
 
 
 def run_demo(
@@ -44,27 +42,25 @@ def run_demo(
 ) -> DemoResult:
     """Cluster the embedded digits with views hidden by the paper's protocol, and write the results to a folder.
 
-    The folder is there whole or not at all. What an earlier demonstration has left in it is replaced; with ``force``,
+    The folder is written completely or not at all. Results of an earlier demonstration are replaced; with ``force``,
     other results of gapview, too.
     """
     data = load_digits_views()
     assert data.target is not None
     views = paired_split(data.views, paired_rate, random_state=seed)
-    without = lacking_package()  # the demonstration needs no more than the core; the report does
-    with results_folder(folder, force=force or _DEMONSTRATED in read_record(folder)) as prepared:
+    without = missing_package()  # of the report; the rest needs no extra packages
+    with results_folder(folder, force=force or _DEMO in read_record(folder)) as prepared:
         begin = perf_counter()
         model = BridgedGRMF(n_clusters=10, random_state=seed).fit(views)
         seconds = perf_counter() - begin
         recovery = _recovery_errors(model, data.views)
-        write_labels(prepared / "labels.csv", model)
-        write_embedding(prepared / "embedding.csv", model)
-        model.save(prepared / "model.gapview")
-        record = described_run(arguments) | described_model(model)
+        write_model(prepared, model)
+        record = run_facts(arguments) | model_facts(model)
         if without is None:
             tell("Writing the report")
             title = "Handwritten digits, with many of their views hidden"
-            write_report(model, prepared / "report.html", title=title, run=shown_run(record))
-        write_record(prepared, record | {"counts": described_views(views), _DEMONSTRATED: {"paired_rate": paired_rate}})
+            write_clustering_report(model, prepared / "report.html", title=title, run=report_facts(record))
+        write_record(prepared, record | {"counts": sample_counts(views), _DEMO: {"paired_rate": paired_rate}})
     files = [folder / name for name in ("labels.csv", "embedding.csv", "model.gapview", RECORD)]
     report = None if without else folder / "report.html"
     scores = clustering_scores(data.target, model.labels_)

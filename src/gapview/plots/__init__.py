@@ -1,8 +1,8 @@
 """Figures for notebooks: matplotlib axes in, axes out.
 
-Each function draws on the axes given as ``ax``, or on new ones, and returns them, so that titles, sizes and files are
-in the user's hands: ``axes.figure.savefig("map.png")``. Nothing is shown by force and no setting of matplotlib is
-changed. Colours can be told apart by colour-blind people; groups differ by marker, too. Needs ``gapview[report]``.
+Each function draws on the axes given as ``ax``, or on new ones, and returns them, so that users can change titles and
+sizes and write files: ``axes.figure.savefig("map.png")``. No settings of matplotlib are changed. Colours are safe for
+colour-blind readers; groups differ by marker, too. Needs ``gapview[report]``.
 
 Examples
 --------
@@ -15,8 +15,7 @@ Examples
 'Sizes of the groups'
 """
 
-from ._fit import plot_convergence, plot_top_features, plot_view_agreement
-from ._grid import plot_weight_grid
+from ._fit import plot_convergence, plot_top_features, plot_view_agreement, plot_weight_grid
 from ._samples import plot_cluster_sizes, plot_missing, plot_samples
 
 __all__ = [

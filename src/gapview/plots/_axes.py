@@ -1,4 +1,4 @@
-"""Where figures for notebooks are drawn: on the user's axes, or on new ones."""
+"""Axes of figures for notebooks, checks of models, legends and titles."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from ..report.style import load_matplotlib, own_style
 
 @contextmanager
 def axes_for(ax: Any, width: float, height: float) -> Iterator[Any]:
-    """Give the axes to draw on; new ones stand in a figure of pyplot, which notebooks show by themselves.
+    """Yield the axes to draw on; new ones are in a figure of pyplot, which notebooks show automatically.
 
-    New axes have the look of the report; axes that the user brings keep the look that they have.
+    New axes have the style of the report; given axes keep their style.
     """
     base = load_matplotlib("axes").Axes
     if ax is not None:
@@ -31,13 +31,13 @@ def axes_for(ax: Any, width: float, height: float) -> Iterator[Any]:
         figure = pyplot.figure(figsize=(width, height), layout="constrained")
         try:
             yield figure.subplots()
-        except BaseException:  # no half figure is left to be shown
+        except BaseException:  # incomplete figures are not shown
             pyplot.close(figure)
             raise
 
 
-def demand_fitted(model: Any, attribute: str, needed: str) -> None:
-    """Refuse what is no fitted clusterer, or a method that lacks what the figure shows."""
+def check_fitted(model: Any, attribute: str, needed: str) -> None:
+    """Raise an error unless the model is a fitted clusterer with an attribute."""
     if not isinstance(model, MultiViewClusterer):
         name = f"the class {model.__name__}" if isinstance(model, type) else f"a {type(model).__name__}"
         raise InputTypeError(f"The figure needs a fitted clusterer of gapview; got {name}.")
@@ -47,7 +47,7 @@ def demand_fitted(model: Any, attribute: str, needed: str) -> None:
 
 
 def legend_beside(axes: Any, most: int = 20, size: float | None = None) -> None:
-    """Name what is drawn, to the right of the axes; markers of scattered points in a size of their own."""
+    """Draw a legend to the right of the axes; ``size`` sets the size of its markers."""
     _, names = axes.get_legend_handles_labels()
     n_columns = 1 + (len(names) - 1) // most
     legend = axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), ncols=n_columns, handlelength=1.4, frameon=False)
@@ -57,5 +57,5 @@ def legend_beside(axes: Any, most: int = 20, size: float | None = None) -> None:
 
 
 def set_title(axes: Any, text: str) -> None:
-    """Write the title where ``axes.set_title`` puts it by default, so that users can write their own over it."""
+    """Set the title at the default position of ``axes.set_title``, so that users can replace it."""
     axes.set_title(text, loc="center")

@@ -1,4 +1,4 @@
-"""Figures of a fit: how it went, how well the views agree with it, what sets the groups apart."""
+"""Figures of a fit: convergence, agreement of the views, features of the groups, scores over the weights."""
 
 from __future__ import annotations
 
@@ -7,24 +7,24 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import ParameterError
+from ..errors import InputError, InputTypeError, ParameterError
 from ..estimators import GRMF, BridgedGRMF, MultiViewClusterer
-from ..report.clustering.history import summarise_convergence
+from ..report.clustering.fit import summarise_convergence
 from ..report.clustering.words import shorten
-from ..report.drawing import draw_change, draw_objective, fill_cells
+from ..report.drawing import draw_change, draw_frame, draw_objective, draw_weight_cells, fill_cells
 from ..report.style import INK, SERIES, SOFT, load_matplotlib
 from ..trust import FeatureEffect, feature_effects, top_features
 from ..utils.parameters import check_choice, check_integer
-from ._axes import axes_for, demand_fitted, legend_beside, set_title
-
-__all__ = ["plot_convergence", "plot_top_features", "plot_view_agreement"]
+from ..utils.types import Array
+from ._axes import axes_for, check_fitted, legend_beside, set_title
 
 _LONGEST = 30  # characters of a name
-_COLORS = [SERIES[place].color for place in (5, 3, 2, 4, 6, 1, 0)]  # of views, one after the other
+_COLORS = [SERIES[place].color for place in (5, 3, 2, 4, 6, 1, 0)]  # of views, in order
+_WEIGHTS = ("consensus_weight", "sparsity_weight")
 
 
 def plot_convergence(model: MultiViewClusterer, *, what: str = "objective", ax: Any = None) -> Any:
-    """Draw how the objective went down, or how much it changed in every iteration.
+    """Draw the objective, or its relative change in every iteration.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ def plot_convergence(model: MultiViewClusterer, *, what: str = "objective", ax: 
         The objective after every iteration; or its relative change, in powers of ten, with the ``tol`` at which a fit
         stops.
     ax : matplotlib axes, optional
-        Where to draw; by default on new ones.
+        Axes to draw on; by default new ones.
 
     Returns
     -------
@@ -50,7 +50,7 @@ def plot_convergence(model: MultiViewClusterer, *, what: str = "objective", ax: 
     >>> axes.get_ylabel(), axes.get_yscale()
     ('relative change of the objective', 'log')
     """
-    demand_fitted(model, "objective_", "a method that iterates and keeps its objective")
+    check_fitted(model, "objective_", "a method that iterates and keeps its objective")
     check_choice("what", what, ("objective", "change"))
     found = summarise_convergence(model)
     n_iterations = len(found.objective)
@@ -68,17 +68,17 @@ def plot_convergence(model: MultiViewClusterer, *, what: str = "objective", ax: 
 
 
 def plot_view_agreement(model: GRMF | BridgedGRMF, *, ax: Any = None) -> Any:
-    """Draw how well every group holds in every view alone, by the neighbours within the view.
+    """Draw the agreement of every group with the neighbours in every single view.
 
     0: a sample's neighbours in the view are of its own group no more often than by chance; 1: all of them are. The
-    groups were made from these views, so high values say that a group can be seen in a view, not that it is real.
+    groups were computed from these views: high values show that a group is visible in a view, not that it is real.
 
     Parameters
     ----------
     model : fitted GRMF or BridgedGRMF
         See :meth:`gapview.BridgedGRMF.view_agreement`.
     ax : matplotlib axes, optional
-        Where to draw; by default on new ones.
+        Axes to draw on; by default new ones.
 
     Returns
     -------
@@ -94,7 +94,7 @@ def plot_view_agreement(model: GRMF | BridgedGRMF, *, ax: Any = None) -> Any:
     >>> [label.get_text() for label in axes.get_xticklabels()]
     ['view_0', 'view_1']
     """
-    demand_fitted(model, "view_agreement", "a GRMF or a BridgedGRMF, which know the neighbours within views")
+    check_fitted(model, "view_agreement", "a GRMF or a BridgedGRMF, which compute the neighbours within views")
     values = model.view_agreement().above_chance
     n_groups, n_views = values.shape
     names = [shorten(name, _LONGEST) for name in model.views_.names]
@@ -114,10 +114,10 @@ def plot_view_agreement(model: GRMF | BridgedGRMF, *, ax: Any = None) -> Any:
 def plot_top_features(
     model: MultiViewClusterer, group: int, *, view: str | None = None, n_top: int = 10, ax: Any = None
 ) -> Any:
-    """Draw the features that set one group apart most from all other samples.
+    """Draw the features with the largest differences between one group and all other samples.
 
     Bars are Hedges' g: differences of means in standard deviations, to the right where the group lies above the others.
-    Groups are made to differ in these very features: the bars describe them, they prove nothing.
+    The groups were computed from these features: the bars describe the groups, they are no evidence for them.
 
     Parameters
     ----------
@@ -128,9 +128,9 @@ def plot_top_features(
     view : str, optional
         Only features of this view; by default those of all views.
     n_top : int, default=10
-        How many features.
+        Number of features.
     ax : matplotlib axes, optional
-        Where to draw; by default on new ones.
+        Axes to draw on; by default new ones.
 
     Returns
     -------
@@ -146,7 +146,7 @@ def plot_top_features(
     >>> len(axes.patches)
     5
     """
-    demand_fitted(model, "labels_", "groups")
+    check_fitted(model, "labels_", "groups")
     names = model.views_.names
     check_integer("group", group, low=0)
     n_groups = int(model.labels_.max()) + 1
@@ -192,3 +192,105 @@ def _draw_effects(axes: Any, found: list[FeatureEffect], color_of: dict[str, str
 def _feature(one: FeatureEffect, several: bool) -> str:
     name = shorten(one.feature, _LONGEST) if isinstance(one.feature, str) else f"feature {one.feature}"
     return f"{name} ({shorten(one.view, 16)})" if several else name
+
+
+def plot_weight_grid(
+    scores: Any, consensus_weights: Any = None, sparsity_weights: Any = None, *, label: str = "score", ax: Any = None
+) -> Any:
+    """Draw scores over a grid of λ1 (``consensus_weight``) and λ2 (``sparsity_weight``), as in the paper's Figure 3.
+
+    The best cell is framed. Colours follow the square of the scores, which shows differences between high scores.
+
+    Parameters
+    ----------
+    scores : fitted GridSearchCV, or array of shape (n_consensus_weights, n_sparsity_weights)
+        A search over both weights, whose mean test scores are drawn (of several settings with the same weights, the
+        best); or the scores themselves, NaN where there is none.
+    consensus_weights, sparsity_weights : sequences of float, optional
+        Values of λ1, one for each row, and of λ2, one for each column. Needed with an array only.
+    label : str, default="score"
+        What the scores are.
+    ax : matplotlib axes, optional
+        Axes to draw on; by default new ones.
+
+    Returns
+    -------
+    matplotlib axes
+
+    Examples
+    --------
+    >>> from sklearn.model_selection import GridSearchCV
+    >>> from gapview import GRMF
+    >>> from gapview.datasets import make_views
+    >>> from gapview.plots import plot_weight_grid
+    >>> views = make_views(n_samples=60, n_clusters=2, random_state=0).views
+    >>> grid = {"consensus_weight": [1.0, 100.0], "sparsity_weight": [1e-4, 1e-3, 1e-2]}
+    >>> search = GridSearchCV(GRMF(n_clusters=2, init="data"), grid, cv=2).fit(views)
+    >>> axes = plot_weight_grid(search, label="modularity")
+    >>> [text.get_text() for text in axes.get_xticklabels()]
+    ['10⁻⁴', '10⁻³', '10⁻²']
+    """
+    if hasattr(scores, "cv_results_"):
+        if consensus_weights is not None or sparsity_weights is not None:
+            raise InputError("A search has weights: consensus_weights and sparsity_weights are for arrays only.")
+        grid, rows, columns = _from_search(scores.cv_results_)
+    else:
+        rows, columns = (
+            _weights(name, w) for name, w in zip(_WEIGHTS, (consensus_weights, sparsity_weights), strict=True)
+        )
+        grid = _scores(scores, len(rows), len(columns))
+    low, high = float(np.nanmin(grid)), float(np.nanmax(grid))
+    spread = high - low
+    digits = 1 if spread >= 3 else 2 if spread >= 0.1 else 3
+    with axes_for(ax, min(10.0, 2.4 + 0.62 * len(columns)), min(8.0, 1.6 + 0.36 * len(rows))) as axes:
+        norm = load_matplotlib("colors").PowerNorm(2, vmin=low, vmax=high if spread > 0 else low + 1)
+        draw_weight_cells(axes, grid, rows, columns, norm, digits)
+        row, column = map(int, np.unravel_index(np.nanargmax(grid), grid.shape))
+        draw_frame(axes, column, column + 1, row, row + 1)
+        set_title(axes, f"{label[:1].upper()}{label[1:]} by weights")
+    return axes
+
+
+def _weights(name: str, given: Any) -> list[float]:
+    if given is None:
+        raise InputError(f"{name}s must be the weights of the scores, in order; got None.")
+    try:
+        values = np.asarray(given, dtype=np.float64)
+    except (TypeError, ValueError):
+        values = np.empty((0, 0))
+    if values.ndim != 1 or not len(values) or not (np.isfinite(values) & (values >= 0)).all():
+        raise InputError(f"{name}s must be a sequence of numbers of at least 0; got {given!r}.")
+    return [float(value) for value in values]
+
+
+def _scores(given: Any, n_rows: int, n_columns: int) -> Array:
+    try:
+        grid = np.asarray(given, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputTypeError(
+            f"scores must be a fitted search, or an array of numbers; got a {type(given).__name__}."
+        ) from None
+    if grid.shape != (n_rows, n_columns):
+        raise InputError(
+            f"scores must have a row for each of the {n_rows} consensus_weights and a column for each of the "
+            f"{n_columns} sparsity_weights; got shape {grid.shape}."
+        )
+    if np.isinf(grid).any() or np.isnan(grid).all():
+        raise InputError("scores must hold at least one number, and nothing infinite.")
+    return grid
+
+
+def _from_search(results: Any) -> tuple[Array, list[float], list[float]]:
+    """Return scores and weights from the results of a search; parameters may be those of a pipeline step."""
+    found = {name: [key for key in results if key.split("__")[-1].removeprefix("param_") == name] for name in _WEIGHTS}
+    lacking = [name for name, keys in found.items() if len(keys) != 1]
+    if lacking:
+        raise InputError(f"The search must vary both weights, once each; it does not vary {' and '.join(lacking)}.")
+    first, second = (np.asarray(results[keys[0]], dtype=np.float64) for keys in found.values())
+    if "mean_test_score" not in results:
+        raise InputError("The search has no mean_test_score; search with a single score, or pass an array of scores.")
+    rows, columns = np.unique(first), np.unique(second)
+    grid = np.full((len(rows), len(columns)), np.nan)
+    places = np.searchsorted(rows, first), np.searchsorted(columns, second)
+    np.fmax.at(grid, places, np.asarray(results["mean_test_score"], dtype=np.float64))
+    return _scores(grid, len(rows), len(columns)), rows.tolist(), columns.tolist()

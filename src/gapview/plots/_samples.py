@@ -1,4 +1,4 @@
-"""Figures of the samples: where they lie, what they lack, how they are shared out among the groups."""
+"""Figures of the samples: the map, missing views, sizes of the groups."""
 
 from __future__ import annotations
 
@@ -7,45 +7,33 @@ from typing import Any
 import numpy as np
 
 from ..estimators import MultiViewClusterer
-from ..report.clustering.figures import MOST_PATTERNS
-from ..report.clustering.gaps import count_patterns
-from ..report.clustering.groups import CLEAR, DOUBTFUL
-from ..report.clustering.places import summarise_map
-from ..report.clustering.signs import group_sign
+from ..report.clustering.figures import MOST_PATTERNS, group_sign
+from ..report.clustering.groups import CLEAR, DOUBTFUL, count_patterns
+from ..report.clustering.sample_map import summarise_map
 from ..report.clustering.words import shorten
 from ..report.drawing import draw_pattern_bars, draw_pattern_dots, draw_sizes, draw_view_bars
 from ..report.style import INK, PAPER, load_matplotlib
 from ..views import Views
-from ._axes import axes_for, demand_fitted, legend_beside, set_title
+from ._axes import axes_for, check_fitted, legend_beside, set_title
 
-__all__ = ["plot_cluster_sizes", "plot_missing", "plot_samples"]
-
-_MARKERS = {
-    "circle": "o",
-    "square": "s",
-    "triangle": "^",
-    "diamond": "D",
-    "plus": "P",
-    "cross": "X",
-    "wedge": "v",
-}
-_MOST_NAMED = 40  # groups in a legend; the numbers on the map name all of them
+_MARKERS = dict(zip(("circle", "square", "triangle", "diamond", "plus", "cross", "wedge"), "os^DPXv", strict=True))
+_MOST_NAMED = 40  # groups in a legend; the map shows the numbers of all groups
 _LONGEST = 24  # characters of the name of a view
 
 
 def plot_samples(model: MultiViewClusterer, *, ax: Any = None) -> Any:
     """Draw a map of the samples, coloured by group: samples near each other are near in the latent space.
 
-    The same map as in the report: latent points laid out by t-SNE, or by PCA where there are fewer than 20. How large a
-    cloud is and how far from others says little. Groups differ by colour and by marker; numbers stand in the midst of
-    their group. Of more than 20,000 samples a part is shown, drawn from every group by its share.
+    The same map as in the report: latent points projected by t-SNE, or by PCA if there are fewer than 20. Sizes of
+    clouds and distances between them have no meaning. Groups differ by colour and by marker; numbers are in the centre
+    of their group. Of more than 20,000 samples a subset is shown, drawn in proportion from every group.
 
     Parameters
     ----------
     model : fitted clusterer
         Any method of gapview.
     ax : matplotlib axes, optional
-        Where to draw; by default on new ones.
+        Axes to draw on; by default new ones.
 
     Returns
     -------
@@ -61,7 +49,7 @@ def plot_samples(model: MultiViewClusterer, *, ax: Any = None) -> Any:
     >>> axes.get_title()
     '60 samples in 2 groups'
     """
-    demand_fitted(model, "embedding_", "a place for every sample")
+    check_fitted(model, "embedding_", "a place for every sample")
     labels = model.labels_
     shown = summarise_map(model, count_patterns(model.views_.mask)[1])
     groups = np.unique(labels)
@@ -81,7 +69,7 @@ def plot_samples(model: MultiViewClusterer, *, ax: Any = None) -> Any:
                 label=f"group {group}",
                 rasterized=len(labels) > 5000,
             )
-            at = np.argmin(np.hypot(x - np.median(x), y - np.median(y)))  # a sample of the group, never a gap in it
+            at = np.argmin(np.hypot(x - np.median(x), y - np.median(y)))  # the position of a sample of the group
             axes.text(x[at], y[at], str(group), color=INK, weight="bold", ha="center", va="center", path_effects=rim)
         axes.set(xticks=[], yticks=[], xlabel=f"latent points, laid out by {shown.method}")
         set_title(axes, _title(labels, shown))
@@ -102,20 +90,20 @@ def _title(labels: Any, shown: Any) -> str:
 def plot_missing(data: Any, *, ax: Any = None) -> Any:
     """Draw which samples lack which views: one column for each set of views that some samples have and no others.
 
-    Filled dots are views that the samples of the column have; the bars above count them, those beside the views count
-    all samples that have the view. The 20 most frequent sets are shown.
+    Filled dots are views that the samples of the column have; the bars above count these samples, the bars beside the
+    views count all samples that have the view. The 20 most frequent sets are shown.
 
     Parameters
     ----------
     data : fitted clusterer, Views, or list or dict of views
-        A model, whose training samples are shown, or anything that :class:`gapview.Views` takes.
+        A model, to show its training samples, or anything that :class:`gapview.Views` takes.
     ax : matplotlib axes, optional
-        Where to draw, such that the parts of the picture share their room; by default on new ones.
+        Axes that the parts of the figure share; by default new ones.
 
     Returns
     -------
     matplotlib axes
-        Those that hold the three parts; the parts themselves are its ``child_axes``.
+        Their ``child_axes`` are the three parts.
 
     Examples
     --------
@@ -126,14 +114,14 @@ def plot_missing(data: Any, *, ax: Any = None) -> Any:
     '898 of 1,797 samples have all views'
     """
     if isinstance(data, MultiViewClusterer | type):
-        demand_fitted(data, "views_", "training data")
+        check_fitted(data, "views_", "training data")
         views: Views = data.views_  # type: ignore[union-attr]
     else:
         views = Views(data)
     patterns, _ = count_patterns(views.mask)
     drawn = patterns[:MOST_PATTERNS]
     n_columns, n_rows = len(drawn), views.n_views
-    dots = 0.2 + 0.26 * n_rows  # inches, as is the height of the bars
+    dots = 0.2 + 0.26 * n_rows  # height in inches
     height = dots / (dots + 1.6)
     n_complete = int(views.mask.all(axis=1).sum())
     with axes_for(ax, min(10.0, 3.0 + 0.42 * n_columns), 2.2 + dots) as axes:
@@ -156,14 +144,14 @@ def plot_missing(data: Any, *, ax: Any = None) -> Any:
 
 
 def plot_cluster_sizes(model: MultiViewClusterer, *, ax: Any = None) -> Any:
-    """Draw how many samples every group has, and how clearly they belong there.
+    """Draw the number of samples of every group, by confidence.
 
     Parameters
     ----------
     model : fitted clusterer
-        Any method of gapview; of those that do not tell the confidence of samples, the sizes alone are drawn.
+        Any method of gapview; only the sizes are drawn if it has no confidence.
     ax : matplotlib axes, optional
-        Where to draw; by default on new ones.
+        Axes to draw on; by default new ones.
 
     Returns
     -------
@@ -179,11 +167,11 @@ def plot_cluster_sizes(model: MultiViewClusterer, *, ax: Any = None) -> Any:
     >>> [label.get_text() for label in axes.get_yticklabels()]
     ['group 0', 'group 1']
     """
-    demand_fitted(model, "labels_", "groups")
+    check_fitted(model, "labels_", "groups")
     labels = model.labels_
     n_groups = int(labels.max()) + 1
-    told = hasattr(model, "confidence_")
-    if told:
+    with_confidence = hasattr(model, "confidence_")
+    if with_confidence:
         confidence = model.confidence_
         kinds = {
             f"at least {CLEAR:g}": confidence >= CLEAR,
@@ -200,9 +188,9 @@ def plot_cluster_sizes(model: MultiViewClusterer, *, ax: Any = None) -> Any:
                 f"{total:,}", (total, group), xytext=(4, 0), textcoords="offset points", va="center", fontsize=8
             )
         axes.set_xlim(0, 1.14 * np.bincount(labels).max())  # with room for the numbers
-        axes.set_xlabel("samples, by confidence" if told else "samples")
+        axes.set_xlabel("samples, by confidence" if with_confidence else "samples")
         set_title(axes, "Sizes of the groups")
-        if told:
+        if with_confidence:
             legend_beside(axes)
             axes.get_legend().set_title("confidence")
     return axes

@@ -1,11 +1,10 @@
-"""From findings to one HTML file: what a page is made of, how it is written, and how figures look.
+"""HTML reports: blocks of pages, rendering, the style of figures, and the report on a clustering.
 
-Pages know nothing of what they show. Whoever has something to show builds a :class:`Page` out of the blocks below and
-hands it to :func:`render`.
+A :class:`Page` is built from the blocks below and rendered by :func:`render`, which does not depend on its contents.
 """
 
 from ..utils.words import NO_BREAK, counted, duration, joined, number, spelled
-from ._blocks import (
+from .blocks import (
     Block,
     Cell,
     Code,
@@ -25,10 +24,10 @@ from ._blocks import (
     Text,
     Tone,
 )
-from ._page import render
 from .clustering import write_clustering_report
 from .drawing import draw_frame, draw_weight_cells, fill_cells
-from .style import GRID, INK, PAPER, SERIES, SOFT, figure_files, inline_svg, letters_on, load_matplotlib, new_figure
+from .page import render
+from .style import GRID, INK, PAPER, SERIES, SOFT, figure_bytes, inline_svg, letters_on, load_matplotlib, new_figure
 
 __all__ = [
     "GRID",
@@ -59,7 +58,7 @@ __all__ = [
     "draw_frame",
     "draw_weight_cells",
     "duration",
-    "figure_files",
+    "figure_bytes",
     "fill_cells",
     "inline_svg",
     "joined",

@@ -1,4 +1,4 @@
-"""What figures are made of: each function draws one thing on axes, for pages and for notebooks alike."""
+"""Parts of figures, drawn on given axes; used by the report and by :mod:`gapview.plots`."""
 
 from __future__ import annotations
 
@@ -10,29 +10,14 @@ import numpy as np
 from ..utils.words import powers
 from .style import INK, PAPER, SERIES, SOFT, letters_on
 
-__all__ = [
-    "BLUE",
-    "ORANGE",
-    "RED",
-    "draw_change",
-    "draw_frame",
-    "draw_objective",
-    "draw_pattern_bars",
-    "draw_pattern_dots",
-    "draw_sizes",
-    "draw_view_bars",
-    "draw_weight_cells",
-    "fill_cells",
-]
-
-_FEW = 20  # iterations
+_FEW = 20  # iterations up to which points are marked
 BLUE, ORANGE, RED = (SERIES[place].color for place in (5, 3, 6))
 
 
 def fill_cells(
     axes: Any, values: Any, norm: Any, write: Callable[[tuple[int, ...]], str], bold: Any = None, size: float = 7.5
 ) -> None:
-    """Draw a table of numbers as coloured cells with the numbers in them; a dash where there is none."""
+    """Draw numbers in coloured cells; a dash for NaN."""
     mesh = axes.pcolormesh(np.ma.masked_invalid(values), cmap="Blues", norm=norm, edgecolors=PAPER)
     for place, value in np.ndenumerate(values):
         missing = np.isnan(value)
@@ -67,14 +52,14 @@ def draw_weight_cells(
 
 
 def draw_frame(axes: Any, left: float, right: float, bottom: float, top: float) -> None:
-    """Frame some cells: a pale line under a dark one, seen on every colour."""
+    """Draw a frame around cells: a light line under a dark one, visible on every colour."""
     corners = [left, right, right, left, left], [bottom, bottom, top, top, bottom]
     axes.plot(*corners, color=PAPER, linewidth=4.0, clip_on=False)
     axes.plot(*corners, color=INK, linewidth=1.6, clip_on=False)
 
 
 def draw_sizes(axes: Any, parts: Sequence[tuple[Any, str]], names: Sequence[str]) -> None:
-    """Draw a bar for every group, made of parts with a label each: the surest first."""
+    """Draw a stacked bar for every group; every part has values and a label."""
     left = np.zeros(len(names))
     looks = ((BLUE, ""), (SERIES[1].color, "////"), (ORANGE, "xxxx"))
     for (values, label), (color, hatch) in zip(parts, looks, strict=False):
@@ -87,7 +72,7 @@ def draw_sizes(axes: Any, parts: Sequence[tuple[Any, str]], names: Sequence[str]
 
 
 def draw_pattern_bars(axes: Any, counts: Sequence[int]) -> None:
-    """Draw how many samples have each set of views."""
+    """Draw the number of samples of each set of views."""
     axes.bar(range(len(counts)), counts, width=0.6, color=BLUE)
     for place, count in enumerate(counts):
         axes.text(place, count, f"{count:,}", ha="center", va="bottom", fontsize=8)
@@ -99,7 +84,7 @@ def draw_pattern_bars(axes: Any, counts: Sequence[int]) -> None:
 
 
 def draw_view_bars(axes: Any, counts: Sequence[int], *, leftwards: bool = True) -> None:
-    """Draw how many samples have each view, beside the rows of :func:`draw_pattern_dots`."""
+    """Draw the number of samples of each view, beside the rows of :func:`draw_pattern_dots`."""
     most = max(counts)
     axes.barh(range(len(counts)), counts, height=0.6, color=SERIES[0].color)
     for place, count in enumerate(counts):
@@ -113,7 +98,7 @@ def draw_view_bars(axes: Any, counts: Sequence[int], *, leftwards: bool = True) 
 
 
 def draw_pattern_dots(axes: Any, present: Any) -> None:
-    """Draw sets of views, one column for each: filled dots are views that it has."""
+    """Draw sets of views, one column for each; filled dots are views in the set."""
     n_patterns, n_views = present.shape
     axes.set_xlim(-0.6, n_patterns - 0.4)
     axes.set_ylim(n_views - 0.4, -0.6)
@@ -136,8 +121,8 @@ def draw_objective(axes: Any, objective: Any) -> None:
 
 
 def draw_change(axes: Any, changes: Any, tol: float) -> None:
-    """Draw the relative change of the objective from the second iteration on, and where the fit stops."""
-    seen = changes > 0  # a logarithm of nothing cannot be drawn
+    """Draw the relative change of the objective from the second iteration on, and the tolerance."""
+    seen = changes > 0  # 0 has no logarithm
     axes.plot(np.arange(2, len(changes) + 2)[seen], changes[seen], color=BLUE, **_marked(len(changes)))
     if tol > 0:
         axes.axhline(tol, color=RED, linestyle="--", linewidth=1.2)
@@ -147,7 +132,7 @@ def draw_change(axes: Any, changes: Any, tol: float) -> None:
 
 
 def _marked(n_points: int) -> dict[str, Any]:
-    """Show the points of a short line, of which one alone would not be seen."""
+    """Return markers for short lines: a single point would be invisible."""
     return {"marker": "o", "markersize": 4.0, "clip_on": False} if n_points <= _FEW else {}
 
 

@@ -1,4 +1,4 @@
-"""How figures look, in one place: colours for paper and screen, sizes, and the ways a figure leaves the program."""
+"""Style of figures: colours on light and dark pages, sizes, and export."""
 
 from __future__ import annotations
 
@@ -11,35 +11,19 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from html import escape
 from importlib import import_module
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import MissingExtraError
-from ..utils.storage import write_whole
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-__all__ = [
-    "GRID",
-    "INK",
-    "MORE_COLORS",
-    "PAPER",
-    "SERIES",
-    "SOFT",
-    "figure_colors",
-    "figure_files",
-    "inline_svg",
-    "letters_on",
-    "new_figure",
-]
 
 INK, SOFT, GRID, PAPER = "#1f2933", "#5c6873", "#dde2e7", "#ffffff"
 
 
 @dataclass(frozen=True)
 class Series:
-    """One line among several: told apart by colour, and in grey by its marker and dashes."""
+    """Look of one line among several: colour, marker and dashes, which differ in black and white, too."""
 
     color: str
     dark: str  # the same hue on a dark page
@@ -48,12 +32,12 @@ class Series:
     size: float = 5.0
 
     def options(self) -> dict[str, Any]:
-        """Return what ``Axes.plot`` needs; the rim keeps markers apart where lines cross."""
+        """Return options of ``Axes.plot``; the rim separates markers where lines cross."""
         rim = {"markeredgecolor": PAPER, "markeredgewidth": 0.8}
         return {"color": self.color, "marker": self.marker, "linestyle": self.dashes, "markersize": self.size, **rim}
 
 
-# Hues after Okabe and Ito, darkened until each has a contrast of at least 3 : 1 with the page.
+# Hues of Okabe and Ito, darkened to a contrast of at least 3 : 1 with the page.
 SERIES = (
     Series("#6b7480", "#a3aebb", "v", (0, (1, 1.4))),
     Series("#1489ad", "#5cc4e6", "P", (0, (4, 1.6)), 7.0),
@@ -63,7 +47,7 @@ SERIES = (
     Series("#0b5fa5", "#7ab4f5", "X", (0, (3, 1.2, 1, 1.2, 1, 1.2)), 7.0),
     Series("#c4400b", "#ff8f63", "o", "-", 5.5),
 )
-# Four more of the same contrast, for where there are more kinds than series: light and dark
+# Four more colours of the same contrast, for light and dark pages
 MORE_COLORS = (("#8a5a3c", "#d3a283"), ("#6a51c9", "#b3a2ff"), ("#757500", "#cfcf4a"), ("#b3224f", "#ff86a6"))
 _DARK = {INK: "#e4e8ec", SOFT: "#a7b1bb", GRID: "#3a424b", PAPER: "#15191e"} | {
     series.color: series.dark for series in SERIES
@@ -105,7 +89,7 @@ _NO_METADATA = {"Date": None, "Creator": None, "Format": None, "Type": None}
 
 
 def load_matplotlib(part: str) -> Any:
-    """Import a part of matplotlib, or say which extra brings it."""
+    """Import a module of matplotlib; raise an error that names the extra if it is not installed."""
     try:
         return import_module(f"matplotlib.{part}")
     except ModuleNotFoundError:
@@ -113,15 +97,13 @@ def load_matplotlib(part: str) -> Any:
 
 
 def own_style() -> Any:
-    """Return a context in which figures look as they do on pages, whatever the reader's own settings say."""
+    """Return a context with the style of pages, independent of the user's settings of matplotlib."""
     return load_matplotlib("style").context(["default", _STYLE])
 
 
 @contextmanager
 def new_figure(width: float, height: float) -> Iterator[Figure]:
-    """Make an empty figure, sizes in inches, to be drawn on inside the ``with`` block.
-
-    The style holds only there, and whatever the reader's own matplotlib settings say does not.
+    """Yield an empty figure, sizes in inches; the style of pages applies inside the ``with`` block only.
 
     Examples
     --------
@@ -135,14 +117,14 @@ def new_figure(width: float, height: float) -> Iterator[Figure]:
         figure.get_layout_engine().set(w_pad=0.1, h_pad=0.08)
         yield figure
         _as_written(figure)
-        # Room is shared out once and for all: done at every saving, it would come out a little different each time
+        # The layout is computed once: recomputed at every export, it would differ slightly
         with _any_character():
             figure.draw_without_rendering()
         figure.set_layout_engine("none")
 
 
 def _as_written(figure: Figure) -> None:
-    """Show names as they are: a dollar sign in one of them begins no formula. Powers of ten on axes stay formulas."""
+    """Switch off formulas in all texts, since names may contain dollar signs; keep them in logarithmic tick labels."""
     axes = [axis for each in figure.axes for axis in (each.xaxis, each.yaxis) if axis.get_scale() == "log"]
     formulas = {label for axis in axes for label in axis.get_ticklabels(which="both")}
     for text in figure.findobj(load_matplotlib("text").Text):
@@ -152,61 +134,25 @@ def _as_written(figure: Figure) -> None:
 
 @contextmanager
 def _any_character() -> Iterator[None]:
-    """Keep matplotlib from warning of characters that its font lacks: a name may hold any, and a box stands for it."""
+    """Suppress warnings of matplotlib about characters that its font lacks; they are drawn as boxes."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph")
         yield
 
 
-def figure_files(figure: Figure, stem: Path) -> list[Path]:
-    """Write a figure as ``stem``.png and ``stem``.svg, each whole or not at all.
-
-    Parameters
-    ----------
-    figure : matplotlib figure
-        What to write.
-    stem : Path
-        Path without the ending.
-
-    Returns
-    -------
-    list of Path
-        The two files.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> from tempfile import TemporaryDirectory
-    >>> from gapview.report import figure_files, new_figure
-    >>> with new_figure(4, 3) as figure:
-    ...     lines = figure.subplots().plot([0, 1], [1, 0])
-    >>> with TemporaryDirectory() as folder:
-    ...     [path.name for path in figure_files(figure, Path(folder) / "line")]
-    ['line.png', 'line.svg']
-    """
-    png, svg = (stem.parent / f"{stem.name}.{ending}" for ending in ("png", "svg"))
-    write_whole(png, _saved(figure, "png", dpi=200, metadata={"Software": None}))
-    # Any sans-serif font will do: not the long list of names that the drawing library knows
-    drawn = re.sub(
-        r"font-family: [^;\"]*", "font-family: sans-serif", _saved(figure, "svg", metadata=_NO_METADATA).decode()
-    )
-    write_whole(svg, drawn.encode())
-    return [png, svg]
-
-
 def inline_svg(figure: Figure, label: str, prefix: str | None = None) -> str:
-    """Turn a figure into an ``<svg>`` element for an HTML page.
+    """Return a figure as an ``<svg>`` element for an HTML page.
 
-    It scales with the page, takes its colours from the page where it has a dark side, and refers to nothing outside.
+    It scales with the page, follows its light or dark colours, and has no references to other files.
 
     Parameters
     ----------
     figure : matplotlib figure
-        What to show.
+        The figure.
     label : str
-        What a reader who cannot see it is told.
+        Description for screen readers.
     prefix : str, optional
-        Put before all ids, so that several figures can stand on one page; by default made from the contents.
+        Prefix of all ids, which must differ between the figures of a page; by default derived from the contents.
 
     Returns
     -------
@@ -221,13 +167,13 @@ def inline_svg(figure: Figure, label: str, prefix: str | None = None) -> str:
     >>> inline_svg(figure, "A falling line").split(" viewBox")[0]
     '<svg role="img" aria-label="A falling line"'
     """
-    text = _saved(figure, "svg", metadata=_NO_METADATA, transparent=True).decode()
+    text = figure_bytes(figure, "svg", transparent=True).decode()
     head, body = re.fullmatch(r".*?<svg([^>]*)>(.*)</svg>\s*", text, flags=re.S).groups()  # type: ignore[union-attr]
     width, height = (float(size) for size in re.search(r'viewBox="0 0 ([\d.]+) ([\d.]+)"', head).groups())  # type: ignore[union-attr]
-    # The style sheet of the drawing would apply to the whole page: its two rules move to the element itself
+    # The style sheet of the figure would apply to the whole page: its two rules are set on the element instead
     body = re.sub(r"<defs>\s*<style.*?</style>\s*</defs>\s*", "", body, count=1, flags=re.S)
     prefix = prefix or "f" + hashlib.sha256((label + body).encode()).hexdigest()[:8]
-    body = re.sub(r"<[^>]+>", lambda tag: _page_tag(tag[0], prefix), body)  # tags alone, never text
+    body = re.sub(r"<[^>]+>", lambda tag: _page_tag(tag[0], prefix), body)  # tags only, no text
     return (
         f'<svg role="img" aria-label="{escape(label)}" viewBox="0 0 {width:g} {height:g}" '
         f'width="{width * 4 / 3:.0f}" height="{height * 4 / 3:.0f}" '
@@ -243,9 +189,9 @@ def _page_tag(tag: str, prefix: str) -> str:
 
 
 def letters_on(color: Sequence[float]) -> str:
-    """Return the colour of letters that stand out most from a filled shape, by the relative luminance of its colour.
+    """Return the colour of letters with the higher contrast on a colour, by its relative luminance.
 
-    Such letters are on the shape and not on the page: no dark page turns them round.
+    The colour does not change on a dark page, since the filled shape does not change either.
 
     Examples
     --------
@@ -262,7 +208,9 @@ def figure_colors() -> dict[str, str]:
     return {name: _DARK[color] for color, name in _NAMES.items()}
 
 
-def _saved(figure: Figure, kind: str, **options: Any) -> bytes:
+def figure_bytes(figure: Figure, kind: str, **options: Any) -> bytes:
+    """Return the contents of a file with the figure, in the style of pages and without dates."""
+    options.setdefault("metadata", _NO_METADATA if kind == "svg" else {"Software": None})
     content = io.BytesIO()
     with own_style(), import_module("matplotlib").rc_context(_SAVING), _any_character():
         figure.savefig(content, format=kind, **options)

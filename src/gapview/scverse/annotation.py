@@ -1,4 +1,4 @@
-"""Results written into the omics objects that the views came from, where scverse's tools look for them."""
+"""Results written into AnnData and MuData, in the places that the tools of scverse use."""
 
 from __future__ import annotations
 
@@ -24,45 +24,45 @@ __all__ = ["annotate"]
 
 
 def annotate(model: MultiViewClusterer, data: Any, *, key_added: str = "gapview", recover: bool = False) -> None:
-    """Write what a model has found into an AnnData, a MuData or several AnnData, in place.
+    """Write the results of a model into an AnnData, a MuData or several AnnData, in place.
 
     Samples are matched by their names, so that the object may hold them in another order, lack some of them, or hold
-    others: those get NaN, with a warning. What an earlier call has written under the same key is taken out first.
-    Nothing is written if anything is wrong.
+    others: those get NaN, with a warning. Results of an earlier call with the same key are removed first. Nothing is
+    written on an error.
 
-    A MuData gets everything at its top level, which knows all samples, as muon's own tools do it; its
-    ``push_obs([key_added])`` hands the labels on to the modalities.
+    In a MuData everything is written at the top level, which has all samples, as muon's tools do; its
+    ``push_obs([key_added])`` copies the labels to the modalities.
 
     Parameters
     ----------
     model : fitted clusterer
         Any method of gapview.
     data : AnnData, MuData, or dict or list of AnnData
-        Where to write. What the model was fitted on, a part of it, or any object with samples of the same names.
+        The objects to write to: the training data, a part of them, or any object with samples of the same names.
     key_added : str, default="gapview"
-        The key below.
+        The key, see below.
     recover : bool, default=False
         Also write all views, complete. For ``GRMF`` and ``BridgedGRMF``.
 
     Notes
     -----
-    What is written:
+    These are written:
 
     ``.obs[key_added]``
         Group of every sample, a categorical of the texts ``"0"``, ``"1"``, …
     ``.obs[key_added + "_confidence"]``
-        How clearly it belongs there, for methods that tell.
+        Its confidence, for methods that have one.
     ``.obsm["X_" + key_added]``
         ``embedding_``, so that ``scanpy.pp.neighbors(adata, use_rep="X_gapview")`` and the like can use it.
     ``.uns[key_added]``
-        How it came about, in types that files can hold: ``"method"``, ``"version"``, ``"params"`` (None is the text
+        Facts about the fit, in types that files can hold: ``"method"``, ``"version"``, ``"params"`` (None is the text
         ``"None"``), ``"view_names"``, ``"n_samples"``; where the method has them ``"objective"`` after every iteration,
         ``"view_weights"``, the ``"setting"`` that was chosen, and the ``"selection"`` with its ``"reason"`` and a
         ``"table"`` of what was tried.
     ``.obsm[key_added + "_" + view]``, ``.obs[key_added + "_" + view + "_recovered"]``
         With ``recover``: for each view a complete matrix over the samples of the object, measured rows as they were,
-        and which rows are no measurement. A modality of a MuData has rows for its own samples only, and so cannot hold
-        them. ``.uns[key_added]["features"][view]`` names the columns, where the view came with names.
+        and which rows are not measured. They are not written to the modalities of a MuData, which have rows for their
+        own samples only. ``.uns[key_added]["features"][view]`` names the columns, where the view came with names.
 
     Raises
     ------
@@ -71,7 +71,7 @@ def annotate(model: MultiViewClusterer, data: Any, *, key_added: str = "gapview"
     InputTypeError
         If the data are no such objects, or the model cannot recover views.
     InputError
-        If the model knows none of the samples, or names repeat.
+        If the model has none of the samples, or names repeat.
 
     Examples
     --------
@@ -92,19 +92,19 @@ def annotate(model: MultiViewClusterer, data: Any, *, key_added: str = "gapview"
     if not isinstance(model, MultiViewClusterer):
         raise InputTypeError(f"annotate needs a fitted clusterer of gapview; got {_kind(model)}.")
     model._demand_fitted()
-    _demand_key(key_added)
+    _check_key(key_added)
     check_flag("recover", recover)
     targets = _targets(data)
     places = _places(model, targets)
-    findings = _collect(model, key_added, _recovered(model) if recover else None)
+    results = _collect(model, key_added, _recovered(model) if recover else None)
     for target, place in zip(targets, places, strict=True):
-        _forget(target, key_added)
-        _write(target, place, findings)
+        _remove_earlier(target, key_added)
+        _write(target, place, results)
 
 
 @dataclass(frozen=True)
-class _Findings:
-    """What is to be written, with a row for every sample of the fit."""
+class _Annotation:
+    """The results to write, with a row for every sample of the fit."""
 
     key: str
     labels: Array
@@ -114,7 +114,7 @@ class _Findings:
 
 
 def _targets(data: Any) -> list[Any]:
-    """List the objects to write to."""
+    """Return the objects to write to."""
     if descends(data, "mudata", "MuData") or _is_anndata(data):
         return [data]
     objects = list(data.values()) if isinstance(data, Mapping) else list(data) if isinstance(data, list | tuple) else []
@@ -126,11 +126,13 @@ def _targets(data: Any) -> list[Any]:
 
 
 def _places(model: MultiViewClusterer, targets: list[Any]) -> list[Array]:
-    """Find for every sample of each object its row in the fit; -1 for those that the model does not know."""
+    """Return for every sample of each object its row in the fit; -1 if it was not in the fit."""
     known = [str(key) for key in model.sample_ids_]
     row_of = {key: row for row, key in enumerate(known)}
     if len(row_of) < len(known):
-        raise InputError("Sample ids of the model are the same once they are written as text, as names in AnnData are.")
+        raise InputError(
+            "Sample ids of the model must differ as text, since names in AnnData are text; some do not. Rename them."
+        )
     places = []
     for target in targets:
         if not target.obs_names.is_unique:
@@ -143,7 +145,7 @@ def _places(model: MultiViewClusterer, targets: list[Any]) -> list[Array]:
     strangers = {name for t, place in zip(targets, places, strict=True) for name in t.obs_names[place < 0]}
     if all((place < 0).all() for place in places):
         raise InputError(
-            f"The model knows none of the samples: it was fitted on {some(known, 3)}, and the object holds "
+            f"The model has none of the samples: it was fitted on {some(known, 3)}, and the object holds "
             f"{some(sorted(strangers), 3)}. Fit it on the object itself, or on gapview.Views(…, sample_ids=…) with the "
             "names of the samples."
         )
@@ -156,7 +158,7 @@ def _places(model: MultiViewClusterer, targets: list[Any]) -> list[Array]:
     return places
 
 
-def _collect(model: Any, key: str, recovered: dict[str, Matrix] | None) -> _Findings:
+def _collect(model: Any, key: str, recovered: dict[str, Matrix] | None) -> _Annotation:
     columns: dict[str, Array] = {}
     if hasattr(model, "confidence_"):
         columns[f"{key}_confidence"] = model.confidence_
@@ -168,11 +170,11 @@ def _collect(model: Any, key: str, recovered: dict[str, Matrix] | None) -> _Find
         for k, (view, matrix) in enumerate(recovered.items()):
             matrices[f"{key}_{view}"] = matrix
             columns[f"{key}_{view}_recovered"] = ~model.views_.mask[:, k]
-    return _Findings(key, model.labels_, columns, matrices, record)
+    return _Annotation(key, model.labels_, columns, matrices, record)
 
 
 def _record(model: Any) -> dict[str, Any]:
-    """Say how the results came about, in types that .h5ad and .h5mu files can hold."""
+    """Return facts about the fit, in types that .h5ad and .h5mu files can hold."""
     record: dict[str, Any] = {
         "method": type(model).__name__,
         "version": version("gapview"),
@@ -190,7 +192,7 @@ def _record(model: Any) -> dict[str, Any]:
         import pandas as pd
 
         table = pd.DataFrame(model.selection_.table)
-        table.index = table.index.astype(str)  # as AnnData would have it
+        table.index = table.index.astype(str)  # AnnData needs an index of text
         record["selection"] = {"reason": model.selection_.reason, "table": table}
     return record
 
@@ -203,7 +205,7 @@ def _plain(value: Any) -> Any:
 
 
 def _recovered(model: Any) -> dict[str, Matrix]:
-    """Complete all views of the training samples; sparse ones stay sparse."""
+    """Return all views of the training samples, completed; sparse ones stay sparse."""
     if not hasattr(model, "recover"):
         raise InputTypeError(
             f"recover=True needs a GRMF or a BridgedGRMF, which can recover views; got a {type(model).__name__}."
@@ -221,8 +223,8 @@ def _recovered(model: Any) -> dict[str, Matrix]:
     return dict(zip(views.names, giver.recover(), strict=True))
 
 
-def _forget(target: Any, key: str) -> None:
-    """Take out what an earlier call has written: this one may have fewer things to write."""
+def _remove_earlier(target: Any, key: str) -> None:
+    """Remove the results of an earlier call, which may have written more."""
     before = target.uns.get(key)
     if not isinstance(before, Mapping) or "view_names" not in before:
         return
@@ -235,24 +237,24 @@ def _forget(target: Any, key: str) -> None:
             del target.obsm[name]
 
 
-def _write(target: Any, place: Array, findings: _Findings) -> None:
+def _write(target: Any, place: Array, results: _Annotation) -> None:
     import pandas as pd
 
     known = place >= 0
-    labels = np.where(known, findings.labels[place], -1)
+    labels = np.where(known, results.labels[place], -1)
     present = np.unique(labels[known])
-    target.obs[findings.key] = pd.Categorical.from_codes(
+    target.obs[results.key] = pd.Categorical.from_codes(
         np.where(known, np.searchsorted(present, labels), -1), [str(label) for label in present]
     )
-    for name, values in findings.columns.items():
+    for name, values in results.columns.items():
         target.obs[name] = np.where(known, values[place], False if values.dtype == bool else np.nan)
-    for name, matrix in findings.matrices.items():
+    for name, matrix in results.matrices.items():
         target.obsm[name] = _rows(matrix, place)
-    target.uns[findings.key] = deepcopy(findings.record)  # to each its own: objects are changed
+    target.uns[results.key] = deepcopy(results.record)  # a copy for each object, since users change objects
 
 
 def _rows(matrix: Matrix, place: Array) -> Matrix:
-    """Take the rows of the samples of an object, NaN for samples that the model does not know."""
+    """Return the rows of the samples of an object, NaN for samples that were not in the fit."""
     unknown = np.flatnonzero(place < 0)
     if not sparse.issparse(matrix):
         rows = matrix[place]
@@ -264,11 +266,11 @@ def _rows(matrix: Matrix, place: Array) -> Matrix:
     return sparse.csr_matrix(rows)
 
 
-def _demand_key(key: Any) -> None:
+def _check_key(key: Any) -> None:
     if not isinstance(key, str):
         raise ParameterTypeError(f"key_added must be text; got {key!r}.")
     if not key or "/" in key:
-        raise ParameterError(f"key_added must be a name without '/', which would part keys in files; got {key!r}.")
+        raise ParameterError(f"key_added must be a name without '/', which separates keys in files; got {key!r}.")
 
 
 def _is_anndata(data: Any) -> bool:

@@ -11,7 +11,7 @@ import click
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
-from gapview.commands import say
+from gapview.commands.console import print_line
 
 __all__ = ["data_option", "listed", "results_option", "runs_shown", "say_runs"]
 
@@ -60,4 +60,4 @@ def runs_shown(console: Console) -> Iterator[Callable[[int, int, float], None]]:
 
 def say_runs(console: Console, outcome: Any) -> None:
     """Say how many runs were done, now and in all."""
-    say(console, "Runs", f"{outcome.n_new} done now, {outcome.run['n_runs']} in all.")
+    print_line(console, "Runs", f"{outcome.n_new} done now, {outcome.run['n_runs']} in all.")

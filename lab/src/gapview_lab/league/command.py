@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 from rich.console import Console
 
-from gapview.commands import new_console, say, say_files
+from gapview.commands.console import new_console, print_files, print_line
 
 from ..common.console import data_option, listed, results_option, runs_shown, say_runs
 from .league import LeagueOutcome, LeagueRequest, run_league
@@ -69,7 +69,7 @@ def league(
     request = LeagueRequest(output, data_dir, data, methods, rates, seeds, tuned, quick, time_limit, jobs)
     console = new_console()
     with runs_shown(console) as progress:
-        outcome = run_league(request, progress, lambda line: say(console, "Left out", line))
+        outcome = run_league(request, progress, lambda line: print_line(console, "Left out", line))
     _print_league(console, outcome)
 
 
@@ -84,5 +84,5 @@ def _print_league(console: Console, outcome: LeagueOutcome) -> None:
             for score, name in (("accuracy", "ACC"), ("nmi", "NMI")):
                 order = sorted(table.places, key=lambda place: -place.mean[score])
                 means = ", ".join(f"{place.method} {place.mean[score]:.1f}" for place in order)
-                say(console, name, f"{summary.way}, {where}, mean in %: {means or 'none'}.")
-    say_files(console, outcome.files)
+                print_line(console, name, f"{summary.way}, {where}, mean in %: {means or 'none'}.")
+    print_files(console, outcome.files)

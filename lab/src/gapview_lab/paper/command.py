@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 from rich.console import Console
 
-from gapview.commands import new_console, say, say_files
+from gapview.commands.console import new_console, print_files, print_line
 from gapview.errors import ParameterError
 
 from ..common.console import data_option, results_option, runs_shown, say_runs
@@ -61,7 +61,7 @@ def reproduce(
     )
     console = new_console()
     with runs_shown(console) as progress:
-        outcome = run_reproduction(request, progress, lambda line: say(console, "Left out", line))
+        outcome = run_reproduction(request, progress, lambda line: print_line(console, "Left out", line))
     _print_outcome(console, outcome)
 
 
@@ -69,12 +69,12 @@ def _print_outcome(console: Console, outcome: Outcome) -> None:
     say_runs(console, outcome)
     for table in outcome.tables:
         best = [_best(table.mean_accuracy(choice)) for choice in ("by labels", "fixed")]
-        say(
+        print_line(
             console,
             f"Table {table.data.table}",
             f"{table.data.title}, mean ACC in %: settings by labels, {best[0]}; fixed settings, {best[1]}.",
         )
-    say_files(console, outcome.files)
+    print_files(console, outcome.files)
 
 
 def _best(means: dict[str, float]) -> str:

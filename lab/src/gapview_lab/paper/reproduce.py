@@ -11,9 +11,9 @@ from typing import Any
 
 from gapview import __version__
 from gapview.errors import DataFileError, GapviewError, ParameterError
-from gapview.report import figure_files
 from gapview.utils.storage import make_folder, write_whole
 
+from ..common.figures import figure_files
 from ..common.run_file import RunFile
 from ..common.runner import Progress, run_all
 from .figures import draw_figure2, draw_figure3, draw_figure4, draw_figure5

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 from rich.console import Console
 
-from gapview.commands import new_console, say, say_files
+from gapview.commands.console import new_console, print_files, print_line
 
 from ..common.console import data_option, listed, results_option, runs_shown, say_runs
 from .document import write_document
@@ -37,7 +37,7 @@ def speed(output: Path, data_dir: Path | None, quick: bool) -> None:
     console = new_console()
     with runs_shown(console) as progress:
         outcome = run_speed(
-            SpeedRequest(output, data_dir, quick), progress, lambda line: say(console, "Left out", line)
+            SpeedRequest(output, data_dir, quick), progress, lambda line: print_line(console, "Left out", line)
         )
     _print_speed(console, outcome)
 
@@ -46,8 +46,8 @@ def _print_speed(console: Console, outcome: SpeedOutcome) -> None:
     say_runs(console, outcome)
     for goal in outcome.goals:
         verdict = "met" if goal.met else "not met"
-        say(console, "Goal", f"{goal.text}: {goal.measured}, asked for {goal.asked}, {verdict}.")
-    say_files(console, outcome.files)
+        print_line(console, "Goal", f"{goal.text}: {goal.measured}, asked for {goal.asked}, {verdict}.")
+    print_files(console, outcome.files)
 
 
 def _listed_sizes(context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> tuple[int, ...]:
@@ -108,7 +108,7 @@ def scale(
     request = ScaleRequest(output, sizes, methods, missing_rate, memory, device, time_limit, quick)
     console = new_console()
     with runs_shown(console) as progress:
-        outcome = run_scale(request, progress, lambda line: say(console, "Left out", line))
+        outcome = run_scale(request, progress, lambda line: print_line(console, "Left out", line))
     _print_scale(console, outcome)
 
 
@@ -118,8 +118,8 @@ def _print_scale(console: Console, outcome: ScaleOutcome) -> None:
         power = growth.power()
         grows = f"; time grows with n to the power of {power.exponent:.2f}" if power else ""
         last = f"{growth.sizes[-1]:,} samples in {growth.totals[-1]:.1f} s"
-        say(console, "Growth", f"{growth.method}: {last}{grows}.")
-    say_files(console, outcome.files)
+        print_line(console, "Growth", f"{growth.method}: {last}{grows}.")
+    print_files(console, outcome.files)
 
 
 @click.command(
@@ -133,4 +133,4 @@ def _print_scale(console: Console, outcome: ScaleOutcome) -> None:
 def speed_page(page: Path, speed: Path | None, scale: tuple[Path, ...]) -> None:
     """Write one page of speed and size from measured results."""
     write_document(page, speed, scale)
-    say_files(new_console(), [page])
+    print_files(new_console(), [page])

@@ -14,9 +14,10 @@ import numpy as np
 from gapview import __version__
 from gapview.compute import to_device
 from gapview.errors import GapviewError, ParameterError
-from gapview.report import figure_files, render
+from gapview.report import render
 from gapview.utils.storage import make_folder, write_table, write_whole
 
+from ..common.figures import figure_files
 from ..common.markdown import render_markdown
 from ..common.run_file import RunFile
 from ..common.runner import Progress, run_all

@@ -12,9 +12,10 @@ from typing import Any
 
 from gapview import __version__
 from gapview.errors import MissingExtraError
-from gapview.report import figure_files, render
+from gapview.report import render
 from gapview.utils.storage import make_folder, write_table, write_whole
 
+from ..common.figures import figure_files
 from ..common.markdown import render_markdown
 from ..common.run_file import RunFile
 from ..common.runner import Progress

@@ -1,4 +1,4 @@
-"""The pictures of the report, apart from the map."""
+"""Figures of the report, apart from the map."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..blocks import Shape, Sign
 from ..drawing import draw_change, draw_objective, draw_pattern_bars, draw_pattern_dots, draw_sizes, draw_view_bars
-from ..style import GRID, INK, SERIES, SOFT, new_figure
-from ._covariates import Comparison
-from ._summary import Summary
+from ..style import GRID, INK, MORE_COLORS, SERIES, SOFT, new_figure
+from .covariates import Comparison
+from .fit import Convergence
 from .groups import CLEAR, DOUBTFUL
-from .history import Convergence
-from .signs import group_sign
+from .summary import Summary
 from .words import shorten
 
 if TYPE_CHECKING:
@@ -21,18 +21,17 @@ if TYPE_CHECKING:
 
     from ...choice.n_clusters import ClusterCount
 
-__all__ = ["draw_convergence", "draw_counts", "draw_gaps", "draw_groups", "draw_survival"]
 
 MOST_PATTERNS = 20  # columns of the picture of gaps
 _MOST_BARS = 40  # groups in one picture
 _MOST_CURVES = 10
-_LEAST_DRAWN = 5  # iterations that make a line worth looking at
-_WIDTH = 8.4  # inches: the text of the page and of the figure then have nearly the same size
-_SMALL_WIDTH = 5.0  # still readable where it shrinks to a phone
+_LEAST_DRAWN = 5  # iterations of a figure of convergence
+_WIDTH = 8.4  # inches: texts of the page and of the figure have nearly the same size
+_SMALL_WIDTH = 5.0  # readable on a phone
 
 
 def draw_groups(summary: Summary) -> Figure | None:
-    """Draw how many samples of every group are clear, fair and doubtful."""
+    """Draw the number of samples of every group by confidence."""
     groups = summary.groups
     if not 2 <= len(groups) <= _MOST_BARS:
         return None
@@ -53,7 +52,7 @@ def draw_groups(summary: Summary) -> Figure | None:
 
 
 def draw_gaps(summary: Summary) -> Figure | None:
-    """Draw the patterns of gaps: how frequent each is, above a matrix of the views that it has."""
+    """Draw the patterns of missing views: frequencies above a matrix of the present views."""
     patterns = summary.gaps.patterns[:MOST_PATTERNS]
     if len(summary.gaps.patterns) < 2 or len(summary.views) > _MOST_BARS:
         return None
@@ -75,7 +74,7 @@ def draw_gaps(summary: Summary) -> Figure | None:
 
 
 def draw_convergence(convergence: Convergence) -> Figure | None:
-    """Draw the objective, and beside it how much it changed in every iteration."""
+    """Draw the objective and its relative change in every iteration."""
     if len(convergence.objective) < _LEAST_DRAWN:
         return None
     with new_figure(_WIDTH, 2.5) as figure:
@@ -88,7 +87,7 @@ def draw_convergence(convergence: Convergence) -> Figure | None:
 
 
 def draw_counts(count: ClusterCount) -> Figure:
-    """Draw what speaks for every number of groups."""
+    """Draw modularity and stability for every number of groups."""
     with new_figure(_SMALL_WIDTH, 2.6) as figure:
         axes: Any = figure.subplots()
         for values, label, series in (
@@ -105,7 +104,7 @@ def draw_counts(count: ClusterCount) -> Figure:
 
 
 def draw_survival(one: Comparison) -> Figure | None:
-    """Draw the survival of every group."""
+    """Draw the Kaplan-Meier curve of every group."""
     curves = [(g, curve) for g, curve in enumerate(one.curves) if curve is not None]
     if not 2 <= len(curves) <= _MOST_CURVES:
         return None
@@ -125,3 +124,14 @@ def draw_survival(one: Comparison) -> Figure | None:
         axes.tick_params(labelcolor=INK)
         figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=min(4, len(curves)))
     return figure
+
+
+# Grey comes last: it is the least visible
+_COLORS = (*((one.color, one.dark) for one in SERIES[1:]), *MORE_COLORS, (SERIES[0].color, SERIES[0].dark))
+# 7 shapes and 11 colours have no common divisor, so that their combinations repeat after 77 groups
+_SHAPES: tuple[Shape, ...] = ("circle", "square", "triangle", "diamond", "plus", "cross", "wedge")
+
+
+def group_sign(number: int) -> Sign:
+    """Return the colour and the shape of a group; the first 77 all differ."""
+    return Sign(*_COLORS[number % len(_COLORS)], _SHAPES[number % len(_SHAPES)])

@@ -1,23 +1,27 @@
-"""The groups: how large they are, how clear, what sets them apart, and which samples are in doubt."""
+"""The groups and the missing views: sizes, confidence, features, and the association of missing views with groups."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from scipy import stats
 from sklearn.metrics.pairwise import euclidean_distances
 
 from ...trust import FeatureEffect, top_features
 from ...utils.types import Array
+from ...views import Views
 
-__all__ = ["DOUBTFUL", "DoubtfulSample", "GroupFacts", "doubtful_samples", "summarise_groups"]
+# -- groups ------------------------------------------------------------------------------------------------------------
 
-DOUBTFUL = 0.5  # below, the other groups together have the larger claim
+
+DOUBTFUL = 0.5  # below, the other groups together are more likely
 CLEAR = 0.8
-_N_FEATURES = 5  # listed for every group and view …
-_MOST_ROWS = 1500  # … or fewer, where there are many groups and views
-_SMALL = 0.2  # effects below are commonly called negligible
+_N_FEATURES = 5  # listed for every group and view; fewer if there are many groups and views
+_MOST_ROWS = 1500
+_SMALL = 0.2  # smaller effects are negligible
 _N_DOUBTFUL = 20
 
 
@@ -32,7 +36,7 @@ class GroupFacts:
     n_clear, n_doubtful : int
         Samples with a confidence of at least 0.8, and below 0.5.
     features : tuple of FeatureEffect
-        What sets it apart: for every view the strongest, effects of at least 0.2 only.
+        For every view the features with the largest effects, of at least 0.2.
     """
 
     number: int
@@ -45,7 +49,7 @@ class GroupFacts:
 
 @dataclass(frozen=True)
 class DoubtfulSample:
-    """A sample of low confidence; ``name`` is None if ids are left out, ``other`` the group that is next nearest."""
+    """A sample of low confidence; ``name`` is None if ids are left out, ``other`` is the second nearest group."""
 
     name: str | None
     group: int
@@ -55,7 +59,7 @@ class DoubtfulSample:
 
 
 def summarise_groups(model: Any, n_groups: int) -> tuple[GroupFacts, ...]:
-    """Sum up every group that the model can have."""
+    """Return the facts about every group of the model."""
     labels, confidence = model.labels_, model.confidence_
     sizes = np.bincount(labels, minlength=n_groups)
     totals = np.bincount(labels, weights=confidence, minlength=n_groups)
@@ -81,12 +85,12 @@ def summarise_groups(model: Any, n_groups: int) -> tuple[GroupFacts, ...]:
 
 
 def doubtful_samples(model: Any, codes: Array, *, no_ids: bool) -> tuple[DoubtfulSample, ...]:
-    """List the samples of the lowest confidence, with the group whose centre is next nearest."""
+    """Return the samples of the lowest confidence, with the group of the second nearest centre."""
     lowest = np.argsort(model.confidence_, kind="stable")[:_N_DOUBTFUL]
     labels = model.labels_[lowest]
     distances = euclidean_distances(model._points(model.embedding_[lowest]), model.cluster_centers_)
     distances[np.arange(len(lowest)), labels] = np.inf
-    distances[:, np.bincount(model.labels_, minlength=distances.shape[1]) == 0] = np.inf  # nobody is in an empty group
+    distances[:, np.bincount(model.labels_, minlength=distances.shape[1]) == 0] = np.inf  # empty groups do not count
     others = distances.argmin(axis=1)
     return tuple(
         DoubtfulSample(
@@ -97,4 +101,158 @@ def doubtful_samples(model: Any, codes: Array, *, no_ids: bool) -> tuple[Doubtfu
             int(codes[i]),
         )
         for row, (i, other) in enumerate(zip(lowest, others, strict=True))
+    )
+
+
+# -- association of two partitions -------------------------------------------------------------------------------------
+
+
+N_TABLES = 999
+_CELLS_AT_A_TIME = 2_000_000
+_ENOUGH = 5.0  # expected samples in every cell for the chi-square approximation
+
+
+@dataclass(frozen=True)
+class Association:
+    """Association between two partitions of the same samples.
+
+    Attributes
+    ----------
+    statistic : float
+        Pearson's chi-square.
+    strength : float
+        Cramér's V with bias correction (Bergsma 2013): 0, independent; 1, one partition determines the other.
+    p_value : float
+        Probability of a statistic at least as large if the two are independent.
+    n_tables : int
+        Number of random tables with the same margins for the p-value; 0 if it is from the chi-square distribution.
+    """
+
+    statistic: float
+    strength: float
+    p_value: float
+    n_tables: int
+
+
+def associate(rows: Array, columns: Array, *, seed: int = 0, draw: bool = False) -> Association | None:
+    """Test whether two partitions, given as codes of the samples, are associated; None if one has a single part.
+
+    The p-value is from the chi-square distribution if every cell has an expected count of at least five; otherwise, or
+    with ``draw``, from random tables with the same margins, which is a permutation test.
+    """
+    counts = np.zeros((int(rows.max(initial=-1)) + 1, int(columns.max(initial=-1)) + 1), dtype=np.int64)
+    np.add.at(counts, (rows, columns), 1)
+    counts = counts[counts.sum(axis=1) > 0][:, counts.sum(axis=0) > 0]
+    if min(counts.shape) < 2:
+        return None
+    expected = np.outer(counts.sum(axis=1), counts.sum(axis=0)) / counts.sum()
+    statistic = float((np.square(counts - expected) / expected).sum())
+    if expected.min() >= _ENOUGH and not draw:
+        degrees = (counts.shape[0] - 1) * (counts.shape[1] - 1)
+        return Association(statistic, _strength(statistic, counts), float(stats.chi2.sf(statistic, degrees)), 0)
+    return Association(statistic, _strength(statistic, counts), _drawn(statistic, counts, expected, seed), N_TABLES)
+
+
+def _strength(statistic: float, counts: Array) -> float:
+    n_samples, (n_rows, n_columns) = int(counts.sum()), counts.shape
+    if n_samples < 2:
+        return 0.0
+    by_chance = (n_rows - 1) * (n_columns - 1) / (n_samples - 1)
+    shape = [size - (size - 1) ** 2 / (n_samples - 1) for size in (n_rows, n_columns)]
+    room = min(shape) - 1
+    return float(np.sqrt(min(max(statistic / n_samples - by_chance, 0.0) / room, 1.0))) if room > 0 else 0.0
+
+
+def _drawn(statistic: float, counts: Array, expected: Array, seed: int) -> float:
+    """Return the share of random tables with the same margins that have a statistic at least as large."""
+    random_tables = stats.random_table(counts.sum(axis=1), counts.sum(axis=0))
+    state = np.random.RandomState(seed)
+    at_a_time = max(1, min(N_TABLES, _CELLS_AT_A_TIME // counts.size))
+    n_as_large = 0
+    for begin in range(0, N_TABLES, at_a_time):
+        tables = random_tables.rvs(min(at_a_time, N_TABLES - begin), random_state=state)
+        differing = (np.square(tables - expected) / expected).sum(axis=(1, 2))
+        n_as_large += int((differing >= statistic * (1 - 1e-9)).sum())  # up to rounding
+    return (1 + n_as_large) / (1 + N_TABLES)
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """Return p-values corrected for multiple testing (Holm 1979), which controls the family-wise error rate."""
+    order = np.argsort(p_values, kind="stable")
+    factors = len(p_values) - np.arange(len(p_values))
+    corrected: Any = np.empty(len(p_values))
+    corrected[order] = np.minimum(np.maximum.accumulate(factors * np.asarray(p_values)[order]), 1.0)
+    return [float(value) for value in corrected]
+
+
+# -- missing views -----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Pattern:
+    """A set of views that some samples have, and no others."""
+
+    present: tuple[bool, ...]
+    n_samples: int
+
+
+@dataclass(frozen=True)
+class ViewGap:
+    """Association of one view with the groups; None and NaN if all samples or none have it."""
+
+    view: str
+    n_samples: int
+    association: Association | None
+    adjusted: float  # p-value corrected for the number of views
+
+
+@dataclass(frozen=True)
+class Gaps:
+    """Which samples lack which views.
+
+    Attributes
+    ----------
+    patterns : tuple of Pattern
+        The most frequent first.
+    codes : array of shape (n_samples,)
+        The pattern of every sample.
+    share : array of shape (n_groups, n_views)
+        Share of the samples of a group that have the view; NaN for an empty group.
+    association : Association or None
+        Association of patterns with groups; None if there is one pattern or one group only.
+    """
+
+    patterns: tuple[Pattern, ...]
+    codes: Array = field(repr=False)
+    views: tuple[ViewGap, ...]
+    share: Array = field(repr=False)
+    association: Association | None
+
+
+def count_patterns(mask: Array) -> tuple[tuple[Pattern, ...], Array]:
+    """Return the patterns, the most frequent first, and the pattern of every sample."""
+    kinds, codes, counts = np.unique(mask, axis=0, return_inverse=True, return_counts=True)
+    # Equally frequent patterns are ordered by their number of views
+    order = sorted(range(len(kinds)), key=lambda i: (-counts[i], -kinds[i].sum(), tuple(~kinds[i])))
+    place = np.empty(len(order), dtype=np.intp)
+    place[order] = np.arange(len(order))
+    return tuple(Pattern(tuple(kinds[i].tolist()), int(counts[i])) for i in order), place[codes.ravel()]
+
+
+def summarise_gaps(views: Views, labels: Array, n_groups: int) -> Gaps:
+    """Return the patterns of missing views, and tests of their association with the groups."""
+    patterns, codes = count_patterns(views.mask)
+    sizes = np.bincount(labels, minlength=n_groups)
+    having = np.stack([np.bincount(labels, weights=column, minlength=n_groups) for column in views.mask.T], axis=1)
+    share = np.where(sizes[:, None] > 0, having / np.maximum(sizes, 1)[:, None], np.nan)
+    return Gaps(patterns, codes, _view_gaps(views, labels), share, associate(labels, codes, draw=True))
+
+
+def _view_gaps(views: Views, labels: Array) -> tuple[ViewGap, ...]:
+    found = [associate(labels, column.astype(np.intp), draw=True) for column in views.mask.T]
+    corrected = iter(holm([one.p_value for one in found if one is not None]))
+    counts = views.mask.sum(axis=0).tolist()
+    return tuple(
+        ViewGap(name, count, one, float("nan") if one is None else next(corrected))
+        for name, count, one in zip(views.names, counts, found, strict=True)
     )

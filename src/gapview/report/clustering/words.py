@@ -1,4 +1,4 @@
-"""Numbers and findings in words."""
+"""Numbers and results in words."""
 
 from __future__ import annotations
 
@@ -6,42 +6,24 @@ import math
 from collections.abc import Sequence
 
 from ...utils.words import NO_BREAK, counted, joined, percent, spelled
-from ._association import Association
-from ._covariates import Comparison
-from ._summary import Summary
-from .gaps import Gaps, Pattern
-from .groups import DOUBTFUL, GroupFacts
-
-__all__ = [
-    "answer",
-    "bare_p",
-    "comparison_sentence",
-    "gap_sentence",
-    "goes_with",
-    "group_name",
-    "number",
-    "p_value",
-    "pattern_name",
-    "share",
-    "shorten",
-    "shown_groups",
-    "strength_word",
-]
+from .covariates import Comparison
+from .groups import DOUBTFUL, Association, Gaps, GroupFacts, Pattern
+from .summary import Summary
 
 _LONGEST = 80  # characters of a name that are shown
 _SIGNIFICANT = 0.05
-_WEAK = 0.1  # Cramér's V that is commonly called weak
+_WEAK = 0.1  # Cramér's V of a weak association
 _TINY = 0.001
 _MOST_GROUPS = 200  # in one table
 
 
 def share(value: float) -> str:
-    """Write a number from 0 to 1 with two digits, a dash if it is not known."""
+    """Return a number from 0 to 1 with two digits, a dash for NaN."""
     return "–" if math.isnan(value) else f"{value:.2f}".replace("-", "−")
 
 
-def number(value: float) -> str:
-    """Write a number of any size with three digits, a dash if it is not known."""
+def rounded(value: float) -> str:
+    """Return a number of any size with three digits, a dash for NaN."""
     if math.isnan(value):
         return "–"
     text = f"{value:,.0f}" if 1000 <= abs(value) < 1e6 else f"{value:.3g}"
@@ -49,24 +31,24 @@ def number(value: float) -> str:
 
 
 def p_value(value: float) -> str:
-    """Write a p-value: how small it is matters little once it is very small."""
+    """Return a p-value, as an upper bound if it is very small."""
     return f"p < {_TINY}".replace(" ", NO_BREAK) if value < _TINY else f"p{NO_BREAK}={NO_BREAK}{bare_p(value)}"
 
 
 def bare_p(value: float) -> str:
-    """Write a p-value for a column of them."""
+    """Return a p-value for a column of a table."""
     if math.isnan(value):
         return "–"
     return f"<{NO_BREAK}{_TINY}" if value < _TINY else f"{value:.3f}" if value < 0.1 else f"{value:.2f}"
 
 
 def group_name(number: int) -> str:
-    """Name a group by the number that it has everywhere."""
+    """Return the name of a group."""
     return f"group{NO_BREAK}{number}"
 
 
 def shorten(text: str, longest: int = _LONGEST) -> str:
-    """Cut long names in their middle, so that both ends can be recognised."""
+    """Return a long name with its middle replaced by an ellipsis."""
     if len(text) <= longest:
         return text
     half = (longest - 1) // 2
@@ -74,7 +56,7 @@ def shorten(text: str, longest: int = _LONGEST) -> str:
 
 
 def pattern_name(pattern: Pattern, names: Sequence[str]) -> str:
-    """Name the views of a pattern."""
+    """Return the names of the views of a pattern."""
     if all(pattern.present):
         return "all views" if len(names) > 1 else shorten(names[0])
     having = [shorten(name, 40) for name, present in zip(names, pattern.present, strict=True) if present]
@@ -82,7 +64,7 @@ def pattern_name(pattern: Pattern, names: Sequence[str]) -> str:
 
 
 def shown_groups(summary: Summary) -> list[GroupFacts]:
-    """Return all groups, or the largest where there are too many for a table."""
+    """Return all groups, or the largest if there are too many for a table."""
     if len(summary.groups) <= _MOST_GROUPS:
         return list(summary.groups)
     largest = sorted(summary.groups, key=lambda group: -group.n_samples)[:_MOST_GROUPS]
@@ -90,7 +72,7 @@ def shown_groups(summary: Summary) -> list[GroupFacts]:
 
 
 def answer(summary: Summary) -> tuple[str, ...]:
-    """Say in a sentence what was found, and in a second how far to trust it."""
+    """Return one sentence about the groups, and one about confidence and missing views."""
     sizes = sorted(group.n_samples for group in summary.groups if group.n_samples)
     samples = counted(summary.n_samples, "sample")
     if len(sizes) == 1:
@@ -114,71 +96,71 @@ def answer(summary: Summary) -> tuple[str, ...]:
         missing = f"{lacking:,} ({percent(lacking / summary.n_samples)}) lack one of the {views} views"
         missing += " at least" if len(summary.views) > 2 else ""
         if gaps.association is not None:
-            words = ("shows no sign of going with their group", "hardly goes with their group")
-            missing += ", and which ones they lack "
-            missing += (*words, "goes with their group (see below)")[_relation(gaps.association)]
+            words = ("is not significantly associated", "is only weakly associated", "is associated")
+            missing += f", and which ones they lack {words[_relation(gaps.association)]} with their group"
+            missing += " (see below)" if _relation(gaps.association) == 2 else ""
     return first, f"{doubt}; {missing}."
 
 
 def _relation(association: Association) -> int:
-    """Return 0 for no sign of a relation, 1 for one that is hardly there, 2 for one that matters."""
+    """Return 0 for no significant association, 1 for a very weak one, 2 for a stronger one."""
     if association.p_value >= _SIGNIFICANT:
         return 0
     return 2 if association.strength >= _WEAK else 1
 
 
 def strength_word(value: float, steps: tuple[float, float, float] = (_WEAK, 0.3, 0.5)) -> str:
-    """Say how much an effect is, by the customary steps."""
-    words = ("hardly at all", "weakly", "clearly", "strongly")
+    """Return a word for the size of an effect, by the usual thresholds."""
+    words = ("very weakly", "weakly", "moderately", "strongly")
     return words[sum(value >= step for step in steps)]
 
 
-def goes_with(association: Association) -> str:
-    """Write the figures of a test."""
+def association_figures(association: Association) -> str:
+    """Return the strength and the p-value of a test."""
     how = f"; {association.n_tables} random tables" if association.n_tables else ""
     return f"Cramér’s V {share(association.strength)}, {p_value(association.p_value)}{how}"
 
 
 def gap_sentence(gaps: Gaps, n_views: int) -> tuple[str, ...]:
-    """Say whether missing views go with the groups, and what that would mean."""
+    """Return sentences about the association of missing views with the groups."""
     if n_views == 1:
         return ("There is one view, and every sample has it.",)
     if len(gaps.patterns) == 1:
-        return ("All samples have the same views, so that gaps cannot go with the groups.",)
+        return ("All samples have the same views: missing views cannot be associated with the groups.",)
     found = gaps.association
     if found is None:
-        return ("There is one group only, so that gaps cannot go with the groups.",)
-    figures = goes_with(found)
+        return ("There is one group only: missing views cannot be associated with the groups.",)
+    figures = association_figures(found)
     if found.p_value >= _SIGNIFICANT:
         return (
-            f"Which views a sample lacks shows no sign of going with its group ({figures}). The groups are not made of "
-            "gaps; a weak relation could still be there unseen.",
+            f"Which views a sample lacks is not significantly associated with its group ({figures}). A weak "
+            "association may still exist.",
         )
     if _relation(found) == 1:
         return (
-            f"Which views a sample lacks goes with its group, but hardly at all ({figures}): more than by chance, "
-            "too little to have made the groups.",
+            f"Which views a sample lacks is very weakly associated with its group ({figures}): more than by chance, "
+            "but too little to explain the groups.",
         )
     driving = [gap.view for gap in gaps.views if gap.adjusted < _SIGNIFICANT]
-    which = f" It is to be seen in {joined([shorten(name) for name in driving[:8]])}." if driving else ""
+    which = f" Views that contribute: {joined([shorten(name) for name in driving[:8]])}." if driving else ""
     return (
-        f"Which views a sample lacks goes with its group, {strength_word(found.strength)} ({figures}).{which}",
-        "Either the views are missing for a reason that has to do with what the groups are, such as tests made of "
-        "severe cases only; or the method has put samples together because they lack the same views. Compare groups "
-        "within one pattern of gaps, on the map or in the data, before building on them.",
+        f"Which views a sample lacks is {strength_word(found.strength)} associated with its group ({figures}).{which}",
+        "Either the views are missing for a reason that is related to the groups, such as tests of severe cases only; "
+        "or the method has grouped samples because they lack the same views. Compare groups within one pattern of "
+        "missing views, on the map or in the data, before you use them.",
     )
 
 
 def comparison_sentence(one: Comparison) -> str:
-    """Say how the groups go with one column."""
+    """Return a sentence about the differences between the groups in one column."""
     figures = f"{p_value(one.p_value)}, {p_value(one.adjusted)} after Holm’s correction"
     if one.kind == "survival":
-        found, word = f"log-rank test, chi-square {number(one.statistic)}", "for sure"
+        found, word = f"log-rank test, chi-square {rounded(one.statistic)}", "significantly"
     elif one.kind == "numbers":
         found = f"Kruskal-Wallis test, ε² {share(one.strength)}"
         word = strength_word(one.strength, (0.01, 0.08, 0.26))
     else:
         how = f"chi-square by {one.n_tables} random tables" if one.n_tables else "chi-square test"
         found, word = f"{how}, Cramér’s V {share(one.strength)}", strength_word(one.strength)
-    related = f"go with it {word}" if one.adjusted < _SIGNIFICANT else "do not go with it for sure"
+    related = f"differ {word}" if one.adjusted < _SIGNIFICANT else "do not differ significantly"
     return f"The groups {related}: {found}; {figures}; {counted(one.n_samples, 'sample')}."

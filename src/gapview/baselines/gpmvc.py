@@ -1,0 +1,275 @@
+"""``GPMVC``: graph regularised partial multi-view clustering."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from ..graph.knn import knn_graph, resolve_n_neighbors
+from ..persist.registry import storable_method
+from ..utils.types import Array
+from ..views import Views
+from .nonnegative import (
+    NonnegativeBaseline,
+    Observed,
+    alternate,
+    basis_step,
+    move_scale,
+    multiply_quotient,
+    random_factors,
+    read_factors,
+    roughness,
+    scaled_nonnegative,
+    warn_if_unlinked,
+)
+
+_N_STARTS = 10  # random starts of a view, of _N_TRIAL steps each; the best is continued
+_N_TRIAL = 30
+_START_TOL = 1e-5
+_START_CAP = 1000  # maximum number of steps of a start
+
+
+@storable_method
+@dataclass(kw_only=True, eq=False, repr=False)
+class GPMVC(NonnegativeBaseline):
+    """Graph regularised partial multi-view clustering (GPMVC).
+
+    Every view has non-negative codes Pᵥ and a non-negative basis Uᵥ; the row sums Qᵥ of the basis bring the codes of
+    all views to one scale. Consensus codes P* tie the samples C that have at least two views, and a penalty with the
+    Laplacian Lᵥ of the neighbour graph of a view draws the codes of neighbours together::
+
+        min  Σᵥ ‖Xᵥ − PᵥUᵥ‖²  +  α ‖Pᵥ[C] Qᵥ − P*[C]‖²  +  αβ tr(PᵥᵀLᵥPᵥ)      Pᵥ, Uᵥ, P* ≥ 0
+
+    The authors' program for two views ties the samples that have both, which is the same. Their program for more views
+    ties every sample with its own weight, which is not implemented. The start of a view has at most 1000 steps.
+
+    Parameters
+    ----------
+    n_clusters : int, default=8
+        Number of groups.
+    n_components : int, optional
+        Length K of the codes; by default the number of groups.
+    consensus_weight : float, default=0.1
+        α: weight of the ties between the codes of one sample.
+    graph_weight : float, default=0.1
+        β: weight of the graph penalty, in units of α. The authors' 10 is for views divided by the sum of their entries;
+        0.01 to 1 suits rows of unit length.
+    n_neighbors : int or "auto", default=5
+        Neighbours of a sample in every view; ``"auto"`` is the rule of :class:`gapview.GRMF`.
+    nonnegative : {"raise", "shift", "clip"}, default="raise"
+        What to do with negative values: raise an error, subtract the lowest value of the view and scale its rows again,
+        or set them to 0. Views without negative values do not change.
+    scale : {"unit", "center+unit", "standard", "standard+view", "standard+unit", None}, default="unit"
+        Scale rows to unit length, centre features before that, standardise features, both, or leave the values alone.
+    init : {"independent", "aligned"} or pair (codes, bases), default="independent"
+        Start. ``"independent"``, as in the authors' program: every view is factorised separately, from the best of ten
+        random starts, and only the consensus aligns the components of the views. ``"aligned"``: the
+        factorisations of all views start from the same codes, which helps when few samples have two views.
+        A pair: the codes as an array of shape (n_samples, n_components) or as one array for each view, and for each
+        view a basis of shape (n_components, n_features), in lists or in dicts with the names of the views.
+    max_iter : int, default=30
+        Maximum number of rounds. Reaching it is usual and gives no warning.
+    n_steps : int, default=100
+        Steps for each view in a round.
+    tol : float, default=1e-6
+        Stop when the objective changes by less than this share of its value in a round.
+    partial_rows : {"raise", "fill", "drop"}, default="raise"
+        What to do with rows that have some but not all values, see :class:`gapview.Views`.
+    random_state : int, RandomState or None, default=None
+        Seed of the start and of k-means.
+
+    Attributes
+    ----------
+    labels_ : array of shape (n_samples,)
+        Group of every sample.
+    embedding_ : array of shape (n_samples, n_components)
+        P*, not scaled; for samples that have one view only, their code in that view.
+    codes_ : list of arrays of shape (n_present, n_components)
+        Pᵥ, for the samples that have view v.
+    bases_ : list of arrays of shape (n_components, n_features)
+        Uᵥ, rows of which sum to 1.
+    objective_ : array of shape (n_iter_,)
+        Value of the problem above after every round; it never rises.
+    n_iter_ : int
+        Rounds done.
+
+    Notes
+    -----
+    The authors' step for the basis ignores that the graph term changes when rows of the basis are scaled to sum 1.
+    This step is used until a round of a view raises the objective. That round and all later ones of the view use a
+    step that includes the graph term, see :func:`inner_steps`.
+
+    References
+    ----------
+    N. Rai, S. Negi, S. Chaudhury, O. Deshmukh: Partial Multi-View Clustering using Graph Regularized NMF. ICPR, 2016.
+
+    Examples
+    --------
+    >>> from gapview.baselines import GPMVC
+    >>> from gapview.datasets import make_views
+    >>> from gapview.metrics import clustering_scores
+    >>> data = make_views(n_samples=200, n_clusters=3, missing_rate=0.3, random_state=0)
+    >>> model = GPMVC(n_clusters=3, nonnegative="shift", max_iter=10, random_state=0).fit(data.views)
+    >>> model.labels_.shape, model.embedding_.shape
+    ((200,), (200, 3))
+    >>> clustering_scores(data.target, model.labels_)["accuracy"] > 0.9
+    True
+    """
+
+    consensus_weight: float = 0.1
+    graph_weight: float = 0.1
+    n_neighbors: int | str = 5
+    init: Any = "independent"
+    max_iter: int = 30
+    n_steps: int = 100
+
+    def _fit_views(self, views: Views, random_state: np.random.RandomState) -> None:
+        warn_if_unlinked(views)
+        terms = self._views(views)
+        codes, bases = self._start(terms, views, random_state)
+        consensus, objective = alternate(terms, codes, bases, views.n_samples, self.max_iter, self.tol)
+        self.codes_ = codes
+        self._store(consensus, [own[0] for own in bases], objective, random_state)
+
+    def _views(self, views: Views) -> list[GraphView]:
+        parts = scaled_nonnegative(views, self.scale, self.nonnegative)
+        counts = resolve_n_neighbors(self.n_neighbors, views, self.n_clusters)
+        ties = self.consensus_weight * (views.mask.sum(axis=1) >= 2)
+        weight = self.consensus_weight * self.graph_weight
+        return [
+            build_view(part, knn_graph(part.matrix, count), weight, ties[part.rows], self.n_steps)
+            for part, count in zip(parts, counts, strict=True)
+        ]
+
+    def _start(
+        self, terms: list[GraphView], views: Views, random_state: np.random.RandomState
+    ) -> tuple[list[Array], list[list[Array]]]:
+        n_components, dtype = self._code_length, terms[0].ties.dtype
+        rows = [term.rows for term in terms]
+        if self._starts("independent"):
+            pairs = [independent_start(term, n_components, random_state) for term in terms]
+            codes, bases = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
+        elif self._starts("aligned"):
+            shared, bases = random_factors(views.n_samples, views.n_features, n_components, random_state, dtype)
+            codes = [shared[row] for row in rows]
+            for term, code, basis in zip(terms, codes, bases, strict=True):
+                move_scale([basis], code, np.linalg.norm(basis, axis=1))
+                factorize_view(term, code, basis)
+        else:
+            choices = "'independent', 'aligned'"
+            codes, bases = read_factors(self.init, choices, views, rows, n_components, dtype)
+        for code, basis in zip(codes, bases, strict=True):
+            move_scale([basis], code, basis.sum(axis=1))
+        return codes, [[basis] for basis in bases]
+
+
+@dataclass(frozen=True)
+class GraphView:
+    """One view with its weighted graph and its ties to the consensus."""
+
+    data: Observed
+    graph: sparse.csr_array  # λ_g W, with λ_g = αβ
+    degrees: Array  # λ_g d
+    ties: Array  # α where the sample is tied to the consensus, else 0
+    n_steps: int  # in a round
+
+    @property
+    def rows(self) -> Array:
+        """The samples that have this view."""
+        return self.data.rows
+
+    def advance(self, codes: Array, bases: list[Array], target: Array, careful: bool) -> float:
+        """Do the steps of one round in place; return the objective without ties."""
+        inner_steps(self, codes, bases[0], target, self.n_steps, careful=careful)
+        return view_objective(self, codes, bases[0])
+
+
+def build_view(data: Observed, graph: sparse.csr_array, graph_weight: float, ties: Array, n_steps: int) -> GraphView:
+    """Build the data of a view, its graph multiplied by ``graph_weight``."""
+    dtype = data.matrix.dtype
+    weighted = sparse.csr_array(graph * graph_weight, dtype=dtype)
+    return GraphView(data, weighted, np.asarray(weighted.sum(axis=1)).ravel(), ties.astype(dtype), n_steps)
+
+
+def view_objective(term: GraphView, codes: Array, basis: Array) -> float:
+    """Return ‖X − PU‖² + λ_g tr(PᵀLP)."""
+    error = term.data.squared_error(term.data.project(basis), codes, basis)
+    return error + roughness(term.graph, term.degrees, codes)
+
+
+def inner_steps(
+    term: GraphView, codes: Array, basis: Array, target: Array, n_steps: int, *, careful: bool = False
+) -> None:
+    """Update codes and basis of a view ``n_steps`` times for a given consensus, in place.
+
+    With q the row sums of U, g = Σ α pz and h = Σ α p² over tied samples, per component::
+
+        P ← P ∘ [XUᵀ + λ_g WP + αZ] ⊘ [PUUᵀ + λ_g DP + αP]
+        U ← U ∘ [PᵀX + g1ᵀ] ⊘ [PᵀPU + (h∘q)1ᵀ],  then rows of U to sum 1
+
+    The careful step accounts for the graph term, which the last line multiplies by q²: it adds λ_g q (PᵀWP)ₖₖ to g and
+    λ_g q (PᵀDP)ₖₖ to h∘q.
+    """
+    tied = np.flatnonzero(term.ties)
+    weights = term.ties[tied, None]
+    pulled = weights * target[tied]
+    loads = (term.degrees + term.ties)[:, None]
+    for _ in range(n_steps):
+        numerator = term.data.project(basis)
+        numerator += term.graph @ codes
+        numerator[tied] += pulled
+        denominator = codes @ (basis @ basis.T)
+        denominator += loads * codes
+        multiply_quotient(codes, numerator, denominator)
+
+        sums = basis.sum(axis=1)
+        own = codes[tied]
+        lift = np.einsum("ik,ik->k", own, pulled)
+        drag = np.einsum("ik,ik->k", own, weights * own) * sums
+        if careful:
+            lift += sums * np.einsum("ik,ik->k", codes, term.graph @ codes)
+            drag += sums * np.einsum("ik,i,ik->k", codes, term.degrees, codes)
+        top = term.data.correlate(codes)
+        top += lift[:, None]
+        bottom = (codes.T @ codes) @ basis
+        bottom += drag[:, None]
+        multiply_quotient(basis, top, bottom)
+        move_scale([basis], codes, basis.sum(axis=1))
+
+
+def gnmf_step(term: GraphView, codes: Array, basis: Array) -> None:
+    """Update P ← P ∘ (XUᵀ + λ_g WP) ⊘ (PUUᵀ + λ_g DP), then U ← U ∘ (PᵀX) ⊘ (PᵀPU), in place."""
+    numerator = term.data.project(basis) + term.graph @ codes
+    multiply_quotient(codes, numerator, codes @ (basis @ basis.T) + term.degrees[:, None] * codes)
+    basis_step(term.data, codes, basis)
+
+
+def factorize_view(term: GraphView, codes: Array, basis: Array) -> None:
+    """Factorise one view in place until the objective is close to its running mean, as in the authors' program."""
+    mean = 10 * view_objective(term, codes, basis)
+    for _ in range(_START_CAP):
+        gnmf_step(term, codes, basis)
+        value = view_objective(term, codes, basis)
+        mean = 0.1 * mean + 0.9 * value
+        if mean - value <= _START_TOL * mean:
+            break
+
+
+def independent_start(term: GraphView, n_components: int, random_state: np.random.RandomState) -> tuple[Array, Array]:
+    """Return the factors of one view from the best of several random starts."""
+    trials = (_trial(term, n_components, random_state) for _ in range(_N_STARTS))
+    _, codes, basis = min(trials, key=lambda trial: trial[0])
+    factorize_view(term, codes, basis)
+    return codes, basis
+
+
+def _trial(term: GraphView, n_components: int, random_state: np.random.RandomState) -> tuple[float, Array, Array]:
+    n_rows, n_features = term.data.matrix.shape
+    codes, (basis,) = random_factors(n_rows, [n_features], n_components, random_state, term.ties.dtype)
+    move_scale([basis], codes, np.linalg.norm(basis, axis=1))
+    for _ in range(_N_TRIAL):
+        gnmf_step(term, codes, basis)
+    return view_objective(term, codes, basis), codes, basis

@@ -1,0 +1,390 @@
+"""Non-negative factorisations X ≈ PU, P ≥ 0, U ≥ 0: data, multiplicative steps, starts, and the loop with consensus."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from scipy import sparse
+from scipy.sparse.csgraph import connected_components
+
+from ..clusters import cluster_rows
+from ..errors import GapviewWarning, InputError, InputTypeError, SolutionError, some
+from ..scaling import row_lengths, scale_views, unit_rows
+from ..utils.types import Array, Matrix
+from ..utils.warnings import warn_user
+from ..views import Views, is_constant
+from .base import FactorBaseline
+
+FLOOR = 1e-12  # smallest denominator of a quotient, as a share of the largest
+_COLLAPSED = 1e-12  # share of ‖X‖² that PU has to reach
+_VANISHED = 1e-6  # codes shorter than this share of the longest count as 0; in good fits all are above 0.01
+_FEW = 0.1  # share of samples with codes of 0 up to which there is no warning
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class NonnegativeBaseline(FactorBaseline):
+    """Base class of the non-negative factorisations."""
+
+    nonnegative: str | None = "raise"
+
+    def _store(
+        self,
+        embedding: Array,
+        bases: list[Array],
+        objective: list[float],
+        random_state: np.random.RandomState,
+        *,
+        normalize: bool = True,
+    ) -> None:
+        """Set the fitted attributes; the labels come from k-means on the embedding."""
+        self.embedding_, self.bases_ = embedding, bases
+        self.objective_, self.n_iter_ = np.array(objective), len(objective)
+        self.labels_ = cluster_rows(embedding, self.n_clusters, random_state, normalize=normalize).labels
+
+
+# -- data ------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Observed:
+    """The rows of one view that a method factorises; row r belongs to the sample ``rows[r]``."""
+
+    matrix: Matrix
+    rows: Array
+    energy: float  # ‖X‖²
+
+    def project(self, basis: Array) -> Array:
+        """Return XUᵀ."""
+        return np.asarray(self.matrix @ basis.T)
+
+    def correlate(self, codes: Array) -> Array:
+        """Return PᵀX."""
+        if sparse.issparse(self.matrix):
+            return np.asarray(self.matrix.T @ codes).T
+        return np.asarray(codes.T @ self.matrix)
+
+    def squared_error(self, projected: Array, codes: Array, basis: Array) -> float:
+        """Return ‖X − PU‖² from XUᵀ (``projected``), without forming PU."""
+        gram = codes.T @ codes
+        return max(self.energy - 2 * inner(projected, codes) + inner(gram, basis @ basis.T), 0.0)
+
+
+def observe(matrix: Matrix, rows: Array) -> Observed:
+    """Build the data of a view from its present rows and the samples they belong to."""
+    values = matrix.data if sparse.issparse(matrix) else matrix
+    return Observed(matrix, rows, inner(values, values))
+
+
+def inner(left: Array, right: Array) -> float:
+    """Return the sum of the products of all entries, computed in float64."""
+    return float(np.einsum("i,i->", np.ravel(left), np.ravel(right), dtype=np.float64))
+
+
+def scaled_nonnegative(views: Views, scale: str | None, nonnegative: str | None) -> list[Observed]:
+    """Return the scaled views without negative values (with them if ``nonnegative`` is None)."""
+    scaled, _ = scale_views(views, scale)
+    dtype = np.result_type(*(matrix.dtype for matrix in scaled))
+    scaled = [matrix.astype(dtype, copy=False) for matrix in scaled]
+    if nonnegative is not None:
+        unit = scale is not None and scale.endswith("unit")
+        scaled = [_nonnegative(m, name, nonnegative, unit) for m, name in zip(scaled, views.names, strict=True)]
+    parts = [observe(matrix, views.rows(k)) for k, matrix in enumerate(scaled)]
+    for name, part in zip(views.names, parts, strict=True):
+        _check_magnitude(name, part)
+    return parts
+
+
+def _check_magnitude(name: str, part: Observed) -> None:
+    """Raise an error if squares of the values overflow or underflow."""
+    limits = np.finfo(part.matrix.dtype)
+    # Steps add products, and divide by at least the square root of the smallest number
+    low, high = 1e3 * float(np.sqrt(limits.tiny)), 1e-6 * float(limits.max)
+    if not low < part.energy < high:
+        raise InputError(
+            f"The values of view '{name}' are too {'small' if part.energy <= low else 'large'} for products in "
+            f"{part.matrix.dtype}: the sum of their squares must be between {low:.1g} and {high:.1g}; got "
+            f"{part.energy:.3g}. Divide the view by its largest value first, or use scale='unit'."
+        )
+
+
+def _nonnegative(matrix: Matrix, name: str, nonnegative: str, unit: bool) -> Matrix:
+    smallest = float(matrix.min())
+    if smallest >= 0:
+        return matrix
+    if nonnegative == "raise":
+        raise InputError(
+            f"View '{name}' has negative values after scaling, the lowest is {smallest:.3g}; this method needs values "
+            "of at least 0. Use nonnegative='shift' or 'clip', or a scale that keeps signs (not 'standard')."
+        )
+    if nonnegative == "clip":
+        fixed = matrix.maximum(0) if sparse.issparse(matrix) else np.maximum(matrix, 0)
+    elif sparse.issparse(matrix):
+        raise InputError(
+            f"View '{name}' is sparse and has negative values; shifting would make it dense. "
+            "Use nonnegative='clip', or pass the view as a dense array (.toarray()) if it fits into memory."
+        )
+    else:
+        fixed = matrix - matrix.min()
+        fixed = unit_rows(fixed) if unit else fixed
+    if is_constant(fixed):
+        raise InputError(
+            f"View '{name}' is constant once nonnegative={nonnegative!r} has removed its negative values: all its "
+            "rows are the same. Use the other setting of nonnegative, or leave this view out."
+        )
+    return fixed
+
+
+def warn_if_unlinked(views: Views) -> None:
+    """Warn if the views form several connected components, linked by shared samples."""
+    shared = views.mask.astype(np.intp)
+    n_islands, island = connected_components(shared.T @ shared)
+    if n_islands > 1:
+        parts = [[n for n, i in zip(views.names, island, strict=True) if i == part] for part in range(n_islands)]
+        warn_user(
+            f"The views fall into {n_islands} parts that share no sample: {parts}. The factors of one part are not "
+            "aligned with those of another, so groups across parts are arbitrary. Add samples with views of both.",
+            GapviewWarning,
+        )
+
+
+# -- steps -----------------------------------------------------------------------------------------------------------
+
+
+def multiply_quotient(factor: Array, numerator: Array, denominator: Array, *, root: bool = False) -> None:
+    """Multiply a factor by numerator ⊘ denominator or its square root, in place.
+
+    Numerator and denominator are overwritten.
+    """
+    np.maximum(denominator, floor_of(denominator), out=denominator)
+    np.divide(numerator, denominator, out=numerator)
+    if root:
+        np.sqrt(numerator, out=numerator)
+    factor *= numerator
+
+
+def floor_of(values: Array) -> float:
+    """Return the smallest value to divide by: a share of the largest value, but large enough to avoid overflow."""
+    return max(FLOOR * float(values.max(initial=0)), float(np.sqrt(np.finfo(values.dtype).tiny)))
+
+
+def basis_step(data: Observed, codes: Array, basis: Array) -> None:
+    """Update U ← U ∘ (PᵀX) ⊘ (PᵀPU), in place."""
+    multiply_quotient(basis, data.correlate(codes), (codes.T @ codes) @ basis)
+
+
+def move_scale(bases: Sequence[Array], codes: Array, sizes: Array) -> None:
+    """Divide the rows of the bases by their sizes and multiply the codes by them, in place; PU does not change.
+
+    A component of size 0 stays as it is.
+    """
+    sizes = np.where(sizes > 0, sizes, 1).astype(codes.dtype, copy=False)
+    for basis in bases:
+        basis /= sizes[:, None]
+    codes *= sizes
+
+
+def has_converged(objective: Sequence[float], tol: float, lag: int = 1) -> bool:
+    """Return whether the relative change of the objective over the last ``lag`` values is below ``tol``."""
+    if len(objective) <= lag:
+        return False
+    before, now = objective[-1 - lag], objective[-1]
+    return abs(before - now) < tol * abs(before) or now == 0
+
+
+# -- results ---------------------------------------------------------------------------------------------------------
+
+
+def check_factors(
+    parts: Sequence[Observed], codes: Sequence[Array], bases: Sequence[Array], embedding: Array, views: Views
+) -> None:
+    """Raise an error if the product PU of a view is nearly 0; warn if the codes of many samples are.
+
+    The product PU is checked, not the factors: one factor may be small while the other is large.
+    """
+    kept = [inner(p.T @ p, u @ u.T) > _COLLAPSED * part.energy for part, p, u in zip(parts, codes, bases, strict=True)]
+    if not any(kept):
+        raise SolutionError(
+            "All codes have shrunk to zero: the penalty outweighs the data, or the data are mostly negative. Lower "
+            "sparsity_weight (how much it takes depends on the number of features and on the scale of the data), or "
+            "use nonnegative='shift'."
+        )
+    if not all(kept):
+        lost = [name for name, there in zip(views.names, kept, strict=True) if not there]
+        raise SolutionError(
+            f"The factors of the view(s) {some(lost)} have shrunk to zero: these views have no effect on the result. "
+            "Lower sparsity_weight, use nonnegative='shift' if their values are mostly negative, or leave them out."
+        )
+    lengths = row_lengths(embedding)
+    vanished = lengths < _VANISHED * lengths.max()
+    if vanished.any():
+        has_data = np.zeros(views.n_samples, dtype=bool)  # for rows of zeros, codes of zeros are right
+        for part in parts:
+            has_data[part.rows] |= row_lengths(part.matrix) > 0
+        n_vanished = int((vanished & has_data).sum())
+        if n_vanished > _FEW * views.n_samples:
+            warn_user(
+                f"The codes of {n_vanished} of {views.n_samples} samples have nearly shrunk to zero: the penalty "
+                "outweighs their data. Lower sparsity_weight.",
+                GapviewWarning,
+            )
+
+
+# -- starts ----------------------------------------------------------------------------------------------------------
+
+
+def random_factors(
+    n_rows: int, n_features: Sequence[int], n_components: int, random_state: np.random.RandomState, dtype: Any
+) -> tuple[Array, list[Array]]:
+    """Return codes and one basis per view, drawn uniformly from [0, 1)."""
+    codes = random_state.uniform(size=(n_rows, n_components)).astype(dtype)
+    return codes, [random_state.uniform(size=(n_components, m)).astype(dtype) for m in n_features]
+
+
+def read_factors(
+    init: Any, choices: str, views: Views, rows: Sequence[Array], n_components: int, dtype: Any
+) -> tuple[list[Array], list[Array]]:
+    """Return checked copies of the factors that a user gives as ``init``, ``(codes, bases)``.
+
+    Parameters
+    ----------
+    init : pair of codes and bases
+        Codes for all samples in one array, or one array for each set of codes; one basis for each view.
+    choices : str
+        The other valid values of ``init``, for messages.
+    views : Views
+        The data.
+    rows : sequence of arrays
+        The samples in each set of codes: one set that all views share, or one for each view.
+    n_components : int
+        Length of the codes.
+    dtype : data type
+        Type of the factors.
+    """
+    if isinstance(init, str) or not isinstance(init, Sequence) or len(init) != 2:
+        raise InputTypeError(f"init must be {choices} or a pair (codes, bases) of starting factors; got {init!r}.")
+    given_codes, given_bases = init
+    if not isinstance(given_codes, Mapping | list | tuple):
+        given_codes = [given_codes] * len(rows)
+    sets = ["all views"] if len(rows) == 1 else [f"view '{name}'" for name in views.names]
+    codes = []
+    for where, row, values in zip(sets, rows, _in_order(given_codes, views, len(rows), "codes"), strict=True):
+        code = _nonnegative_array(values, f"codes of {where}", dtype)
+        code = code[row] if code.shape == (views.n_samples, n_components) else code
+        codes.append(_of_shape(code, (len(row), n_components), f"codes of {where}"))
+    bases = []
+    for name, m, values in zip(
+        views.names, views.n_features, _in_order(given_bases, views, views.n_views, "bases"), strict=True
+    ):
+        basis = _nonnegative_array(values, f"basis of view '{name}'", dtype)
+        bases.append(_of_shape(basis, (n_components, m), f"basis of view '{name}'"))
+    return codes, bases
+
+
+def _in_order(given: Any, views: Views, count: int, what: str) -> Sequence[Any]:
+    if isinstance(given, Mapping) and count == views.n_views and set(given) == set(views.names):
+        return [given[name] for name in views.names]
+    if isinstance(given, Sequence) and len(given) == count:
+        return given
+    wanted = (
+        "one array" if count == 1 else f"one array for each of the {count} views, in a list or a dict with their names"
+    )
+    raise InputTypeError(f"The {what} in init must be {wanted}; got a {type(given).__name__} with other contents.")
+
+
+def _nonnegative_array(values: Any, what: str, dtype: Any) -> Array:
+    try:
+        array = np.array(values, dtype=dtype)  # a copy, since the steps write into it
+    except (TypeError, ValueError) as error:
+        raise InputTypeError(f"The starting {what} must be an array of numbers: {error}.") from None
+    if not np.isfinite(array).all() or (array < 0).any() or not array.any():
+        raise InputError(f"The starting {what} must be finite and at least 0, and not all of them 0.")
+    return array
+
+
+def _of_shape(array: Array, shape: tuple[int, int], what: str) -> Array:
+    if array.shape != shape:
+        raise InputError(f"The starting {what} must have shape {shape}; got {array.shape}.")
+    return array
+
+
+# -- consensus -------------------------------------------------------------------------------------------------------
+
+
+class CodeBlock(Protocol):
+    """Codes of some samples and the bases they belong to; ties draw the codes to the consensus of all blocks."""
+
+    @property
+    def rows(self) -> Array:
+        """The samples that have codes in this block."""
+
+    @property
+    def ties(self) -> Array:
+        """The weight that ties the code of each of them to the consensus."""
+
+    def advance(self, codes: Array, bases: list[Array], target: Array, careful: bool) -> float:
+        """Update the factors in place towards ``target``; return the objective of the block without its ties.
+
+        The published step (``careful=False``) may raise the objective; the careful step never does.
+        """
+
+
+def alternate(
+    blocks: Sequence[CodeBlock],
+    codes: list[Array],
+    bases: list[list[Array]],
+    n_samples: int,
+    max_iter: int,
+    tol: float,
+    *,
+    lag: int = 1,
+) -> tuple[Array, list[float]]:
+    """Alternate between the blocks and their consensus; the factors are updated in place.
+
+    Returns
+    -------
+    consensus, objective
+        The mean codes of every sample, and the objective after every round; it never rises.
+    """
+    rows = [block.rows for block in blocks]
+    consensus = mean_codes(codes, rows, n_samples)
+    own = [np.inf] * len(blocks)  # objective of each block without its ties
+    careful = [False] * len(blocks)
+    objective: list[float] = []
+    for _ in range(max_iter):
+        for b, block in enumerate(blocks):
+            target = consensus[block.rows]
+            before = own[b] + _tie_value(block, codes[b], target)
+            start = codes[b].copy(), [basis.copy() for basis in bases[b]]
+            own[b] = block.advance(codes[b], bases[b], target, careful[b])
+            if not careful[b] and own[b] + _tie_value(block, codes[b], target) > before:
+                careful[b] = True
+                codes[b], bases[b] = start
+                own[b] = block.advance(codes[b], bases[b], target, True)
+        consensus = mean_codes(codes, rows, n_samples)
+        ties = (_tie_value(block, code, consensus[block.rows]) for block, code in zip(blocks, codes, strict=True))
+        objective.append(sum(own) + sum(ties))
+        if has_converged(objective, tol, lag):
+            break
+    return consensus, objective
+
+
+def mean_codes(codes: Sequence[Array], rows: Sequence[Array], n_samples: int) -> Array:
+    """Return for every sample the mean of its codes over the sets it is in."""
+    total = np.zeros((n_samples, codes[0].shape[1]), dtype=codes[0].dtype)
+    for code, row in zip(codes, rows, strict=True):
+        total[row] += code
+    counts = np.bincount(np.concatenate(rows), minlength=n_samples)
+    return np.asarray(total / counts[:, None].astype(total.dtype))
+
+
+def _tie_value(block: CodeBlock, codes: Array, target: Array) -> float:
+    apart = codes - target
+    return inner(block.ties[:, None] * apart, apart)
+
+
+def roughness(graph: sparse.csr_array, degrees: Array, codes: Array) -> float:
+    """Return tr(PᵀLP), L = diag(degrees) − W, which is large if the codes of neighbours differ."""
+    return max(inner(degrees[:, None] * codes - graph @ codes, codes), 0.0)

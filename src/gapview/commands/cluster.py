@@ -1,0 +1,236 @@
+"""``gapview cluster``: from files to groups, a model, a report and a record of the run."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import click
+import numpy as np
+
+from ..errors import some
+from ..estimators import MultiViewClusterer
+from ..estimators.latent import LatentClusterer
+from ..io import join_views, summary_lines
+from ..methods import METHODS
+from ..persist.checkpoints import Checkpoint
+from ..progress import tell
+from ..report import write_clustering_report
+from ..utils.words import counted, duration, joined
+from ..views import Views
+from .console import Show, run_command, show_notes, show_warnings
+from .folder import results_folder
+from .options import (
+    FilesRequest,
+    build_model,
+    duplicates_option,
+    files_argument,
+    fingerprints,
+    folder_option,
+    force_option,
+    id_option,
+    partial_rows_option,
+    read_files,
+    seed_option,
+)
+from .record import model_facts, report_facts, run_facts, sample_counts, view_facts, write_model, write_record
+from .report import can_report, check_packages
+
+_UNFINISHED = ".unfinished"
+_UNSURE = 0.5  # confidence at which two groups are equally likely
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClusterRequest(FilesRequest):
+    """Options of ``gapview cluster``."""
+
+    n_clusters: int | str
+    method: str = "BridgedGRMF"
+    scale: tuple[str, ...] = ()
+    encode: bool = False
+    partial_rows: str = "raise"
+    seed: int = 0
+    others: tuple[str, ...] = ()
+    no_report: bool = False
+
+    def build_model(self) -> MultiViewClusterer:
+        """Return the estimator with its settings."""
+        settings: dict[str, Any] = {"seed": self.seed, "partial_rows": self.partial_rows}
+        return build_model(self.method, self.n_clusters, scale=self.scale, others=self.others, **settings)
+
+
+def cluster_files(request: ClusterRequest, show: Show) -> list[Path]:
+    """Cluster the samples of files, and write all results; return the files written."""
+    model = request.build_model()
+    report = not request.no_report and can_report(type(model))
+    if report:
+        check_packages("Writing a report (--no-report leaves it out)")
+    times = [perf_counter()]
+    checkpoint = _checkpoint(request, model)
+    with (
+        _noted_checkpoint(checkpoint),
+        results_folder(request.output, force=request.force) as folder,
+        show_warnings(show) as warned,
+    ):
+        tell("Reading files")
+        views, record = _read(request, show)
+        times.append(perf_counter())
+        _fit(model, views, checkpoint, show)
+        times.append(perf_counter())
+        _show_groups(model, times[2] - times[1], show)
+        tell("Writing results")
+        write_model(folder, model)
+        record |= run_facts(request.arguments) | model_facts(model)
+        if report:
+            tell("Writing the report")
+            write_clustering_report(model, folder / "report.html", run=report_facts(record))
+        times.append(perf_counter())
+        seconds = dict(zip(("reading", "fitting", "writing"), np.diff(times).round(3).tolist(), strict=True))
+        write_record(folder, record | {"warnings": warned, "seconds": seconds})
+    if checkpoint is not None:  # the results are complete
+        checkpoint.remove()
+    if not request.no_report and not report:
+        show("Left out", f"report.html: it needs GRMF or BridgedGRMF, and {type(model).__name__} is another method.")
+    names = ("labels.csv", "embedding.csv", "model.gapview", "run.json", *(["report.html"] if report else []))
+    return [request.output / name for name in names]
+
+
+def _checkpoint(request: ClusterRequest, model: MultiViewClusterer) -> Checkpoint | None:
+    """Return the checkpoint beside the results; None if the method has none."""
+    target = Path(os.path.abspath(request.output))
+    if not isinstance(model, LatentClusterer) or not target.name:
+        return None
+    return Checkpoint(target.with_name(target.name + _UNFINISHED), keep=True, replace=request.force)
+
+
+def _fit(model: Any, views: Views, checkpoint: Checkpoint | None, show: Show) -> None:
+    if checkpoint is None or not os.access(checkpoint.path.parent, os.W_OK):
+        model.fit(views)
+        return
+    if checkpoint.is_there:
+        show("Resuming", f"from {str(checkpoint.path)!r}, where an earlier run has kept its finished work.")
+    model.fit(views, checkpoint=checkpoint)
+
+
+@contextmanager
+def _noted_checkpoint(checkpoint: Checkpoint | None) -> Iterator[None]:
+    """Add a note about the checkpoint to every error and interruption."""
+    try:
+        yield
+    except BaseException as error:
+        if checkpoint is not None and checkpoint.is_ours and checkpoint.is_there:
+            error.add_note(
+                f"Finished work is kept in {str(checkpoint.path)!r}; run the same command again to resume, or delete "
+                "that folder."
+            )
+        raise
+
+
+def _read(request: ClusterRequest, show: Show) -> tuple[Views, dict[str, Any]]:
+    """Return the joined samples of the files and their record, and print what was read."""
+    found = [view for view, _ in read_files(request, encode=request.encode)]
+    for view, line in zip(found, summary_lines(found), strict=True):
+        show("View", line + ".")
+        show_notes(view.notes, show)
+    views = join_views(found, partial_rows=request.partial_rows)
+    _show_samples(views, found[0].keyed, show)
+    record = {
+        "files": fingerprints(request.paths),
+        "views": [view_facts(view) for view in found],
+        "counts": sample_counts(views),
+    }
+    return views, record
+
+
+def _show_samples(views: Views, keyed: bool, show: Show) -> None:
+    """Print how the files were joined."""
+    text = f"{views.n_samples:,}, " + ("joined by their ids" if keyed else "in the order of the rows, numbered from 0")
+    if views.n_views > 1:
+        every = "both views" if views.n_views == 2 else f"all {views.n_views} views"
+        text += f"; {int(views.mask.all(axis=1).sum()):,} of them have {every}"
+    if views.n_views > 1 or not keyed:
+        show("Samples", text + ".")
+
+
+def _show_groups(model: MultiViewClusterer, seconds: float, show: Show) -> None:
+    sizes = np.bincount(model.labels_)
+    if hasattr(model, "cluster_count_"):
+        show("Number", " ".join(model.cluster_count_.reason().split()))
+    listed = joined([f"{size:,}" for size in sizes])
+    groups = f"{len(sizes)} groups of {listed}" if len(sizes) > 1 else "one group"
+    show(
+        "Groups",
+        f"{type(model).__name__} put {'all ' if len(model.labels_) > 1 else ''}{counted(len(model.labels_), 'sample')} "
+        f"into {groups}, in {duration(seconds) if seconds >= 10 else f'{seconds:.1f} s'}.",
+    )
+    if hasattr(model, "selection_"):
+        show("Settings", str(model.selection_))
+    if hasattr(model, "confidence_"):
+        _show_confidence(model, show)
+
+
+def _show_confidence(model: Any, show: Show) -> None:
+    """Print the median confidence and the samples of low confidence."""
+    order = np.argsort(model.confidence_, kind="stable")
+    unsure = order[model.confidence_[order] < _UNSURE]
+    text = f"the median confidence is {np.median(model.confidence_):.2f}, on a scale from 0 to 1."
+    if len(unsure):
+        ids = some([str(key) for key in model.sample_ids_[unsure]], 5)
+        text += f" Below {_UNSURE}, and worth a look: {counted(len(unsure), 'sample')}, {ids}."
+    show("Trust", text)
+
+
+def _read_count(context: click.Context, parameter: click.Parameter, text: str) -> int | str:
+    """Return the number of groups, or the word auto."""
+    plain = text.strip().lower()
+    if plain == "auto":
+        return plain
+    if not plain.isascii() or not plain.isdigit() or len(plain) > 9 or int(plain) < 1:
+        raise click.BadParameter(f"{text!r} is neither a whole number of at least 1 nor the word auto.")
+    return int(plain)
+
+
+@click.command(
+    short_help="Find groups in files of views.",
+    epilog="Example: gapview cluster blood.csv scans.parquet genes.h5ad -k 5 -o out",
+)
+@files_argument(required=True)
+@click.option(
+    "-k", "--groups", "n_clusters", callback=_read_count, required=True, metavar="NUMBER|auto",
+    help="Number of groups; auto takes the number that the data suggest.",
+)  # fmt: skip
+@folder_option("gapview-results")
+@id_option
+@click.option(
+    "--method", type=click.Choice(list(METHODS)), default="BridgedGRMF", show_default=True,
+    help="How groups are found.",
+)  # fmt: skip
+@click.option(
+    "--scale", multiple=True, metavar="WAY",
+    help="How values are scaled: unit, center+unit, standard, standard+view, standard+unit or none, for all views or "
+    "with VIEW=WAY for each. By default BridgedGRMF chooses it (auto), and the others take unit.",
+)  # fmt: skip
+@click.option("--encode", is_flag=True, help="Turn columns of text with few different words into columns of 0 and 1.")
+@duplicates_option
+@partial_rows_option("raise")
+@seed_option
+@click.option("--set", "others", multiple=True, metavar="NAME=VALUE", help="Any other setting of the method.")
+@click.option("--no-report", is_flag=True, help="Write no report.")
+@force_option("results that are in the folder")
+def cluster(**options: Any) -> None:
+    """Find groups among samples that are described by several files, when many samples lack some of them.
+
+    Every file is a view: a table with a row for each sample and a column for each feature. FILES may be .csv, .tsv or
+    .txt (also .gz), .parquet, .feather, .npy, .npz, .mat, .h5ad and .h5mu; separators, decimal commas and encodings
+    are detected. Samples are joined by their ids. A view is named after its file, or by NAME=FILE.
+
+    Writes report.html, labels.csv, embedding.csv, model.gapview and run.json, all of them or none. If GRMF or
+    BridgedGRMF run for longer than some seconds, finished work is kept in a folder beside the results, its name ends in
+    .unfinished: after an interruption or a power cut, the same command resumes from there.
+    """
+    run_command(cluster_files, ClusterRequest(**options))

@@ -1,0 +1,172 @@
+"""Output of commands: lines with a head, warnings as such lines, and progress."""
+
+from __future__ import annotations
+
+import re
+import sys
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn
+from rich.text import Text
+from sklearn.exceptions import ConvergenceWarning
+
+from ..errors import GapviewWarning
+from ..progress import ITERATING, Event, listening
+from ..utils.words import duration
+
+Show = Callable[[str, str], None]  # prints a head and a text
+
+_OTHER_RUN = "Run the same command as before to resume, or give --force to discard the checkpoint and start again"
+_TRIALS = ("Counting groups", "Weighing views", "Trying settings")  # phases that contain iterations
+
+# Messages of the library name parameters; on the command line, they name options
+_WORDS = (
+    (r"partial_rows='(\w+)'", r"--partial-rows \1"),
+    (r"duplicates='(\w+)'", r"--duplicates \1"),
+    (r"\(id_column, --id\)|\(id_column\)", "(--id)"),
+    (r"\(encode\)", "(--encode)"),
+    (r"\bn_clusters=", "-k "),
+    (r"\bn_samples=(\d+)", r"\1"),
+    (r"Give a file that model\.save has written", "Give a model that gapview cluster has written"),
+    (r"Raise max_iter or tol", "Raise them with --set max_iter=… or --set tol=…"),
+    (r"Fit as before to go on\. Give another folder, or delete this one to start anew", _OTHER_RUN),
+    (r"Give another folder, or delete this one to start anew", "Delete that folder, or give --force"),
+    (r"Read them with gapview\.io\.read_views", "Give the file without a name in front"),
+)
+
+
+def command_words(text: str) -> str:
+    """Return a message of the library with options of the commands in place of parameters.
+
+    >>> command_words("Remove the repeats, or choose duplicates='first'.")
+    'Remove the repeats, or choose --duplicates first.'
+    """
+    for pattern, words in _WORDS:
+        text = re.sub(pattern, words, text)
+    return text
+
+
+def printable(text: str) -> str:
+    r"""Return a text with control characters escaped: names from files could change the terminal.
+
+    >>> printable("a\x1b[2Jb")
+    'a\\x1b[2Jb'
+    """
+    return "".join(sign if sign.isprintable() or sign == "\n" else repr(sign)[1:-1] for sign in text)
+
+
+def new_console() -> Console:
+    """Return the console that lines are printed on."""
+    return Console(soft_wrap=True, highlight=False)
+
+
+def print_line(console: Console, head: str, text: str) -> None:
+    """Print one line, its head in bold."""
+    # A Text, not markup: [brackets] or :colons: of a path must not be interpreted
+    console.print(Text.assemble((head, "bold"), " " * (10 - len(head)), printable(text)))
+
+
+def print_files(console: Console, files: Iterable[Any]) -> None:
+    """Print the paths of files that were written."""
+    for file in files:
+        print_line(console, "Wrote", str(file))
+
+
+def show_notes(notes: Iterable[str], show: Show) -> None:
+    """Print notes below the line that they belong to."""
+    for note in notes:
+        show("", note)
+
+
+def run_command(work: Callable[[Any, Show], list[Path]], request: Any, *, head: str = "Wrote") -> None:
+    """Do the work of a command while progress is shown; then print the files that it wrote."""
+    console = new_console()
+
+    def show(head: str, text: str) -> None:
+        print_line(console, head, command_words(text))
+
+    with show_progress(console):
+        written = work(request, show)
+    for file in written:
+        show("Report" if file.name == "report.html" else head, str(file))
+
+
+@contextmanager
+def show_warnings(show: Show) -> Iterator[list[str]]:
+    """Print warnings of gapview as lines, each once; yield the list of them."""
+    kept: list[str] = []
+    with warnings.catch_warnings():
+        before = warnings.showwarning
+
+        def shown(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
+            if not issubclass(category, GapviewWarning | ConvergenceWarning):
+                before(message, category, *place, **more)
+            elif str(message) not in kept:
+                kept.append(str(message))
+                show("Warning", str(message))
+
+        warnings.simplefilter("always", GapviewWarning)
+        warnings.simplefilter("always", ConvergenceWarning)
+        warnings.showwarning = shown
+        yield kept
+
+
+@contextmanager
+def show_progress(console: Console) -> Iterator[None]:
+    """Show a progress bar, on a terminal only; lines printed on ``console`` appear above it."""
+    shown = console if console.is_terminal else Console(stderr=True)
+    columns = (
+        SpinnerColumn(),
+        TextColumn("{task.description}", markup=False),
+        BarColumn(bar_width=20),
+        TextColumn("{task.fields[detail]}", markup=False),
+    )
+    # With FORCE_COLOR, rich takes files for terminals
+    quiet = not shown.is_terminal or not (sys.stdout if shown is console else sys.stderr).isatty()
+    bar = Progress(*columns, console=shown, transient=True, disable=quiet, redirect_stdout=False, redirect_stderr=False)
+    with bar, listening(ProgressDisplay(bar)):
+        yield
+
+
+class ProgressDisplay:
+    """Shows events as one line: the phase, the number of steps done, the objective, the time left."""
+
+    def __init__(self, bar: Progress) -> None:
+        self._bar = bar
+        self._task = bar.add_task("Starting", total=None, detail="")
+        self._phase, self._began = Event("Starting"), perf_counter()
+
+    def __call__(self, event: Event) -> None:
+        """Show one event."""
+        inner = event.phase == ITERATING and self._phase.phase in _TRIALS
+        if not inner:
+            if event.phase != self._phase.phase or event.done == 0:  # steps are counted from here
+                self._began = perf_counter()
+            self._phase = event
+        phase = self._phase
+        self._bar.update(
+            self._task,
+            description=phase.phase,
+            total=phase.total,
+            completed=phase.done or 0,
+            detail=_detail(phase, event, perf_counter() - self._began),
+        )
+
+
+def _detail(phase: Event, event: Event, seconds: float) -> str:
+    """Return the details of a phase and of the iteration within it."""
+    parts = []
+    if phase.done is not None and phase.total:
+        parts.append(f"{phase.done} of {'at most ' if phase.phase == ITERATING else ''}{phase.total}")
+    if event.objective is not None:
+        parts.append(f"objective {event.objective:.6g}")
+    if phase.done and phase.total:
+        left = duration(seconds / phase.done * (phase.total - phase.done))
+        parts.append(f"{'at most' if phase.phase == ITERATING else 'about'} {left} left")
+    return ", ".join(parts)

@@ -1,0 +1,254 @@
+"""Options that several commands share, the files that they name, and the method that they describe."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ..errors import DataFileError, ParameterError
+from ..estimators import BridgedGRMF, MultiViewClusterer
+from ..io import DUPLICATES, ViewFile, read_views
+from ..methods import METHODS
+from ..views.cells import PARTIAL_ROWS
+
+Decorator = Callable[[Any], Any]
+
+_OWN_OPTIONS = {"n_clusters": "-k", "scale": "--scale", "partial_rows": "--partial-rows", "random_state": "--seed"}
+_WORDS = {"none": None, "true": True, "false": False}
+
+
+# -- declarations ----------------------------------------------------------------------------------------------------
+
+id_option = click.option(
+    "--id",
+    "id_columns",
+    multiple=True,
+    metavar="NAME",
+    help="Column that holds the sample ids; repeat it where files call it differently. By default it is found.",
+)
+duplicates_option = click.option(
+    "--duplicates",
+    type=click.Choice(DUPLICATES),
+    default="raise",
+    show_default=True,
+    help="Rows that share an id: refuse them, keep the first, or take their mean.",
+)
+seed_option = click.option(
+    "--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True, help="Random seed."
+)
+model_argument = click.argument("model", type=click.Path(path_type=Path), metavar="MODEL")
+
+
+def files_argument(*, required: bool) -> Decorator:
+    """Declare the files of views."""
+    return click.argument("files", nargs=-1, required=required, metavar="FILES..." if required else "[FILES]...")
+
+
+def folder_option(default: str) -> Decorator:
+    """Declare the folder for several results."""
+    return _output_option(default, "Folder for the results.", file_okay=False)
+
+
+def file_option(default: str) -> Decorator:
+    """Declare the file for one result."""
+    return _output_option(default, "File for the result.", dir_okay=False)
+
+
+def _output_option(default: str, text: str, **kinds: bool) -> Decorator:
+    path = click.Path(path_type=Path, **kinds)
+    return click.option("-o", "--output", type=path, default=Path(default), show_default=True, help=text)
+
+
+def force_option(what: str) -> Decorator:
+    """Declare the permission to replace existing files."""
+    return click.option("--force", is_flag=True, help=f"Replace {what}.")
+
+
+def partial_rows_option(default: str | None) -> Decorator:
+    """Declare what to do with rows that lack some values; None stands for the setting of the model."""
+    return click.option(
+        "--partial-rows",
+        type=click.Choice(PARTIAL_ROWS),
+        default=default,
+        show_default=True if default else "as in training",
+        help="Rows that have some but not all values: refuse them, fill their gaps, or drop them.",
+    )
+
+
+def samples_options(output: Decorator, *, files_required: bool, replaces: str) -> Decorator:
+    """Declare the options of all commands on new samples."""
+    files, rows = files_argument(required=files_required), partial_rows_option(None)
+    options = (model_argument, files, output, id_option, duplicates_option, rows, force_option(replaces))
+
+    def declare(command: Any) -> Any:
+        for option in reversed(options):  # decorators are applied from the last to the first
+            command = option(command)
+        return command
+
+    return declare
+
+
+def typed_arguments() -> tuple[str, ...]:
+    """Return what was typed after ``gapview``; nothing outside a command."""
+    context = click.get_current_context(silent=True)
+    return tuple(context.find_root().obj or ()) if context else ()
+
+
+# -- files -----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class FilesRequest:
+    """Options of commands that read files of views; a file is typed as a path, or as name=path."""
+
+    output: Path
+    files: tuple[str, ...] = ()
+    id_columns: tuple[str, ...] = ()
+    duplicates: str = "raise"
+    force: bool = False
+    arguments: tuple[str, ...] = field(default_factory=typed_arguments)
+
+    @property
+    def named_paths(self) -> list[tuple[str | None, Path]]:
+        """The name typed for each file, if any, and its path."""
+        return [_split(argument) for argument in self.files]
+
+    @property
+    def paths(self) -> list[Path]:
+        """The different paths."""
+        return list(dict.fromkeys(path for _, path in self.named_paths))
+
+
+def _split(argument: str) -> tuple[str | None, Path]:
+    name, equals, path = argument.partition("=")
+    if not equals or os.path.exists(argument):  # the name of a file may hold an equals sign
+        return None, Path(argument)
+    if not name or not path:
+        raise ParameterError(f"A file is given as its path, or as name=path; got {argument!r}.")
+    return name, Path(path)
+
+
+def read_files(request: FilesRequest, *, encode: bool) -> list[tuple[ViewFile, bool]]:
+    """Return all views in the order of the files, each with whether its name was typed."""
+    settings: dict[str, Any] = {
+        "id_column": list(request.id_columns) or None,
+        "encode": encode,
+        "duplicates": request.duplicates,
+    }
+    plain = [str(path) for name, path in request.named_paths if name is None]
+    unnamed = read_views(plain, **settings) if plain else []
+    found: list[tuple[ViewFile, bool]] = []
+    for name, path in request.named_paths:
+        if name is None:
+            found += [(view, False) for view in unnamed if view.path == path]
+        else:
+            found += [(view, True) for view in read_views({name: path}, **settings)]
+    names = [view.name for view, _ in found]
+    twice = [name for name in names if names.count(name) > 1]
+    if twice:
+        raise DataFileError(f"The view '{twice[0]}' is given more than once. Give every view a name of its own.")
+    return found
+
+
+def fingerprints(paths: Sequence[Path]) -> list[dict[str, Any]]:
+    """Return for every file its path as typed, its size, and the SHA-256 of its bytes."""
+    return [_fingerprint(path) for path in paths]
+
+
+def _fingerprint(path: Path) -> dict[str, Any]:
+    try:
+        with path.open("rb") as stream:
+            digest = hashlib.file_digest(stream, "sha256").hexdigest()
+            n_bytes = os.fstat(stream.fileno()).st_size
+    except OSError as error:  # deleted since it was read
+        raise DataFileError(
+            f"The file {str(path)!r} can no longer be read: {error.strerror}. Put it back, and run the command again."
+        ) from None
+    return {"path": str(path), "bytes": n_bytes, "sha256": digest}
+
+
+# -- the method ------------------------------------------------------------------------------------------------------
+
+
+def build_model(
+    method: str,
+    n_clusters: int | str,
+    *,
+    seed: int = 0,
+    partial_rows: str = "raise",
+    scale: Sequence[str] = (),
+    others: Sequence[str] = (),
+) -> MultiViewClusterer:
+    """Return the estimator, its parameters checked before any file is read.
+
+    ``scale`` holds one scaling for all views, or "view=scaling" for each; ``others`` holds "name=value".
+
+    >>> build_model("GRMF", 3, others=["tol=1e-4"])
+    GRMF(n_clusters=3, random_state=0, tol=0.0001)
+    """
+    kind = METHODS[method]
+    if n_clusters == "auto" and kind is not BridgedGRMF:
+        raise ParameterError(
+            f"-k auto is for BridgedGRMF only; {method} needs a number, such as -k 5. To find one, run BridgedGRMF "
+            "with -k auto first."
+        )
+    settings = {"n_clusters": n_clusters, "partial_rows": partial_rows, "random_state": seed, **_others(method, others)}
+    if scale:
+        settings["scale"] = _scale(scale)
+    model: MultiViewClusterer = kind(**settings)
+    model._check_parameters()
+    return model
+
+
+def _others(method: str, pairs: Sequence[str]) -> dict[str, Any]:
+    known = METHODS[method]._get_param_names()
+    settings = {}
+    for pair in pairs:
+        name, equals, text = pair.partition("=")
+        name = name.strip()
+        if not equals or not name:
+            raise ParameterError(f"--set takes a name and a value, such as --set max_iter=500; got {pair!r}.")
+        if name in _OWN_OPTIONS:
+            raise ParameterError(f"{name} has an option of its own: give {_OWN_OPTIONS[name]} instead of --set {pair}.")
+        if name not in known:
+            listed = ", ".join(other for other in known if other not in _OWN_OPTIONS)
+            raise ParameterError(f"{method} has no setting {name!r}; it has {listed}.")
+        if name in settings:
+            raise ParameterError(f"--set {name} is given more than once. Give it once.")
+        settings[name] = value_of(text)
+    return settings
+
+
+def _scale(given: Sequence[str]) -> Any:
+    """Return one scaling for all views, or a dict with one for each."""
+    pairs = [text.partition("=") for text in given]
+    if len(given) == 1 and not pairs[0][1]:
+        return _WORDS.get(given[0].lower(), given[0])
+    if not all(equals for _, equals, _ in pairs) or len({name for name, _, _ in pairs}) < len(pairs):
+        raise ParameterError(
+            "--scale takes one scaling for all views, such as --scale unit, or one for each view, such as --scale "
+            f"blood=standard --scale scans=unit; got {', '.join(given)}."
+        )
+    return {name: _WORDS.get(way.lower(), way) for name, _, way in pairs}
+
+
+def value_of(text: str) -> Any:
+    """Return the number, true, false, none, list or mapping that a text stands for; else the text.
+
+    >>> value_of("1e-4"), value_of("none"), value_of("[1, 2]"), value_of("exact")
+    (0.0001, None, [1, 2], 'exact')
+    """
+    plain = text.strip()
+    if plain.lower() in _WORDS:
+        return _WORDS[plain.lower()]
+    try:
+        return json.loads(plain)
+    except (ValueError, RecursionError):
+        return plain

@@ -1,0 +1,152 @@
+"""``gapview report`` and ``gapview info``: an HTML report about a model, and a short description of a model file."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ..errors import DataFileError, InputTypeError, MissingExtraError, some
+from ..estimators import MultiViewClusterer
+from ..estimators.latent import LatentClusterer
+from ..io import read_table
+from ..methods import describe, load
+from ..progress import tell
+from ..report import write_clustering_report
+from ..utils.storage import make_folder
+from ..utils.words import counted
+from ..views import Views
+from .console import Show, printable, run_command, show_warnings
+from .folder import check_new_file
+from .options import file_option, force_option, id_option, model_argument, typed_arguments
+from .record import report_facts, run_facts
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReportRequest:
+    """Options of ``gapview report``."""
+
+    model: Path
+    output: Path
+    covariates: Path | None = None
+    id_columns: tuple[str, ...] = ()
+    survival: tuple[tuple[str, str], ...] = ()  # columns of times and of events; none: detected by their names
+    no_ids: bool = False
+    title: str | None = None
+    force: bool = False
+    arguments: tuple[str, ...] = field(default_factory=typed_arguments)
+
+
+def can_report(method: type[MultiViewClusterer]) -> bool:
+    """Return whether a method has what a report shows: a latent space, with confidence."""
+    return issubclass(method, LatentClusterer)
+
+
+def missing_package(purpose: str = "Writing a report") -> MissingExtraError | None:
+    """Return the error about the first package that is not installed, if any."""
+    missing = [package for package in ("jinja2", "matplotlib") if find_spec(package) is None]
+    return MissingExtraError(missing[0], "report", purpose) if missing else None
+
+
+def check_packages(purpose: str = "Writing a report") -> None:
+    """Raise an error if a package that the report needs is not installed."""
+    error = missing_package(purpose)
+    if error is not None:
+        raise error
+
+
+def read_covariates(path: Path, id_columns: Sequence[str], views: Views, show: Show) -> Any:
+    """Return the rows of a table that belong to samples of a model."""
+    frame = read_table(path, id_column=list(id_columns) or None)
+    own = dict.fromkeys(str(key) for key in views.sample_ids.tolist())
+    common = [key for key in frame.index if key in own]
+    if not common:
+        raise DataFileError(
+            f"{path.name!r} has no sample of the model: it has ids such as {some(frame.index, 3)}, the model such as "
+            f"{some(list(own), 3)}. Name the column of ids (--id), or write the ids in the same way."
+        )
+    n_others = len(frame) - len(common)
+    others = f"; {counted(n_others, 'row')} of other samples left out" if n_others else ""
+    columns = counted(frame.shape[1], "column")
+    show(
+        "Table",
+        f"{path.name}: {columns} for {len(common):,} of the {views.n_samples:,} samples of the model{others}.",
+    )
+    return frame.loc[common]
+
+
+def report_model(request: ReportRequest, show: Show) -> list[Path]:
+    """Write the report of a model; return its path."""
+    check_packages()
+    inputs = [request.model, *([request.covariates] if request.covariates else [])]
+    check_new_file(request.output, inputs, force=request.force)
+    with show_warnings(show):
+        tell("Loading the model")
+        model = load(request.model)
+        table = None
+        if request.covariates is not None:
+            table = read_covariates(request.covariates, request.id_columns, model.views_, show)
+        if not can_report(type(model)):
+            raise InputTypeError(
+                f"A report needs a model of GRMF or BridgedGRMF; this is one of {type(model).__name__}. Cluster the "
+                "data with one of the two."
+            )
+        tell("Writing the report")
+        make_folder(request.output.parent)
+        file = write_clustering_report(
+            model,
+            request.output,
+            covariates=table,
+            survival=list(request.survival) or None,
+            no_ids=request.no_ids,
+            title=request.title,
+            run=report_facts(run_facts(request.arguments)),
+        )
+    return [file]
+
+
+@click.command(
+    short_help="Write a report about a model.",
+    epilog="Example: gapview report out/model.gapview --covariates patients.csv --no-ids -o report.html",
+)
+@model_argument
+@file_option("report.html")
+@click.option(
+    "--covariates",
+    type=click.Path(path_type=Path),
+    metavar="TABLE",
+    help="Table of covariates of the samples, such as age, stage or survival time; the groups are compared in each.",
+)
+@id_option
+@click.option(
+    "--survival",
+    nargs=2,
+    multiple=True,
+    metavar="TIME EVENT",
+    help="Columns of the table with times and with events (1 seen, 0 not). By default they are found by their names.",
+)
+@click.option("--no-ids", is_flag=True, help="Leave out every sample id, for a report that leaves the house.")
+@click.option("--title", help="Title of the report.")
+@force_option("a file that is there")
+def report(**options: Any) -> None:
+    """Write one HTML file about the groups of a model: it needs no network, and can be sent by e-mail."""
+    if options["survival"] and options["covariates"] is None:
+        raise click.UsageError("--survival names columns of a table: give the table with --covariates.")
+    run_command(report_model, ReportRequest(**options), head="Report")
+
+
+@click.command(short_help="Describe a model file.", epilog="Example: gapview info out/model.gapview --json")
+@model_argument
+@click.option("--json", "as_json", is_flag=True, help="As JSON, for other programs.")
+def info(model: Path, as_json: bool) -> None:
+    """Describe a model file: method, settings, views, samples and groups.
+
+    Only the beginning of the file is read, which takes no time; the groups themselves are not checked.
+    """
+    found = describe(model)
+    click.echo(json.dumps(asdict(found), indent=2) if as_json else printable(str(found)))

@@ -1,0 +1,142 @@
+"""The page of the report on a clustering, and its file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from ...errors import ParameterTypeError
+from ...utils.parameters import check_flag
+from ...utils.storage import write_whole
+from ...utils.words import counted
+from ..blocks import Page
+from ..page import render
+from .group_sections import group_section
+from .model_sections import convergence_section, doubt_section, recovery_section, repeat_section, settings_section
+from .summary import Summary, summarise
+from .view_sections import agreement_section, gap_section, map_section
+from .words import answer
+
+_MOST_BYTES = 3_000_000  # can be sent by e-mail
+_MOST_SHOWN = (20_000, 8000, 2000)  # samples on the map; fewer if long names make the file too large
+
+
+def clustering_page(summary: Summary, title: str | None = None) -> Page:
+    """Return the page of a summary.
+
+    Examples
+    --------
+    >>> from gapview import GRMF
+    >>> from gapview.datasets import make_views
+    >>> from gapview.report.clustering import clustering_page, summarise
+    >>> views = make_views(n_samples=60, n_clusters=2, missing_rate=0.3, random_state=0).views
+    >>> page = clustering_page(summarise(GRMF(n_clusters=2, random_state=0).fit(views)))
+    >>> page.title, page.lead[0]
+    ('2 groups among 60 samples', 'The 60 samples fall into 2 groups of 30 each.')
+    """
+    n_groups = sum(group.n_samples > 0 for group in summary.groups)
+    sections = (
+        group_section(summary),
+        map_section(summary),
+        gap_section(summary),
+        agreement_section(summary),
+        settings_section(summary),
+        convergence_section(summary),
+        recovery_section(summary),
+        doubt_section(summary),
+        repeat_section(summary),
+    )
+    footer = f"Made by gapview {dict(summary.repeat.versions)['gapview']} with {summary.method}."
+    if summary.sample_ids is None:
+        footer += " Sample ids are left out."
+    heading = title or f"{counted(n_groups, 'group')} among {counted(summary.n_samples, 'sample')}"
+    return Page(heading, answer(summary), sections, footer)
+
+
+def write_clustering_report(
+    model: Any,
+    path: Any,
+    *,
+    covariates: Any = None,
+    no_ids: bool = False,
+    title: str | None = None,
+    run: Mapping[str, Any] | None = None,
+    survival: Any = None,
+) -> Path:
+    """Write the report on a clustering to one HTML file.
+
+    The file has no references to other files or to the network. It stays below 3 MB; of more than 20,000 samples, the
+    map shows a subset, and states this. The same model gives the same file. Contents: the result in a sentence; the
+    groups and their features; a map of the samples; which samples lack which views, and whether missing views are
+    associated with the groups; agreement of the views; choice of the settings; convergence; recovery of hidden views;
+    samples of low confidence; how to repeat the fit.
+
+    Parameters
+    ----------
+    model : fitted GRMF or BridgedGRMF
+        The model.
+    path : str or path
+        The file. One that is there is replaced, once the new one is complete.
+    covariates : pandas or polars frame, optional
+        Covariates of the samples, one row for each: sample ids in the index, or in a column. Numbers are
+        compared between groups by Kruskal-Wallis, categories by chi-square, times with events by log-rank; p-values
+        are corrected for the number of columns (Holm).
+    no_ids : bool, default=False
+        Leave out every sample id, for reports that are passed on. Names of views, features and covariates are kept, and
+        so are the values of categories, except for columns that hold ids.
+    title : str, optional
+        Heading of the page.
+    run : dict, optional
+        Facts about the run, for the section on how to repeat it: ``"command"`` is shown as a command line, all others
+        as names and values.
+    survival : pair of str, or list of pairs, optional
+        Columns of ``covariates`` that hold times and whether the event was observed (1) or not (0). By default pairs
+        are detected by name, such as ``OS.time`` and ``OS``, or ``days`` and ``event``; an empty list disables this.
+
+    Returns
+    -------
+    Path
+        The file.
+
+    Raises
+    ------
+    InputTypeError
+        If the model is of another kind, or the covariates are no frame.
+    NotFittedError
+        If the model is not fitted.
+    InputError
+        If the covariates have a row for none of the samples, or several for one.
+    DataFileError
+        If the file cannot be written.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from gapview import BridgedGRMF
+    >>> from gapview.datasets import make_views
+    >>> from gapview.report import write_clustering_report
+    >>> views = make_views(n_samples=60, n_clusters=2, missing_rate=0.3, random_state=0).views
+    >>> model = BridgedGRMF(n_clusters=2, random_state=0).fit(views)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = write_clustering_report(model, pathlib.Path(folder) / "report.html", title="Two groups")
+    ...     "<h1>Two groups</h1>" in file.read_text(encoding="utf-8")
+    True
+    """
+    check_flag("no_ids", no_ids)
+    if title is not None and not isinstance(title, str):
+        raise ParameterTypeError(f"title must be text or None; got {title!r}.")
+    try:
+        file = Path(path)
+    except TypeError:
+        raise ParameterTypeError(f"path must be the path of a file; got {type(path).__name__}.") from None
+    for most_shown in _MOST_SHOWN:
+        summary = summarise(
+            model, covariates=covariates, survival=survival, no_ids=no_ids, run=run, most_shown=most_shown
+        )
+        # Ids from files of an unknown encoding may hold lone surrogates
+        content = render(clustering_page(summary, title)).encode("utf-8", "replace")
+        if len(content) < _MOST_BYTES:
+            break
+    write_whole(file, content)
+    return file

@@ -5,18 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-__all__ = [
-    "NO_BREAK",
-    "counted",
-    "duration",
-    "joined",
-    "number",
-    "percent",
-    "powers",
-    "spelled",
-    "superscript",
-]
-
 NO_BREAK = "\u00a0"
 _SPELLED = {2: "two", 3: "three", 4: "four", 5: "five", 6: "six", 7: "seven"}
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
@@ -106,3 +94,18 @@ def powers(values: Sequence[float]) -> list[str]:
 def _power(value: float) -> str:
     power = math.log10(value) if value > 0 else 0.5
     return f"10{superscript(round(power))}" if math.isclose(power, round(power), abs_tol=1e-9) else number(value)
+
+
+def numbered(count: int) -> list[str]:
+    """Name columns that have no names, counted from 1 as people do."""
+    return [f"column_{number}" for number in range(1, count + 1)]
+
+
+def free_name(name: str, taken: set[str]) -> str:
+    """Return the name, or the name with the first number that makes it new."""
+    number = 2
+    new = name
+    while new in taken:
+        new = f"{name}_{number}"
+        number += 1
+    return new

@@ -12,8 +12,7 @@ from ..compute import host, is_tensor, like, to_device
 from ..errors import InputError, InputTypeError, some
 from ..utils.parameters import check_choice
 from ..utils.types import Array, Matrix
-from ._held import ChosenRows, chosen
-from .cells import PARTIAL_ROWS, complete_rows, count_missing_cells, demand_finite
+from .cells import PARTIAL_ROWS, ChosenRows, chosen, complete_rows, count_missing_cells, demand_finite
 from .containers import EXPECTED, Container, RawView, named_views, read_view
 from .joining import join, read_mask
 

@@ -1,29 +1,73 @@
-"""From the columns of a table to numbers: what each column holds, and what is left out."""
+"""Tables as they stand in a file, and the features in their columns."""
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ..errors import some
+from ..errors import extra, some
 from ..utils.types import Array
 from ..utils.words import counted
-from . import _limits
-from ._names import distinct
-from ._table import Table, arrow
-from ._words import as_booleans, as_numbers, is_number, looks_like_dates, looks_like_thousands
+from ._detect import as_booleans, as_numbers, distinct, is_missing, is_number, looks_like_dates, looks_like_thousands
+from ._sources import READING
+from ._view_file import SourceFormat
 
-__all__ = ["Features", "find_features"]
+
+def arrow(part: str = "") -> Any:
+    """Import pyarrow, or one of its parts."""
+    return extra("pyarrow" + (f".{part}" if part else ""), "tables", "Reading and writing tables")
+
+
+@dataclass(frozen=True)
+class RawTable:
+    """Columns of a file with their types, and where a row stands in the file."""
+
+    file: Path
+    names: list[str]  # as they stand in the file: some may be empty or repeat
+    columns: list[Any]  # pyarrow arrays
+    n_rows: int
+    format: SourceFormat
+    index: int | None = None  # position of the column that is the index of a pandas frame
+    written: Callable[[int], list[Any]] | None = None  # the cells of a column as text, before any conversion
+    lines: Callable[[], list[int]] | None = None  # line of the file for every row
+    notes: list[str] = field(default_factory=list)
+
+    def cells(self, position: int) -> list[Any]:
+        """Return the cells of a column as they are written: text stripped, None for a missing value."""
+        column = self.columns[position]
+        converted = self.written is not None and not arrow().types.is_string(column.type)
+        raw = self.written(position) if self.written and converted else column.to_pylist()
+        return [_plain(cell) for cell in raw]
+
+    def places(self, rows: Sequence[int]) -> str:
+        """Return the positions of rows in words: ``line(s) 3, 7``, or ``row(s) …`` counted from 1."""
+        if self.lines is None:
+            return row_numbers(rows)
+        lines = self.lines()
+        return f"line(s) {some([lines[row] for row in rows])}"
+
+
+def row_numbers(rows: Sequence[int]) -> str:
+    """Return the positions of rows in words, counted from 1."""
+    return f"row(s) {some([row + 1 for row in rows])}"
+
+
+def _plain(cell: Any) -> Any:
+    if not isinstance(cell, str):
+        return None if cell is None or cell != cell else cell
+    return None if is_missing(cell) else cell.strip()
+
 
 _EMPTY = "without any value"
 
 
 @dataclass
 class Features:
-    """The numbers of a table, and what was found on the way."""
+    """The columns of numbers of a table, and notes on the other columns."""
 
     names: list[str] = field(default_factory=list)
     columns: list[Array] = field(default_factory=list)
@@ -36,14 +80,14 @@ class Features:
         self.columns.append(column)
 
     def leave_out(self, kind: str, name: str) -> None:
-        """Remember a column that is left out."""
+        """Record a column that is left out."""
         self.left_out.setdefault(kind, []).append(name)
 
     def matrix(self, n_rows: int) -> Array:
-        """Put the columns side by side; single precision stays so if all columns have it."""
+        """Return the columns as a matrix, in single precision if all of them have it."""
         single = bool(self.columns) and all(column.dtype == np.float32 for column in self.columns)
         values = np.empty((n_rows, len(self.columns)), np.float32 if single else np.float64, order="F")
-        with np.errstate(invalid="ignore"):  # a damaged file may hold a kind of NaN that processors complain of
+        with np.errstate(invalid="ignore"):  # a damaged file may hold signalling NaN
             for position, column in enumerate(self.columns):
                 values[:, position] = column
         return values
@@ -53,8 +97,8 @@ class Features:
         """Names of the columns without any value."""
         return tuple(self.left_out.get(_EMPTY, ()))
 
-    def told(self) -> list[str]:
-        """Say in sentences what was left out and why."""
+    def all_notes(self) -> list[str]:
+        """Return the notes, with one for each kind of column that is left out."""
         sentences = list(self.notes)
         for kind, names in self.left_out.items():
             sentence = f"{counted(len(names), 'column')} {kind} left out: {some(names)}."
@@ -64,8 +108,8 @@ class Features:
         return sentences
 
 
-def find_features(table: Table, skip: Set[int], encode: bool) -> Features:
-    """Take the columns of numbers of a table, all but those at the positions in ``skip``."""
+def find_features(table: RawTable, skip: Set[int], encode: bool) -> Features:
+    """Return the columns of numbers of a table, except those at the positions in ``skip``."""
     names, repeated = distinct(table.names)
     found = Features()
     if repeated:
@@ -78,11 +122,11 @@ def find_features(table: Table, skip: Set[int], encode: bool) -> Features:
     return found
 
 
-def _read_column(table: Table, position: int, name: str, column: Any, encode: bool, found: Features) -> None:
+def _read_column(table: RawTable, position: int, name: str, column: Any, encode: bool, found: Features) -> None:
     pa, kinds = arrow(), arrow().types
     kind = column.type
     if column.null_count == len(column):
-        if table.names[position]:  # a separator at the end of every line makes a column that nobody misses
+        if table.names[position]:  # a separator at the end of every line makes a column without a name
             found.leave_out(_EMPTY, name)
     elif kinds.is_boolean(kind):
         found.add(name, _numbers(column.cast(pa.int8()), pa.float64()))
@@ -102,64 +146,60 @@ def _read_column(table: Table, position: int, name: str, column: Any, encode: bo
 
 
 def _numbers(column: Any, kind: Any) -> Array:
-    # Unsafe, since whole numbers beyond 2**53 are rounded as any of Python's conversions would
+    # Unsafe, so that integers beyond 2**53 are rounded
     return np.asarray(column.cast(kind, safe=False).to_numpy())
 
 
-def _read_text_column(table: Table, position: int, name: str, encode: bool, found: Features) -> None:
-    """Find numbers, true and false, dates or categories in a column that a parser took for text."""
+def _read_text_column(table: RawTable, position: int, name: str, encode: bool, found: Features) -> None:
+    """Detect numbers, true and false, dates or categories in a column that the parser read as text."""
     cells = table.cells(position)
     rows = [row for row, cell in enumerate(cells) if cell is not None]
-    there = [cells[row] for row in rows]
+    present = [cells[row] for row in rows]
     own = table.format.decimal
     other = "." if own == "," else ","
-    numbers = as_numbers(there, own)
-    if numbers is None and looks_like_thousands(there):
-        example = next(cell for cell in there if other in cell or own in cell)
+    numbers = as_numbers(present, own)
+    if numbers is None and looks_like_thousands(present):
+        example = next(cell for cell in present if other in cell or own in cell)
         found.notes.append(
             f"Column '{name}' left out: it is not clear whether '{example}' has a decimal mark or a mark of thousands. "
             f"Write its numbers with a decimal '{own}' and without marks of thousands."
         )
         return
     if numbers is None:
-        numbers = as_numbers(there, other) or as_booleans(there)
-    if not there:
+        numbers = as_numbers(present, other) or as_booleans(present)
+    if not present:
         found.leave_out(_EMPTY, name)
     elif numbers is not None:
-        found.add(name, _spread(numbers, rows, table.n_rows))
-    elif looks_like_dates(there):
+        spread = np.full(table.n_rows, np.nan)
+        spread[rows] = numbers
+        found.add(name, spread)
+    elif looks_like_dates(present):
         found.leave_out("of dates or times", name)
     elif not _note_stray_words(table, name, cells, found) and not (encode and _encode(name, cells, found)):
         found.leave_out("of text" if not encode else "of text with too many different words", name)
 
 
-def _spread(numbers: list[float], rows: list[int], n_rows: int) -> Array:
-    column = np.full(n_rows, np.nan)
-    column[rows] = numbers
-    return column
-
-
-def _note_stray_words(table: Table, name: str, cells: list[Any], found: Features) -> bool:
-    """Name the cell that keeps a column from being numbers, if most of the others are."""
-    there = [cell for cell in cells if cell is not None]
+def _note_stray_words(table: RawTable, name: str, cells: list[Any], found: Features) -> bool:
+    """Add a note on the cells that are no numbers, if most of the others are; return whether there is one."""
+    present = [cell for cell in cells if cell is not None]
     strays = [row for row, cell in enumerate(cells) if cell is not None and not is_number(cell)]
-    if 2 * len(strays) >= len(there):
+    if 2 * len(strays) >= len(present):
         return False
     if not strays:
         found.notes.append(f"Column '{name}' left out: some of its numbers have a decimal point, some a comma.")
         return True
     found.notes.append(
-        f"Column '{name}' left out: {len(there) - len(strays)} of its {len(there)} cells are numbers, but not "
+        f"Column '{name}' left out: {len(present) - len(strays)} of its {len(present)} cells are numbers, but not "
         f"{some(list(dict.fromkeys(cells[row] for row in strays)), 3)} ({table.places(strays)}). "
-        "Write a number there, or nothing if the value is missing."
+        "Write a number present, or nothing if the value is missing."
     )
     return True
 
 
 def _encode(name: str, cells: list[Any], found: Features) -> bool:
-    """Make a column of 0 and 1 of every word, if there are not too many."""
+    """Add a column of 0 and 1 for every word, if there are not too many; return whether there are."""
     words = sorted({cell for cell in cells if cell is not None})
-    if len(words) > _limits.LIMITS.categories:
+    if len(words) > READING.limits.categories:
         return False
     for word in words:
         found.add(f"{name}={word}", np.array([np.nan if cell is None else float(cell == word) for cell in cells]))

@@ -92,7 +92,7 @@ def test_matching_by_position(put):
     assert (joined.n_samples, joined.n_features) == (3, (2, 1))
     with pytest.raises(DataFileError, match="numbers of rows differ: 'a' has 3, 'c' has 2. Add a column of ids"):
         join_views(read_views([three, two]))
-    with pytest.raises(DataFileError, match="no column of 'a.csv' was detected as sample ids.*'d.csv' has the ids 's1', 's2'"):
+    with pytest.raises(DataFileError, match="no column of 'a.csv' was detected.*'d.csv' has the ids 's1', 's2'"):
         join_views(read_views([three, keyed]))
 
 

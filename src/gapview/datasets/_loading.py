@@ -221,9 +221,7 @@ def _known(name: Any) -> str:
 def _fetch(name: str, data_home: Any, n_retries: int, delay: float) -> tuple[Any, Any]:
     number = _HANDWRITTEN[name]
     try:
-        with warnings.catch_warnings(
-            action="ignore"
-        ):  # scikit-learn warns of every new attempt; the last failure is reported below
+        with warnings.catch_warnings(action="ignore"):  # of every new attempt; the last failure is reported below
             settings = {"data_home": data_home, "n_retries": n_retries, "delay": float(delay)}
             bunch = fetch_openml(data_id=number, as_frame=False, parser="liac-arff", **settings)
         _, target = np.unique(np.asarray(bunch.target).astype(str), return_inverse=True)

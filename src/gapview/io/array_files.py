@@ -16,8 +16,8 @@ from ..utils.types import Array, Matrix
 from ._sources import is_hdf5
 from .isolated import demand_package, read_isolated
 
-_LABEL_KEYS = {"y", "gt", "gnd", "truth", "groundtruth", "label", "labels", "truelabel", "truelabels", "target", "class"}
-_NOT_VIEWS = _LABEL_KEYS | {"mask", "folds", "sample_ids", "view_names"}
+_LABELS = ("y", "gt", "gnd", "truth", "groundtruth", "label", "labels", "truelabel", "truelabels", "target", "class")
+_NOT_VIEWS = (*_LABELS, "mask", "folds", "sample_ids", "view_names")
 
 
 def read_npz(file: Path) -> dict[str, Any]:
@@ -154,7 +154,7 @@ def _is_cell_of_matrices(value: Any) -> bool:
 def find_target(contents: Mapping[str, Any], file: Path) -> Array | None:
     """Return the group labels in the contents of a file, recoded to 0, 1, 2, …, or None."""
     for key in contents:
-        if key.lower() not in _LABEL_KEYS:  # before the value is loaded: a view can be large
+        if key.lower() not in _LABELS:  # before the value is loaded: a view can be large
             continue
         value = contents[key]
         if getattr(value, "ndim", 0) not in (1, 2) or value.dtype.kind not in "iufbUS":

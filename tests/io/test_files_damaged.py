@@ -19,9 +19,6 @@ import pytest
 from scipy.io import savemat
 
 from gapview import GRMF, BridgedGRMF, load
-from gapview.commands._inputs import Inputs
-from gapview.commands._recover import recover_files
-from gapview.commands._samples import SamplesRequest
 from gapview.datasets import load_views, make_views
 from gapview.errors import DataFileError, GapviewError
 from gapview.io import LIMITS, isolated, join_views, read_view, read_views, reading_with
@@ -29,6 +26,8 @@ from gapview.io.reader import encode
 
 pd = pytest.importorskip("pandas")
 pytest.importorskip("pyarrow")
+
+from awkward_files import run  # noqa: E402
 
 
 def changed(content, place, new):
@@ -273,11 +272,10 @@ def test_names_of_views_lead_nowhere_else(tmp_path):
     GRMF(2, init="data", max_iter=5, random_state=0).fit(dict(zip(names, _frames(data), strict=True))).save(
         tmp_path / "m"
     )
-    inputs = Inputs(())
-    written = recover_files(
-        SamplesRequest(tmp_path / "m", inputs, tmp_path / "a" / "b" / "out"), lambda head, text: None
-    )
-    assert {file.resolve().parent for file in written} == {tmp_path / "a" / "b" / "out"}
+    out = tmp_path / "a" / "b" / "out"
+    run("recover", tmp_path / "m", "-o", out)
+    assert len([file for file in out.iterdir() if file.suffix == ".csv"]) == 2
+    assert {file for file in (tmp_path / "a").rglob("*") if file.is_file()} == set(out.iterdir())
     assert sorted(os.listdir(tmp_path)) == ["a", "m"]
 
 

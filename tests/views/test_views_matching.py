@@ -41,7 +41,7 @@ class TestNothingIsMatchedWrongly:
         assert Views(data, mask=mask.astype("boolean")).mask.tolist() == expected
         with pytest.raises(InputError, match="columns 'B', 'A'; the views are 'a', 'b'"):
             Views(data, mask=mask.set_axis(["B", "A"], axis=1))
-        with pytest.raises(InputError, match="sample ids of its own"):
+        with pytest.raises(InputError, match="sample ids that are not those of the views"):
             Views(data, mask=mask.set_axis([1, 2, 3], axis=0))
         with pytest.raises(InputError, match="True.*False"):
             Views(data, mask=mask.astype("boolean").mask(mask == 0))

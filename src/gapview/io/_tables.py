@@ -185,14 +185,14 @@ def _note_stray_words(table: RawTable, name: str, cells: list[Any], found: Featu
     strays = [row for row, cell in enumerate(cells) if cell is not None and not is_number(cell)]
     if 2 * len(strays) >= len(present):
         return False
-    if not strays:
-        found.notes.append(f"Column '{name}' left out: some of its numbers have a decimal point, some a comma.")
-        return True
-    found.notes.append(
-        f"Column '{name}' left out: {len(present) - len(strays)} of its {len(present)} cells are numbers, but not "
-        f"{some(list(dict.fromkeys(cells[row] for row in strays)), 3)} ({table.places(strays)}). "
-        "Write a number present, or nothing if the value is missing."
-    )
+    reason = "some of its numbers have a decimal point, some a comma."
+    if strays:
+        words = some(dict.fromkeys(cells[row] for row in strays), 3)
+        reason = (
+            f"{len(present) - len(strays)} of its {len(present)} cells are numbers, but not {words} "
+            f"({table.places(strays)}). Write a number there, or nothing if the value is missing."
+        )
+    found.notes.append(f"Column '{name}' left out: {reason}")
     return True
 
 

@@ -54,12 +54,12 @@ def find_ids(table: RawTable, wanted: list[str] | None) -> Ids:
     weak = [position for position, name in enumerate(table.names) if looks_like_id(name, weak=True)]
     weak = [position for position in weak if _are_ids(table, position)]
     named.sort(key=lambda position: _distinct_share(table, position) < 1)  # columns without repeats first
-    candidates = [*named, unnamed, *weak]
-    chosen = next((position for position in candidates if position is not None and position not in counting), None)
+    candidates = [position for position in (*named, unnamed, *weak) if position is not None]
+    chosen = next((position for position in candidates if position not in counting), None)
     if chosen is None and not counting and table.names and _is_distinct_text(table):
         chosen = 0
     if chosen is not None:
-        others = {p for p in candidates if p is not None and p != chosen and _distinct_share(table, p) == 1}
+        others = {other for other in candidates if other != chosen and _distinct_share(table, other) == 1}
         return _ids_in(table, chosen, others)
     notes = ["No column of sample ids was found: rows are matched by their position."]
     if counting:

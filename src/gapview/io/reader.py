@@ -15,6 +15,7 @@ import struct
 import sys
 import warnings
 from collections.abc import Sequence
+from importlib import import_module
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -96,9 +97,7 @@ def _read(request: dict[str, Any]) -> Any:
 
 def _read_feather(file: str) -> Any:
     """Read a Feather file of version 1 and return its contents in the format of version 2."""
-    import pyarrow
-    from pyarrow import feather
-
+    pyarrow, feather = import_module("pyarrow"), import_module("pyarrow.feather")
     table = feather.read_table(file, memory_map=False)
     table.validate(full=True)
     sink = pyarrow.BufferOutputStream()

@@ -115,9 +115,8 @@ def _objects(items: list[Any]) -> Array:
     return array
 
 
-def _narrowed(ids: Array | None) -> Array:
+def _narrowed(ids: Array) -> Array:
     """Return ids that are all integers as an array of integers, and others unchanged."""
-    assert ids is not None
     if ids.dtype == object and all(type(key) is int for key in ids.tolist()) and len(ids):
         try:
             return ids.astype(np.int64)
@@ -128,10 +127,8 @@ def _narrowed(ids: Array | None) -> Array:
 
 def _same_rows(given: Sequence[RawView], keyed: Sequence[RawView]) -> bool:
     """Return whether all views list the same samples in the same order."""
-    first = keyed[0].ids
-    assert first is not None
-    same_ids = all(view.ids is not None and first.tolist() == view.ids.tolist() for view in keyed[1:])
-    return same_ids and all(_length(view) == len(first) for view in given)
+    first, *others = [view.ids.tolist() for view in keyed if view.ids is not None]
+    return all(ids == first for ids in others) and all(_length(view) == len(first) for view in given)
 
 
 def _length(view: RawView) -> int:

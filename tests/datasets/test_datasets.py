@@ -116,7 +116,7 @@ class TestHiding:
             (list("abcdefghijklmnopqrst"), InputTypeError, "got type <U1"),
             (np.arange(19), InputError, "got shape (19,)"),
             (np.arange(1, 21), InputError, "got values from 1 to 20. Subtract 1"),
-            (np.r_[np.arange(19), 3], InputError, "1 of them come more than once: 3"),
+            (np.r_[np.arange(19), 3], InputError, "1 of them occur more than once: 3"),
             ([[0, 1], [2]], InputError, "nested sequences of unequal length"),
         ],
     )

@@ -78,7 +78,7 @@ class TestFiles:
     @pytest.mark.parametrize("views", [[0, 0], [1, "view_1"], [0, -2]])
     def test_choosing_a_view_twice(self, tmp_path, views):
         np.savez(tmp_path / "a.npz", view_0=self.A, view_1=self.B)
-        with pytest.raises(InputError, match="every view once; 'view_.' came more than once"):
+        with pytest.raises(InputError, match="every view once; 'view_.' occur more than once"):
             load_views(tmp_path / "a.npz", views=views)
 
     def test_choices_that_are_none(self, tmp_path):

@@ -115,7 +115,7 @@ FORGED = {
 def test_answers_of_the_reading_process_are_not_trusted(name, tmp_path):
     text = json.dumps(FORGED[name]).encode()
     stream = io.BytesIO(len(text).to_bytes(8, "little") + text + bytes(8))
-    with pytest.raises(DataFileError), isolated.damaged(tmp_path / "a.mat", "a MATLAB file"):
+    with pytest.raises(DataFileError), isolated.reporting_damage(tmp_path / "a.mat", "a MATLAB file"):
         isolated.receive(stream, tmp_path / "a.mat")
 
 

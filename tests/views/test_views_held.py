@@ -26,7 +26,7 @@ def both_ways(arrays, monkeypatch):
     copied = Views(arrays)
     monkeypatch.setattr(cells, "LARGE", 0)
     referred = Views(arrays)
-    assert all(isinstance(held, cells.ChosenRows) for held in referred._held)
+    assert all(isinstance(held, cells.SelectedRows) for held in referred._held)
     return copied, referred
 
 

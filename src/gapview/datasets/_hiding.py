@@ -180,5 +180,5 @@ def _permutation(order: Any, n_samples: int, random_state: Any) -> Array:
         raise InputError(f"{expected}; got values from {low} to {high}. Subtract 1 if they count from 1.")
     repeated = np.flatnonzero(np.bincount(ordered) > 1)
     if len(repeated):
-        raise InputError(f"{expected}, each once; {len(repeated)} of them come more than once: {some(repeated)}.")
+        raise InputError(f"{expected}, each once; {len(repeated)} of them occur more than once: {some(repeated)}.")
     return ordered

@@ -46,7 +46,7 @@ def _chosen_views(views: Any, name_of: Callable[[Any], str]) -> list[str]:
         raise InputError("views must name some of the views; got an empty list.")
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
-        raise InputError(f"views must name every view once; {some(twice)} came more than once. Leave the repeats out.")
+        raise InputError(f"views must name every view once; {some(twice)} occur more than once. Leave the repeats out.")
     return names
 
 

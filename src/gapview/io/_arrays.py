@@ -16,8 +16,8 @@ from scipy import sparse
 from ..errors import DataFileError, extra
 from ..utils.types import Array, Matrix
 from ..utils.words import numbered
-from ._detect import distinct
-from ._sources import READING, damaged, demand_size, is_hdf5, suffix_of
+from ._detect import unique_names
+from ._sources import READING, demand_size, is_hdf5, reporting_damage, suffix_of
 from ._view_file import SourceFormat, ViewFile
 from .array_files import find_mask, find_target, find_views, read_mat, read_npz
 from .ids import as_keys
@@ -29,7 +29,11 @@ _MOST_COMPRESSION = 1032  # the largest factor that deflate can reach
 def read_npy(file: Path) -> ViewFile:
     """Read a single array of numpy: rows are samples."""
     demand_size(file, file.stat().st_size)
-    with damaged(file, "an array of numpy"), file.open("rb") as stream, warnings.catch_warnings(action="ignore"):
+    with (
+        reporting_damage(file, "an array of numpy"),
+        file.open("rb") as stream,
+        warnings.catch_warnings(action="ignore"),
+    ):
         array = np.lib.format.read_array(stream, allow_pickle=False)
     notes = ["An array without sample ids: rows are matched by their position."]
     return _array_view(file, file.stem, array, None, None, notes)
@@ -124,10 +128,10 @@ def _texts(cells: Sequence[Any]) -> list[str]:
 def _demand_small(file: Path, kind: str) -> None:
     """Check the size of compressed arrays before any of them is decompressed; HDF5 is checked where it is read."""
     if kind == "npz":
-        with damaged(file, "a .npz file of plain arrays"), zipfile.ZipFile(file) as archive:
+        with reporting_damage(file, "a .npz file of plain arrays"), zipfile.ZipFile(file) as archive:
             demand_size(file, sum(member.file_size for member in archive.infolist()), "bytes when unpacked")
     elif not is_hdf5(file) and file.stat().st_size * _MOST_COMPRESSION > READING.limits.size:
-        with damaged(file, "a MATLAB file"):
+        with reporting_damage(file, "a MATLAB file"):
             demand_size(file, sum(_unpacked_sizes(file)), "bytes when unpacked")
 
 
@@ -165,7 +169,7 @@ def _omics_view(file: Path, group: dict[str, Any]) -> ViewFile:
             f"The view '{name}' in {file.name!r} has a matrix of shape {matrix.shape} for {len(ids)} samples and "
             f"{len(features)} features. Give a matrix with a row for each sample and a column for each feature."
         )
-    features, suffix, column = distinct(features)[0], suffix_of(file), group["column"]
+    features, suffix, column = unique_names(features)[0], suffix_of(file), group["column"]
     source = SourceFormat(suffix[1:], suffix, tuple(features), group["id_name"], "index")
     where = "names of the observations" if column is None else f"column '{column}' of obs"
     return ViewFile(name, file, frame_of(matrix, ids, features), True, source, (f"Sample ids are the {where}.",))

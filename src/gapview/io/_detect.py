@@ -77,7 +77,7 @@ def is_unnamed(name: str) -> bool:
     return not name or re.fullmatch(r"Unnamed: \d+|__index_level_\d+__", name) is not None
 
 
-def distinct(names: Sequence[str]) -> tuple[list[str], list[str]]:
+def unique_names(names: Sequence[str]) -> tuple[list[str], list[str]]:
     """Return unique names for all columns, and the names that occurred more than once."""
     taken = set(names)
     seen: set[str] = set()

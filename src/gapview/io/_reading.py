@@ -16,12 +16,12 @@ from ..utils.parameters import check_choice, check_flag
 from ..utils.types import Array
 from ..utils.words import counted, percent
 from ._arrays import frame_of, read_arrays, read_npy, read_omics
-from ._detect import distinct
-from ._sources import existing, kind_of, suffix_of
+from ._detect import unique_names
+from ._sources import existing_file, kind_of, suffix_of
 from ._table_formats import read_feather, read_parquet, read_text
 from ._tables import RawTable, arrow, find_features, row_numbers
 from ._view_file import ViewFile
-from .ids import DUPLICATES, check_id_column, demand_ids, find_ids, repeated
+from .ids import DUPLICATES, check_id_column, demand_ids, find_ids, repeated_ids
 
 _TABLES: dict[str, Callable[[Path], RawTable]] = {"text": read_text, "parquet": read_parquet, "feather": read_feather}
 
@@ -117,7 +117,7 @@ def read_views(paths: Any, *, id_column: Any = None, encode: bool = False, dupli
 def _read_file(path: Any, wanted: list[str] | None, encode: bool, duplicates: str) -> list[ViewFile]:
     check_flag("encode", encode)
     check_choice("duplicates", duplicates, DUPLICATES)
-    file = existing(path)
+    file = existing_file(path)
     kind = kind_of(file)
     if kind in _TABLES:
         return [_from_table(_TABLES[kind](file), wanted, encode, duplicates)]
@@ -197,11 +197,11 @@ def _without_empty(view: ViewFile, duplicates: str, places: Callable[[Sequence[i
     if view.keyed:
         keys = frame.index.tolist()
         demand_ids(view.path, keys, places)
-        twice = repeated(view.path, keys, duplicates, places)
+        twice = repeated_ids(view.path, keys, duplicates, places)
         if twice:
             frame = _merged(view, duplicates)
             how = "the first row of each is kept" if duplicates == "first" else "the mean of their rows is taken"
-            notes.append(f"{counted(len(twice), 'sample id')} came more than once, and {how}: {some(twice)}.")
+            notes.append(f"{counted(len(twice), 'sample id')} occur more than once, and {how}: {some(twice)}.")
     if view.is_sparse:
         return replace(view, frame=frame, notes=tuple(notes))
     missing = np.isnan(frame.to_numpy())
@@ -266,7 +266,7 @@ def read_table(path: Any, *, id_column: Any = None) -> Any:
     9  48.0  None
     """
     wanted = check_id_column(id_column)
-    file = existing(path)
+    file = existing_file(path)
     kind = kind_of(file)
     if kind not in _TABLES:
         raise DataFileError(f"{file.name!r} is no table. Give the covariates as .csv, .tsv, .parquet or .feather.")
@@ -274,15 +274,15 @@ def read_table(path: Any, *, id_column: Any = None) -> Any:
     ids = find_ids(table, wanted)
     if ids.keys is None:
         raise DataFileError(
-            f"{file.name!r} has no column that was detected as sample ids; it has {some(table.names, 8)}. Name the "
-            "column of ids (id_column, --id)."
+            f"{file.name!r} has no column of sample ids that could be detected; it has {some(table.names, 8)}. Name "
+            "the column of ids (id_column, --id)."
         )
     demand_ids(file, ids.keys, table.places)
-    repeated(file, ids.keys, "raise", table.places)
+    repeated_ids(file, ids.keys, "raise", table.places)
     numbers = find_features(table, ids.skip, encode=False)
     known = dict(zip(numbers.names, numbers.columns, strict=True))
     columns: dict[str, Any] = {}
-    for position, name in enumerate(distinct(table.names)[0]):
+    for position, name in enumerate(unique_names(table.names)[0]):
         if name in known:
             columns[name] = known[name]
         elif position not in ids.skip and name not in numbers.empty:

@@ -114,7 +114,7 @@ _CONTROLS = {*range(9), *range(14, 32)}
 
 
 @contextmanager
-def damaged(file: Path, what: str) -> Iterator[None]:
+def reporting_damage(file: Path, what: str) -> Iterator[None]:
     """Turn whatever a library raises on a damaged file into a DataFileError."""
     try:
         yield
@@ -127,7 +127,7 @@ def damaged(file: Path, what: str) -> Iterator[None]:
         ) from None
 
 
-def existing(path: Any) -> Path:
+def existing_file(path: Any) -> Path:
     """Return the path of an existing file, or raise an error."""
     if not isinstance(path, str | os.PathLike) or isinstance(os.fspath(path), bytes):
         raise InputTypeError(f"path must be the path of a file; got {path!r}.")
@@ -196,7 +196,7 @@ def content_of(file: Path) -> bytes:
     """Return all bytes of a file, decompressed, within the limits."""
     demand_size(file, file.stat().st_size)
     compressed = suffix_of(file).endswith(".gz")
-    with damaged(file, "a file compressed with gzip" if compressed else "a file"):
+    with reporting_damage(file, "a file compressed with gzip" if compressed else "a file"):
         if not compressed:
             return file.read_bytes()
         parts, total = [], 0

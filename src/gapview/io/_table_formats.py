@@ -11,7 +11,7 @@ from typing import Any
 from ..errors import DataFileError, some
 from ._detect import FALSE_WORDS, MISSING_WORDS, TRUE_WORDS
 from ._dialect import Dialect, as_utf8, find_dialect, line_too_long, records, spaces_to_tabs
-from ._sources import READING, content_of, damaged, demand_size, suffix_of
+from ._sources import READING, content_of, demand_size, reporting_damage, suffix_of
 from ._tables import RawTable, arrow
 from ._view_file import SourceFormat
 from .isolated import read_isolated
@@ -57,7 +57,7 @@ def _parse(content: bytes, dialect: Dialect, file: Path, only: int | None = None
     body = pa.py_buffer(content).slice(dialect.body)
     if not body.size:
         return pa.table({name: pa.nulls(0) for name in as_text or names})
-    with damaged(file, "a text table"):
+    with reporting_damage(file, "a text table"):
         try:
             return tables.read_csv(
                 pa.BufferReader(body),
@@ -128,11 +128,11 @@ def read_parquet(file: Path) -> RawTable:
     """Read a Parquet file; its sizes are checked before anything is unpacked."""
     parquet = arrow("parquet")
     demand_size(file, file.stat().st_size)
-    with damaged(file, "a Parquet file"), parquet.ParquetFile(file) as opened:
+    with reporting_damage(file, "a Parquet file"), parquet.ParquetFile(file) as opened:
         about = opened.metadata
         texts = [field.name for field in opened.schema_arrow if _is_text(field.type)]
     # Texts are read as dictionaries until their total length is checked: one of a megabyte may stand in every row
-    with damaged(file, "a Parquet file"), parquet.ParquetFile(file, read_dictionary=texts) as opened:
+    with reporting_damage(file, "a Parquet file"), parquet.ParquetFile(file, read_dictionary=texts) as opened:
         groups = [about.row_group(number) for number in range(about.num_row_groups)]
         _demand_sizes(file, about.num_rows, about.num_columns)
         demand_size(file, sum(group.total_byte_size for group in groups), "bytes when unpacked")
@@ -147,7 +147,7 @@ def read_feather(file: Path) -> RawTable:
     """Read a Feather file batch by batch, so that its size is checked before all of it is in memory."""
     pa = arrow()
     demand_size(file, file.stat().st_size)
-    with damaged(file, "a Feather file"):
+    with reporting_damage(file, "a Feather file"):
         with file.open("rb") as stream:
             old = stream.read(4) == b"FEA1"
         # Offsets of version 1 are not checked by pyarrow: it is converted to version 2 in another process

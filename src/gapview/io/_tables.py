@@ -12,7 +12,7 @@ import numpy as np
 from ..errors import extra, some
 from ..utils.types import Array
 from ..utils.words import counted
-from ._detect import as_booleans, as_numbers, distinct, is_missing, is_number, looks_like_dates, looks_like_thousands
+from . import _detect
 from ._sources import READING
 from ._view_file import SourceFormat
 
@@ -59,7 +59,7 @@ def row_numbers(rows: Sequence[int]) -> str:
 def _plain(cell: Any) -> Any:
     if not isinstance(cell, str):
         return None if cell is None or cell != cell else cell
-    return None if is_missing(cell) else cell.strip()
+    return None if _detect.is_missing(cell) else cell.strip()
 
 
 _EMPTY = "without any value"
@@ -110,7 +110,7 @@ class Features:
 
 def find_features(table: RawTable, skip: Set[int], encode: bool) -> Features:
     """Return the columns of numbers of a table, except those at the positions in ``skip``."""
-    names, repeated = distinct(table.names)
+    names, repeated = _detect.unique_names(table.names)
     found = Features()
     if repeated:
         found.notes.append(
@@ -157,8 +157,8 @@ def _read_text_column(table: RawTable, position: int, name: str, encode: bool, f
     present = [cells[row] for row in rows]
     own = table.format.decimal
     other = "." if own == "," else ","
-    numbers = as_numbers(present, own)
-    if numbers is None and looks_like_thousands(present):
+    numbers = _detect.as_numbers(present, own)
+    if numbers is None and _detect.looks_like_thousands(present):
         example = next(cell for cell in present if other in cell or own in cell)
         found.notes.append(
             f"Column '{name}' left out: it is not clear whether '{example}' has a decimal mark or a mark of thousands. "
@@ -166,14 +166,14 @@ def _read_text_column(table: RawTable, position: int, name: str, encode: bool, f
         )
         return
     if numbers is None:
-        numbers = as_numbers(present, other) or as_booleans(present)
+        numbers = _detect.as_numbers(present, other) or _detect.as_booleans(present)
     if not present:
         found.leave_out(_EMPTY, name)
     elif numbers is not None:
         spread = np.full(table.n_rows, np.nan)
         spread[rows] = numbers
         found.add(name, spread)
-    elif looks_like_dates(present):
+    elif _detect.looks_like_dates(present):
         found.leave_out("of dates or times", name)
     elif not _note_stray_words(table, name, cells, found) and not (encode and _encode(name, cells, found)):
         found.leave_out("of text" if not encode else "of text with too many different words", name)
@@ -182,7 +182,7 @@ def _read_text_column(table: RawTable, position: int, name: str, encode: bool, f
 def _note_stray_words(table: RawTable, name: str, cells: list[Any], found: Features) -> bool:
     """Add a note on the cells that are no numbers, if most of the others are; return whether there is one."""
     present = [cell for cell in cells if cell is not None]
-    strays = [row for row, cell in enumerate(cells) if cell is not None and not is_number(cell)]
+    strays = [row for row, cell in enumerate(cells) if cell is not None and not _detect.is_number(cell)]
     if 2 * len(strays) >= len(present):
         return False
     reason = "some of its numbers have a decimal point, some a comma."

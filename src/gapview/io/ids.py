@@ -164,7 +164,7 @@ def demand_ids(file: Path, keys: Sequence[str | None], places: Callable[[Sequenc
         )
 
 
-def repeated(
+def repeated_ids(
     file: Path, keys: Sequence[str | None], duplicates: str, places: Callable[[Sequence[int]], str]
 ) -> list[str]:
     """Return the ids that occur more than once; raise an error if ``duplicates`` is "raise"."""

@@ -21,7 +21,7 @@ from ..errors import DataFileError, MissingExtraError
 from ..utils.packing import sparse_from_parts, unpacked
 from ..utils.types import Array
 from . import reader
-from ._sources import READING, damaged, demand_size
+from ._sources import READING, demand_size, reporting_damage
 
 PROGRAM = Path(reader.__file__)
 _MOST_TEXT = 2**30
@@ -67,7 +67,7 @@ def read_isolated(file: Path, kind: str, what: str, wanted: Sequence[str] | None
     else:
         reader.write_answer(request, sink := io.BytesIO())
         sink.seek(0)
-        with damaged(file, what):
+        with reporting_damage(file, what):
             answer = receive(sink, file)
     if isinstance(refused := answer.get("refused"), str):
         raise DataFileError(refused)
@@ -97,7 +97,7 @@ def _run(file: Path, what: str, request: str, seconds: int) -> dict[str, Any]:
     timer.start()
     with process:
         try:
-            with damaged(file, what):
+            with reporting_damage(file, what):
                 return receive(process.stdout, file)
         except _Ended:
             raise _ended(file, what, process.wait(), seconds) from None
@@ -107,7 +107,7 @@ def _run(file: Path, what: str, request: str, seconds: int) -> dict[str, Any]:
 
 
 class _Ended(BaseException):
-    """The process ended before its answer was complete; not an Exception, which ``damaged`` would catch."""
+    """The process ended before its answer was complete; not an Exception, which ``reporting_damage`` would catch."""
 
 
 def _ended(file: Path, what: str, code: int, seconds: int) -> DataFileError:

@@ -109,7 +109,7 @@ LARGE = 2**27  # bytes: smaller selections are copied
 
 
 @dataclass(frozen=True)
-class ChosenRows:
+class SelectedRows:
     """A selection of rows of a large matrix, by reference."""
 
     whole: Matrix
@@ -129,8 +129,8 @@ class ChosenRows:
         return self[:]
 
 
-def chosen(matrix: Matrix, rows: Array) -> Any:
+def select_rows(matrix: Matrix, rows: Array) -> Any:
     """Return rows of a matrix, by reference if they are large."""
     size = 0 if sparse.issparse(matrix) else len(rows) * matrix.shape[1] * matrix.dtype.itemsize
-    lazily = ChosenRows(matrix, rows)
+    lazily = SelectedRows(matrix, rows)
     return lazily if size >= LARGE else lazily.copied()

@@ -12,7 +12,7 @@ from ..compute import host, is_tensor, like, to_device
 from ..errors import InputError, InputTypeError, some
 from ..utils.parameters import check_choice
 from ..utils.types import Array, Matrix
-from .cells import PARTIAL_ROWS, ChosenRows, chosen, complete_rows, count_missing_cells, demand_finite
+from .cells import PARTIAL_ROWS, SelectedRows, complete_rows, count_missing_cells, demand_finite, select_rows
 from .containers import EXPECTED, Container, RawView, named_views, read_view
 from .joining import join, read_mask
 
@@ -133,7 +133,7 @@ class Views:
         >>> [matrix.shape for matrix in Views([np.eye(3), np.ones((3, 2))]).one_by_one()]
         [(3, 3), (3, 2)]
         """
-        return (held.copied() if isinstance(held, ChosenRows) else held for held in self._held)
+        return (held.copied() if isinstance(held, SelectedRows) else held for held in self._held)
 
     def in_parts(self) -> Iterator[Any]:
         """Yield the views as objects that have a shape and can be sliced by rows.
@@ -152,7 +152,7 @@ class Views:
     @property
     def by_reference(self) -> bool:
         """Whether some view is so large that its present rows are held by reference to the given array."""
-        return any(isinstance(held, ChosenRows) for held in self._held)
+        return any(isinstance(held, SelectedRows) for held in self._held)
 
     # -- sizes ---------------------------------------------------------------------------------------------
 
@@ -226,8 +226,8 @@ class Views:
         for k, held in enumerate(self._held):
             where = np.cumsum(self.mask[:, k]) - 1  # row of the matrix that holds a present sample
             rows = where[wanted[self.mask[wanted, k]]]
-            by_reference = isinstance(held, ChosenRows)
-            matrices.append(chosen(held.whole, held.rows[rows]) if by_reference else chosen(held, rows))
+            by_reference = isinstance(held, SelectedRows)
+            matrices.append(select_rows(held.whole, held.rows[rows]) if by_reference else select_rows(held, rows))
         return self._like(tuple(matrices), self.mask[wanted], self.sample_ids[wanted])
 
     def __iter__(self) -> Iterator[Views]:
@@ -279,7 +279,7 @@ class Views:
 
     def on_host(self) -> Views:
         """Return the same samples with matrices in the memory of the host."""
-        if not any(is_tensor(held.whole if isinstance(held, ChosenRows) else held) for held in self._held):
+        if not any(is_tensor(held.whole if isinstance(held, SelectedRows) else held) for held in self._held):
             return self
         return self._like(tuple(host(matrix) for matrix in self.matrices), self.mask, self.sample_ids)
 
@@ -369,7 +369,7 @@ def _present_rows(view: RawView, place: Array, shown: Array, ids: Array) -> tupl
     absent = count_missing_cells(values) == values.shape[1]
     demand_finite(view.name, values, ids[rows])
     if absent.any():
-        values, rows = chosen(values, np.flatnonzero(~absent)), rows[~absent]
+        values, rows = select_rows(values, np.flatnonzero(~absent)), rows[~absent]
     return values, rows
 
 

@@ -27,7 +27,7 @@ def join(raw: Sequence[RawView], sample_ids: Any = None) -> tuple[Array, list[Ar
         first = keyed[0] if keyed else given[0]
         n_samples = _length(first)
         demand_equal_length(given, n_samples, f"view '{first.name}'")
-        ids = _narrowed(first.ids) if keyed and first.ids is not None else np.arange(n_samples)
+        ids = _as_integers(first.ids) if keyed and first.ids is not None else np.arange(n_samples)
         return ids, [np.arange(_length(view)) for view in raw]
     if len(keyed) < len(given):
         plain = [view.name for view in given if view.positional]
@@ -51,7 +51,7 @@ def _join_by_given_ids(
     if isinstance(sample_ids, str | bytes) or not hasattr(sample_ids, "__iter__"):
         raise InputTypeError(f"sample_ids must be a sequence with one id for each sample; got {sample_ids!r}.")
     listed = np.ravel(sample_ids).tolist() if isinstance(sample_ids, np.ndarray) else list(sample_ids)
-    ids = _narrowed(_objects(listed))
+    ids = _as_integers(_objects(listed))
     _demand_ids("sample_ids", ids)
     demand_equal_length(given, len(ids), "sample_ids")
     return ids, [np.arange(_length(view)) for view in raw]
@@ -63,7 +63,7 @@ def _join_by_id(raw: Sequence[RawView]) -> tuple[Array, list[Array]]:
     for view in raw:
         ids = [] if view.ids is None else view.ids.tolist()
         places.append(np.asarray([position.setdefault(key, len(position)) for key in ids], dtype=np.intp))
-    return _narrowed(_objects(list(position))), places
+    return _as_integers(_objects(list(position))), places
 
 
 def read_mask(mask: Any, ids: Array, names: Sequence[str]) -> Array:
@@ -115,7 +115,7 @@ def _objects(items: list[Any]) -> Array:
     return array
 
 
-def _narrowed(ids: Array) -> Array:
+def _as_integers(ids: Array) -> Array:
     """Return ids that are all integers as an array of integers, and others unchanged."""
     if ids.dtype == object and all(type(key) is int for key in ids.tolist()) and len(ids):
         try:

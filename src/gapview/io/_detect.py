@@ -9,8 +9,6 @@ from ..utils.words import free_name
 
 _MISSING = ("", "na", "n/a", "nan", "null", "?", "-", "#n/a")
 MISSING_WORDS = sorted({form for word in _MISSING for form in (word, word.upper(), word.capitalize())} | {"NaN", "N/a"})
-TRUE_WORDS = ["true", "True", "TRUE"]
-FALSE_WORDS = ["false", "False", "FALSE"]
 
 _NUMBER = {
     mark: re.compile(rf"[+-]?(?:[0-9]+(?:[{mark}][0-9]*)?|[{mark}][0-9]+)(?:[eE][+-]?[0-9]+)?|[+-]?inf(?:inity)?", re.I)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import combinations
 from typing import Any
 
 from scipy import sparse
@@ -168,42 +167,38 @@ def _demand_one_way_of_matching(files: Sequence[ViewFile]) -> None:
 def _demand_common_samples(keyed: Sequence[ViewFile]) -> None:
     """Raise an error if a file shares no sample with any other; warn if it shares very few."""
     ids = [set(view.frame.index) for view in keyed]
-    most = [0] * len(keyed)
-    for a, b in combinations(range(len(keyed)), 2):
-        common = len(ids[a] & ids[b])
-        most[a], most[b] = max(most[a], common), max(most[b], common)
     for k, view in enumerate(keyed):
-        other = next(j for j in range(len(keyed)) if j != k)
+        others, their_ids = [*keyed[:k], *keyed[k + 1 :]], [*ids[:k], *ids[k + 1 :]]
+        most = max(len(ids[k] & other) for other in their_ids)
         examples = (
             f"{view.path.name!r} has ids such as {some(view.frame.index, 3)}, "
-            f"{keyed[other].path.name!r} such as {some(keyed[other].frame.index, 3)}"
+            f"{others[0].path.name!r} such as {some(others[0].frame.index, 3)}"
         )
-        if not most[k]:
+        if not most:
             raise DataFileError(
-                f"The view '{view.name}' has no sample in common with any other: {examples}. "
-                + _hint(view, keyed, ids, k)
+                f"The view '{view.name}' has no sample in common with any other: {examples}. {_hint(view, others)}"
             )
-        if most[k] < _FEW * len(ids[k]) and most[k] < _FEW * max(len(ids[j]) for j in range(len(ids)) if j != k):
+        if most < _FEW * min(len(ids[k]), max(map(len, their_ids))):
             warn_user(
-                f"The view '{view.name}' has only {counted(most[k], 'sample')} in common with another: {examples}. "
+                f"The view '{view.name}' has only {counted(most, 'sample')} in common with another: {examples}. "
                 "Check that the ids are written in the same way.",
                 GapviewWarning,
             )
 
 
-def _hint(view: ViewFile, keyed: Sequence[ViewFile], ids: Sequence[set[str]], k: int) -> str:
+def _hint(view: ViewFile, others: Sequence[ViewFile]) -> str:
     """Return the likely reason why ids do not match, as advice."""
-    others = set().union(*(ids[j] for j in range(len(ids)) if j != k))
-    if others & set(map(str, view.frame.columns)):
+    own = set(view.frame.index)
+    foreign = {key for other in others for key in other.frame.index}
+    if foreign & set(map(str, view.frame.columns)):
         return f"Its columns have the names of samples of the others: transpose the table {view.path.name!r}."
-    features = {str(column) for other in keyed if other is not view for column in other.frame.columns}
-    if ids[k] & features:
+    if own & {str(column) for other in others for column in other.frame.columns}:
         return "The others have columns with the names of its samples: transpose their tables."
     for what, plain in (
         ("capital letters", str.lower),
         ("zeros in front", lambda key: key.lstrip("0")),
         ("spaces, dashes, dots and underscores", lambda key: key.translate(dict.fromkeys(map(ord, " -._"))).lower()),
     ):
-        if {plain(key) for key in ids[k]} & {plain(key) for key in others}:
+        if {plain(key) for key in own} & {plain(key) for key in foreign}:
             return f"They match if {what} are ignored: write the ids in the same way in all files."
     return "Name the column of ids (id_column, --id) if another one was detected, or write the ids in the same way."

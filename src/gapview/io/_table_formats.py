@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import DataFileError, some
-from ._detect import FALSE_WORDS, MISSING_WORDS, TRUE_WORDS
+from ._detect import MISSING_WORDS
 from ._dialect import Dialect, as_utf8, find_dialect, line_too_long, records, spaces_to_tabs
 from ._sources import READING, content_of, demand_size, reporting_damage, suffix_of
 from ._tables import RawTable, arrow
@@ -70,8 +70,8 @@ def _parse(content: bytes, dialect: Dialect, file: Path, only: int | None = None
                 convert_options=tables.ConvertOptions(
                     null_values=MISSING_WORDS,
                     strings_can_be_null=True,
-                    true_values=TRUE_WORDS,
-                    false_values=FALSE_WORDS,
+                    true_values=["true", "True", "TRUE"],
+                    false_values=["false", "False", "FALSE"],
                     decimal_point=dialect.decimal,
                     include_columns=list(as_text),
                     column_types=as_text,

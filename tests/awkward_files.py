@@ -122,7 +122,7 @@ def awkward_files(truth: Folder) -> list[Awkward]:
         Awkward("nothing.csv", b"", error="0 bytes"),
         Awkward("zeros.csv", zeros.to_csv().encode(), error="no sample in common.*zeros in front"),
         Awkward("lost.csv", lost.to_csv().encode(), error="no sample in common.*'other"),
-        Awkward("turned.csv", blood.T.to_csv().encode(), error="turn the table"),
+        Awkward("turned.csv", blood.T.to_csv().encode(), error="transpose the table"),
         Awkward("no_ids.csv", blood.to_csv(index=False).encode(), error="Rows cannot be matched.*--id"),
         Awkward("workbook.csv", b"PK\x03\x04" + bytes(40), error="a zip archive.*Save a workbook as .csv"),
         Awkward("broken.csv.gz", gzip.compress(plain.encode(), mtime=0)[:200], error="cut off or damaged"),

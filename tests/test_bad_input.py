@@ -89,7 +89,7 @@ DATA = {
         [pd.DataFrame(A, index=list("abcdefghijkl")), pd.DataFrame(B, index=list("bacdefghijkl")), A],
         {},
         ValueError,
-        "'view_2' came without ids",
+        "'view_2' have no ids",
     ),
     "a mask of another shape": (
         [A, B],
@@ -103,7 +103,7 @@ DATA = {
         [put(A, 0, np.nan), B],
         {"mask": np.ones((12, 2))},
         ValueError,
-        "mask says.*'view_0' is present for 1 sample",
+        "mask marks view 'view_0' as present for 1 sample",
     ),
     "one sample in total": ([A[:1], B[:1]], {}, ValueError, "at least 2 samples"),
     "no sample at all": ([A[:0], B[:0]], {}, ValueError, "at least 2 samples"),
@@ -223,7 +223,7 @@ def test_predict_options():
 
 
 def test_names_and_ids_that_do_not_fit():
-    with pytest.raises(GapviewError, match="one name of its own to each of the 2 views"):
+    with pytest.raises(GapviewError, match="a unique name to each of the 2 views"):
         Views([A, B], names=["same", "same"])
     with pytest.raises(GapviewError, match="sample_ids"):
         Views([A, B], sample_ids=[1, 2])

@@ -13,7 +13,7 @@ from .compute import host, is_tensor, kmeans_of_tensor, like, row_blocks, sharin
 from .errors import GapviewWarning, SolutionError
 from .scaling import unit_rows
 from .utils.types import Array
-from .utils.warnings import unheard, warn_user
+from .utils.warnings import ignoring, warn_user
 
 __all__ = ["Clustering", "balanced", "balancing", "cluster_rows", "demand_representation"]
 
@@ -201,7 +201,7 @@ def kmeans_rows(
     # Many threads for little work wait for each other, above all on a busy machine
     is_small = len(points) < _MANY_ROWS
     init = _starts_at_once(n_init) if is_small else "k-means++"
-    with unheard("Number of distinct clusters"), without_helpers() if is_small else sharing_cores():
+    with ignoring("Number of distinct clusters"), without_helpers() if is_small else sharing_cores():
         # That there are too few distinct points is said above, in words about samples and clusters
         fitted = KMeans(n_clusters, init=init, n_init=n_init, random_state=random_state).fit(points)
     return np.asarray(fitted.labels_), np.asarray(fitted.cluster_centers_)

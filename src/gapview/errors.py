@@ -1,13 +1,14 @@
-"""The errors and warnings of gapview, in one place.
+"""Errors and warnings of gapview.
 
-Every error raised on purpose is a :class:`GapviewError` and at the same time the built-in kind that
-people already catch: ``ValueError`` or ``TypeError`` for input and settings, ``ImportError`` for an extra
-that is not installed, ``OSError`` for files and downloads.
+Every error raised on purpose is a :class:`GapviewError` and also the built-in exception that callers expect:
+``ValueError`` or ``TypeError`` for input and parameters, ``ImportError`` for an extra that is not installed,
+``OSError`` for files and downloads.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sized
+from collections.abc import Iterable
+from importlib import import_module
 from typing import Any
 
 from sklearn.exceptions import NotFittedError as _SklearnNotFittedError
@@ -43,27 +44,27 @@ class GapviewError(Exception):
 
 
 class InputError(GapviewError, ValueError):
-    """The data have the right kind but wrong contents: shapes, values, ids."""
+    """The data have an accepted type but invalid shapes, values or ids."""
 
 
 class InputTypeError(GapviewError, TypeError):
-    """The data are of a kind that cannot hold views."""
+    """The data have a type that cannot hold views."""
 
 
 class ParameterError(GapviewError, ValueError):
-    """A setting is outside what is allowed."""
+    """A parameter has a value that is not allowed."""
 
 
 class ParameterTypeError(GapviewError, TypeError):
-    """A setting is of the wrong type."""
+    """A parameter has the wrong type."""
 
 
 class SolutionError(GapviewError, ValueError):
-    """The fit ended in a useless state, such as codes that are all zero."""
+    """The fit ended in a degenerate solution, such as codes that are all zero."""
 
 
 class NotFittedError(GapviewError, _SklearnNotFittedError):  # type: ignore[misc]
-    """The estimator is used before ``fit``."""
+    """The estimator was used before ``fit``."""
 
 
 class MissingExtraError(GapviewError, ImportError):
@@ -72,7 +73,7 @@ class MissingExtraError(GapviewError, ImportError):
     Parameters
     ----------
     package : str
-        What is to be imported.
+        The package to import.
     extra : str
         The extra that installs it.
     purpose : str
@@ -89,7 +90,7 @@ class MissingExtraError(GapviewError, ImportError):
 
 
 class DataFileError(GapviewError, OSError, ValueError):
-    """A data file cannot be read, or does not hold views."""
+    """A data file cannot be read or written, or does not hold views."""
 
 
 class DownloadError(GapviewError, OSError):
@@ -97,12 +98,20 @@ class DownloadError(GapviewError, OSError):
 
 
 class GapviewWarning(UserWarning):
-    """Something the user should know, though the result stands."""
+    """A problem that the user should know of, while the result remains valid."""
 
 
-def some(items: Iterable[Any] | Sized, limit: int = 5) -> str:
-    """List the first few items for a message: ``'a', 'b', 'c' and 12 more``."""
-    shown = list(items)  # type: ignore[arg-type]
+def extra(module: str, package_extra: str, purpose: str) -> Any:
+    """Import an optional package, or raise an error that names the extra to install."""
+    try:
+        return import_module(module)
+    except ImportError:
+        raise MissingExtraError(module.split(".")[0], package_extra, purpose) from None
+
+
+def some(items: Iterable[Any], limit: int = 5) -> str:
+    """Return the first few items for a message: ``'a', 'b', 'c' and 12 more``."""
+    shown = list(items)
     text = ", ".join(repr(getattr(item, "item", lambda item=item: item)()) for item in shown[:limit])
     rest = len(shown) - limit
     return text + (f" and {rest} more" if rest > 0 else "")

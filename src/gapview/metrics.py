@@ -16,12 +16,12 @@ __all__ = ["clustering_accuracy", "clustering_scores", "purity"]
 
 
 def clustering_scores(y_true: Any, y_pred: Any) -> dict[str, float]:
-    """Compare a clustering with known groups.
+    """Return scores of a clustering against known groups.
 
     Parameters
     ----------
     y_true, y_pred : array-like of shape (n_samples,)
-        Known groups and found labels; the names of the groups do not matter.
+        Known groups and found labels; only the partition matters, not the names.
 
     Returns
     -------
@@ -93,7 +93,7 @@ def _purity(counts: Array) -> float:
 
 
 def _paired(y_true: Any, y_pred: Any) -> tuple[Array, Array]:
-    """Return both labellings as whole numbers 0, 1, 2, …, so that every kind of label is treated alike from here on."""
+    """Return both labellings as integers 0, 1, 2, …, or raise an error."""
     true, found = _as_array("y_true", y_true), _as_array("y_pred", y_pred)
     if true.ndim != 1 or true.shape != found.shape or not true.size:
         raise InputError(
@@ -108,7 +108,7 @@ def _as_array(name: str, labels: Any) -> Array:
         # A list of mixed kinds would become an array of text, in which 1 and "1" are the same
         return np.asarray(labels) if hasattr(labels, "__array__") else np.asarray(labels, dtype=object)
     except (TypeError, ValueError) as error:
-        raise InputError(f"{name} must be a sequence of one label for each sample; numpy says: {error}.") from None
+        raise InputError(f"{name} must be a sequence of one label for each sample; numpy reports: {error}.") from None
 
 
 def _codes(name: str, labels: Array) -> Array:
@@ -131,6 +131,6 @@ def _codes(name: str, labels: Array) -> Array:
 
 def _is_missing(label: Any) -> bool:
     try:
-        return label is None or bool(label != label)  # only NaN and its like differ from themselves
-    except (TypeError, ValueError):  # pandas.NA refuses to be compared
+        return label is None or bool(label != label)  # NaN and NaT differ from themselves
+    except (TypeError, ValueError):  # pandas.NA cannot be compared
         return True

@@ -16,7 +16,7 @@ from gapview.clusters import cluster_rows
 from gapview.compute._threads import threads_to_use
 from gapview.datasets import make_views
 from gapview.errors import GapviewWarning
-from gapview.utils.warnings import muted, unheard, warn_user
+from gapview.utils.warnings import ignoring, muted, warn_user
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="reads /proc")
 
@@ -122,13 +122,13 @@ def test_regression_fits_in_threads_leave_filters_of_warnings_as_they_were():
     entered, left = threading.Event(), threading.Event()
 
     def first():
-        with unheard("Number of distinct clusters"):
+        with ignoring("Number of distinct clusters"):
             entered.set()
             left.wait(10)
 
     def second():
         entered.wait(10)
-        with warnings.catch_warnings(), unheard("Number of distinct clusters"):  # as scikit-learn does
+        with warnings.catch_warnings(), ignoring("Number of distinct clusters"):  # as scikit-learn does
             left.set()
             thread.join()
 

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import linear_sum_assignment
+from sklearn.utils import Bunch
 
 from gapview import Views
 from gapview.datasets import hide_views, load_digits_views, make_views, paired_split
@@ -27,12 +28,12 @@ def test_digits_are_two_real_views():
     np.testing.assert_allclose(np.sort(np.unique(magnitudes.round(6))), np.unique(data.views.matrices[1][7].round(6)))
 
 
-def test_fourier_view_does_not_see_shifts():
-    from gapview.datasets._digits import _fourier_magnitudes
-
-    image = np.zeros((2, 8, 8))
-    image[0, 1:4, 2:5] = image[1, 3:6, 4:7] = np.arange(9).reshape(3, 3)
-    first, second = _fourier_magnitudes(image)
+def test_fourier_view_does_not_see_shifts(monkeypatch):
+    images = np.zeros((2, 8, 8))
+    images[0, 1:4, 2:5] = images[1, 3:6, 4:7] = np.arange(9).reshape(3, 3)
+    digits = Bunch(data=images.reshape(2, 64), images=images, target=np.zeros(2))
+    monkeypatch.setattr("gapview.datasets._loading.load_digits", lambda: digits)
+    first, second = load_digits_views().views.matrices[1]
     np.testing.assert_allclose(first, second, atol=1e-9)
 
 
@@ -111,11 +112,11 @@ class TestHiding:
     @pytest.mark.parametrize(
         ("order", "error", "message"),
         [
-            (np.arange(20.0), InputTypeError, "values of type float64. Convert them with"),
-            (list("abcdefghijklmnopqrst"), InputTypeError, "values of type <U1"),
+            (np.arange(20.0), InputTypeError, "got type float64. Convert them with"),
+            (list("abcdefghijklmnopqrst"), InputTypeError, "got type <U1"),
             (np.arange(19), InputError, "got shape (19,)"),
             (np.arange(1, 21), InputError, "got values from 1 to 20. Subtract 1"),
-            (np.r_[np.arange(19), 3], InputError, "1 of them come more than once: 3"),
+            (np.r_[np.arange(19), 3], InputError, "1 of them occur more than once: 3"),
             ([[0, 1], [2]], InputError, "nested sequences of unequal length"),
         ],
     )

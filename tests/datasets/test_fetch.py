@@ -201,7 +201,7 @@ class TestFetch:
             fetch_handwritten(views)
 
     def test_a_view_twice(self):
-        with pytest.raises(InputError, match="'pixels' came more than once"):
+        with pytest.raises(InputError, match="'pixels' occur more than once"):
             fetch_handwritten(["pixels", "fourier", "pixels"])
 
     def test_a_folder_that_is_none(self):

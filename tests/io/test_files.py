@@ -65,7 +65,7 @@ class TestFiles:
     @pytest.mark.parametrize("names", [["a", "a"], ["a"], ["a", "b", "c"]])
     def test_names_that_do_not_fit(self, tmp_path, names):
         np.savez(tmp_path / "a.npz", view_0=self.A, view_1=self.B, view_names=names)
-        with pytest.raises(DataFileError, match="view_names in 'a.npz' must give a name of its own to each of the 2"):
+        with pytest.raises(DataFileError, match="view_names in 'a.npz' must give a unique name to each of the 2"):
             load_views(tmp_path / "a.npz")
 
     def test_names_in_mat_files(self, tmp_path):
@@ -78,7 +78,7 @@ class TestFiles:
     @pytest.mark.parametrize("views", [[0, 0], [1, "view_1"], [0, -2]])
     def test_choosing_a_view_twice(self, tmp_path, views):
         np.savez(tmp_path / "a.npz", view_0=self.A, view_1=self.B)
-        with pytest.raises(InputError, match="every view once; 'view_.' came more than once"):
+        with pytest.raises(InputError, match="every view once; 'view_.' occur more than once"):
             load_views(tmp_path / "a.npz", views=views)
 
     def test_choices_that_are_none(self, tmp_path):

@@ -19,16 +19,15 @@ import pytest
 from scipy.io import savemat
 
 from gapview import GRMF, BridgedGRMF, load
-from gapview.commands.predict import SamplesRequest
-from gapview.commands.recover import recover_files
 from gapview.datasets import load_views, make_views
 from gapview.errors import DataFileError, GapviewError
-from gapview.io import _limits, join_views, read_view, read_views
-from gapview.io import isolated as _isolated
-from gapview.io.reader._values import Outgoing
+from gapview.io import LIMITS, isolated, join_views, read_view, read_views, reading_with
+from gapview.io.reader import encode
 
 pd = pytest.importorskip("pandas")
 pytest.importorskip("pyarrow")
+
+from awkward_files import run  # noqa: E402
 
 
 def changed(content, place, new):
@@ -56,7 +55,7 @@ def crashing_feather(path):
 def test_a_mat_file_that_crashes_scipy(tmp_path):
     (tmp_path / "a.mat").write_bytes(crashing_mat())
     for read in (read_view, load_views):
-        with pytest.raises(DataFileError, match="'a.mat' cannot be read as a MATLAB file: .*Save it anew"):
+        with pytest.raises(DataFileError, match="'a.mat' cannot be read as a MATLAB file: .*Save it again"):
             read(tmp_path / "a.mat")
 
 
@@ -74,28 +73,30 @@ ENDS = {
     "os.kill(os.getpid(), 11)": r"crashed \(signal 11\), so the file is damaged",
     "os._exit(3)": "ended with code 3",
     "time.sleep(60)": "takes more than 2 seconds",
-    "os.write(1, b'\\x09' + bytes(7) + b'{{}}')": "ended with code 0",
+    "os.write(1, b'\\x09' + bytes(7) + b'{}')": "ended with code 0",
     "os.write(1, b'\\xff' * 8)": "too large",
-    "os.write(1, b'\\x02' + bytes(7) + b'{{}}')": "KeyError",
+    "os.write(1, b'\\x02' + bytes(7) + b'{}')": "KeyError",
 }
 
 
 @pytest.mark.parametrize("program", ENDS)
 def test_every_end_of_the_reading_process(program, tmp_path, monkeypatch):
     savemat(tmp_path / "a.mat", {"view_0": np.eye(3)})
-    monkeypatch.setattr(_isolated, "_START", f"import os, time; {program} # {{packages}} {{path}}")
-    if "sleep" in program:
-        monkeypatch.setattr(_limits, "LIMITS", replace(_limits.LIMITS, seconds=1))
-    with pytest.raises(DataFileError, match=f"'a.mat' .*{ENDS[program]}"):
+    (tmp_path / "program.py").write_text(f"import os, time; {program}")
+    monkeypatch.setattr(isolated, "PROGRAM", tmp_path / "program.py")
+    with (
+        reading_with(replace(LIMITS, seconds=1 if "sleep" in program else 120)),
+        pytest.raises(DataFileError, match=f"'a.mat' .*{ENDS[program]}"),
+    ):
         read_view(tmp_path / "a.mat")
 
 
-def test_memory_of_the_reading_process(tmp_path, monkeypatch):
+def test_memory_of_the_reading_process(tmp_path):
     savemat(tmp_path / "a.mat", {"a": np.eye(3), "b": np.eye(3)}, format="4")
     content = changed((tmp_path / "a.mat").read_bytes(), 4, (2**27).to_bytes(4, "little"))  # rows of the first
     (tmp_path / "a.mat").write_bytes(content)
-    monkeypatch.setattr(_limits, "LIMITS", replace(_limits.LIMITS, memory=2**30))
-    with pytest.raises(DataFileError, match="'a.mat' cannot be read as a MATLAB file"):
+    reading = reading_with(replace(LIMITS, memory=2**30))
+    with reading, pytest.raises(DataFileError, match="'a.mat' cannot be read as a MATLAB file"):
         read_view(tmp_path / "a.mat")
 
 
@@ -114,8 +115,8 @@ FORGED = {
 def test_answers_of_the_reading_process_are_not_trusted(name, tmp_path):
     text = json.dumps(FORGED[name]).encode()
     stream = io.BytesIO(len(text).to_bytes(8, "little") + text + bytes(8))
-    with pytest.raises(DataFileError), _isolated.damaged(tmp_path / "a.mat", "a MATLAB file"):
-        _isolated._received(stream, tmp_path / "a.mat")
+    with pytest.raises(DataFileError), isolated.reporting_damage(tmp_path / "a.mat", "a MATLAB file"):
+        isolated.receive(stream, tmp_path / "a.mat")
 
 
 def test_values_come_back_as_they_were_sent(tmp_path):
@@ -129,9 +130,9 @@ def test_values_come_back_as_they_were_sent(tmp_path):
         "graph": sparse.csc_matrix(np.eye(3)),
         "more": [1, 0.5, b"x"],
     }
-    Outgoing().write({"value": sent}, sink := io.BytesIO())
-    sink.seek(0)
-    found = _isolated._received(sink, tmp_path)["value"]
+    text, blocks = encode({"value": sent})
+    stream = io.BytesIO(len(text).to_bytes(8, "little") + text + b"".join(block.tobytes() for block in blocks))
+    found = isolated.receive(stream, tmp_path)["value"]
     assert found["cell"][0, 1:].tolist() == ["ü", None]
     np.testing.assert_array_equal(found["cell"][0, 0], np.eye(3, 2))
     assert found["cell"][0, 0].flags.f_contiguous  # so that products round as they did
@@ -185,10 +186,6 @@ def test_headers_of_arrays_that_make_numpy_warn(header, tmp_path):
             read_views(tmp_path / name)
 
 
-def limited(monkeypatch, **limits):
-    monkeypatch.setattr(_limits, "LIMITS", replace(_limits.LIMITS, **limits))
-
-
 def refused_within(memory, path, words):
     tracemalloc.start()
     try:
@@ -199,8 +196,12 @@ def refused_within(memory, path, words):
         tracemalloc.stop()
 
 
-def test_bombs(tmp_path, monkeypatch):
-    limited(monkeypatch, size=2**20)
+def test_bombs(tmp_path):
+    with reading_with(replace(LIMITS, size=2**20)):
+        check_bombs(tmp_path)
+
+
+def check_bombs(tmp_path):
     (tmp_path / "a.csv.gz").write_bytes(gzip.compress(b"id,x\n" + b"a,1\n" * 10**7))
     refused_within(2**23, tmp_path / "a.csv.gz", "bytes or more when unpacked; at most 1,048,576 are read")
     with zipfile.ZipFile(tmp_path / "a.npz", "w", zipfile.ZIP_DEFLATED) as archive:
@@ -216,7 +217,7 @@ def test_bombs(tmp_path, monkeypatch):
         read_view(tmp_path / "b.npz")
 
 
-def test_a_parquet_file_whose_texts_are_long_only_when_written_out(tmp_path, monkeypatch):
+def test_a_parquet_file_whose_texts_are_long_only_when_written_out(tmp_path):
     pa = pytest.importorskip("pyarrow")
     parquet, feather = pytest.importorskip("pyarrow.parquet"), pytest.importorskip("pyarrow.feather")
 
@@ -224,11 +225,11 @@ def test_a_parquet_file_whose_texts_are_long_only_when_written_out(tmp_path, mon
     table = pa.table({"x": pa.array(np.arange(5000.0)), "word": word})
     parquet.write_table(table, tmp_path / "a.parquet", store_schema=False)
     feather.write_feather(table, tmp_path / "a.feather")
-    limited(monkeypatch, size=2**24)
     before = pa.total_allocated_bytes()
     for name in ("a.parquet", "a.feather"):
         assert (tmp_path / name).stat().st_size < 200_000
-        with pytest.raises(DataFileError, match="500,000,000 bytes of text; at most 16,777,216"):
+        reading = reading_with(replace(LIMITS, size=2**24))
+        with reading, pytest.raises(DataFileError, match="500,000,000 bytes of text; at most 16,777,216"):
             read_view(tmp_path / name)
     assert pa.default_memory_pool().max_memory() - before < 2**28
 
@@ -244,10 +245,9 @@ def test_a_parquet_file_whose_texts_are_long_only_when_written_out(tmp_path, mon
     ],
     ids=["a million columns", "a long line", "NUL", "only NUL", "a quote that stays open"],
 )
-def test_texts_of_awkward_shape(content, limits, words, tmp_path, monkeypatch):
-    limited(monkeypatch, **limits)
+def test_texts_of_awkward_shape(content, limits, words, tmp_path):
     (tmp_path / "a.csv").write_bytes(content)
-    with pytest.raises(DataFileError, match=words):
+    with reading_with(replace(LIMITS, **limits)), pytest.raises(DataFileError, match=words):
         read_view(tmp_path / "a.csv")
 
 
@@ -272,9 +272,10 @@ def test_names_of_views_lead_nowhere_else(tmp_path):
     GRMF(2, init="data", max_iter=5, random_state=0).fit(dict(zip(names, _frames(data), strict=True))).save(
         tmp_path / "m"
     )
-    request = SamplesRequest(model=tmp_path / "m", output=tmp_path / "a" / "b" / "out")
-    written = recover_files(request, lambda head, text: None)
-    assert {file.resolve().parent for file in written} == {tmp_path / "a" / "b" / "out"}
+    out = tmp_path / "a" / "b" / "out"
+    run("recover", tmp_path / "m", "-o", out)
+    assert len([file for file in out.iterdir() if file.suffix == ".csv"]) == 2
+    assert {file for file in (tmp_path / "a").rglob("*") if file.is_file()} == set(out.iterdir())
     assert sorted(os.listdir(tmp_path)) == ["a", "m"]
 
 

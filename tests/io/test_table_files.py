@@ -188,7 +188,7 @@ def test_duplicate_ids(put):
     first, mean = read_view(path, duplicates="first"), read_view(path, duplicates="mean")
     assert len(first.frame) == len(mean.frame) == 98
     assert (first.frame.loc["s3", "x"], mean.frame.loc["s3", "x"]) == (3, (3 + 98) / 2)
-    assert "2 sample ids came more than once, and the mean of their rows is taken: 's3', 's7'." in mean.notes
+    assert "2 sample ids occur more than once, and the mean of their rows is taken: 's3', 's7'." in mean.notes
     unnamed = put("b.csv", "tumour,x\n" + "".join(f"{key},{k}\n" for k, key in enumerate(keys)))
     with pytest.raises(DataFileError, match="name the right one"):  # nearly distinct text in front holds ids
         read_view(unnamed)

@@ -14,7 +14,7 @@ from scipy.io import savemat
 from test_table_files_formats import FRAME, SAVED, VALUES
 
 from gapview.errors import DataFileError, GapviewError, MissingExtraError
-from gapview.io import _limits, read_view, read_views
+from gapview.io import LIMITS, read_view, read_views, reading_with
 
 pd = pytest.importorskip("pandas")
 pytest.importorskip("pyarrow")
@@ -50,13 +50,11 @@ def test_files_that_are_no_views(tmp_path):
             read_view(tmp_path / "binary.csv")
 
 
-def test_limits(tmp_path, monkeypatch):
+def test_limits(tmp_path):
     def limited(name, content, words, **limits):
-        monkeypatch.setattr(_limits, "LIMITS", replace(_limits.LIMITS, **limits))
         (tmp_path / name).write_bytes(content)
-        with pytest.raises(DataFileError, match=words):
+        with reading_with(replace(LIMITS, **limits)), pytest.raises(DataFileError, match=words):
             read_view(tmp_path / name)
-        monkeypatch.undo()
 
     table = b"id,a,b\n" + b"".join(b"s%d,1.5,2\n" % k for k in range(1000))
     limited("a.csv", table, "too large: 10,897 bytes; at most 1,000", size=1000)

@@ -56,7 +56,7 @@ def test_samples_without_ids_lack_a_view_where_their_row_is_empty(put, tmp_path)
 def test_zeros_in_front_are_part_of_an_id(put):
     zeros, plain = put("a.csv", "id,x\n001,10\n010,20\n"), put("b.csv", "id,y\n1,10\n10,20\n")
     assert read_view(zeros).frame.index.tolist() == ["001", "010"]
-    with pytest.raises(DataFileError, match="'001', '010'.*such as '1', '10'.*match if zeros in front are passed over"):
+    with pytest.raises(DataFileError, match="'001', '010'.*such as '1', '10'.*match if zeros in front are ignored"):
         join_views(read_views([zeros, plain]))
     assert read_view(put("c.csv", "label,x\n001,10\n100,20\n")).frame.index.tolist() == ["001", "100"]
 
@@ -64,10 +64,10 @@ def test_zeros_in_front_are_part_of_an_id(put):
 @pytest.mark.parametrize(
     ("first", "second", "words"),
     [
-        ("id,x\na1,1\na2,2\n", "id,y\nA1,1\nA2,2\n", "match if capital letters are passed over"),
+        ("id,x\na1,1\na2,2\n", "id,y\nA1,1\nA2,2\n", "match if capital letters are ignored"),
         ("id,x\na-1,1\na-2,2\n", "id,y\nA_1,1\nA_2,2\n", "match if spaces, dashes, dots and underscores"),
-        ("id,x\na,1\nb,2\n", "gene,a,b\ng1,1,2\ng2,2,3\n", "turn their tables round"),
-        ("gene,a,b\ng1,1,2\ng2,2,3\n", "id,x\na,1\nb,2\n", "columns are called like samples of the others"),
+        ("id,x\na,1\nb,2\n", "gene,a,b\ng1,1,2\ng2,2,3\n", "transpose their tables"),
+        ("gene,a,b\ng1,1,2\ng2,2,3\n", "id,x\na,1\nb,2\n", "columns have the names of samples of the others"),
         ("id,x\na,1\nb,2\n", "id,y\nc,1\nd,2\n", "'a', 'b', 'second.csv' such as 'c', 'd'. Name the column of ids"),
     ],
 )
@@ -92,7 +92,7 @@ def test_matching_by_position(put):
     assert (joined.n_samples, joined.n_features) == (3, (2, 1))
     with pytest.raises(DataFileError, match="numbers of rows differ: 'a' has 3, 'c' has 2. Add a column of ids"):
         join_views(read_views([three, two]))
-    with pytest.raises(DataFileError, match="'a.csv' has no column of sample ids.*'d.csv' has the ids 's1', 's2'"):
+    with pytest.raises(DataFileError, match="no column of 'a.csv' was detected.*'d.csv' has the ids 's1', 's2'"):
         join_views(read_views([three, keyed]))
 
 

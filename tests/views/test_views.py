@@ -241,7 +241,7 @@ class TestNewViews:
             ({"urine": A}, "unknown view.*'urine'"),
             ([A], "1 view.s. without names"),
             ({"blood": B}, "had 2 features in training and has 3"),
-            ({"blood": pd.DataFrame(A, columns=["hb", "zn"])}, "'zn' were not there"),
+            ({"blood": pd.DataFrame(A, columns=["hb", "zn"])}, "'zn' are new"),
         ],
     )
     def test_other_views_are_refused(self, data, message):

@@ -10,7 +10,7 @@ import gapview
 from gapview import GRMF, BridgedGRMF, Views
 from gapview.datasets import make_views
 from gapview.scaling import ScaledRows, scale_views
-from gapview.views import _held
+from gapview.views import cells
 from problems import hidden
 
 
@@ -24,9 +24,9 @@ def arrays():
 
 def both_ways(arrays, monkeypatch):
     copied = Views(arrays)
-    monkeypatch.setattr(_held, "_LARGE", 0)
+    monkeypatch.setattr(cells, "LARGE", 0)
     referred = Views(arrays)
-    assert all(isinstance(held, _held.ChosenRows) for held in referred._held)
+    assert all(isinstance(held, cells.SelectedRows) for held in referred._held)
     return copied, referred
 
 
@@ -59,7 +59,7 @@ def test_the_same_model(arrays, monkeypatch, method, tmp_path):
 def test_the_same_model_beside_a_sparse_view(arrays, monkeypatch):
     words = sparse.csr_array(np.random.RandomState(0).poisson(0.3, size=(120, 20)).astype(np.float64))
     copied = Views([*arrays, words])
-    monkeypatch.setattr(_held, "_LARGE", 0)
+    monkeypatch.setattr(cells, "LARGE", 0)
     referred = Views([*arrays, words])
     assert referred.by_reference
     one, other = (BridgedGRMF(3, random_state=0).fit(views) for views in (copied, referred))
@@ -84,6 +84,6 @@ def test_the_same_model_of_tensors(arrays, monkeypatch):
 
 
 def test_the_arrays_themselves_are_held(arrays, monkeypatch):
-    monkeypatch.setattr(_held, "_LARGE", 0)
+    monkeypatch.setattr(cells, "LARGE", 0)
     views = Views(arrays)
     assert views._held[0].whole is arrays[0]

@@ -23,7 +23,7 @@ class TestNothingIsMatchedWrongly:
     backward = pd.DataFrame({"y": [30.0, 20.0, 10.0]}, index=list("rqp"))
 
     def test_sample_ids_beside_ids_of_the_frames(self):
-        with pytest.raises(InputError, match="came keyed by sample id. Leave sample_ids out"):
+        with pytest.raises(InputError, match="are keyed by sample id. Leave sample_ids out"):
             Views({"a": self.forward, "b": self.backward}, sample_ids=["p", "q", "r"])
 
     def test_classes_made_from_frames(self):
@@ -41,7 +41,7 @@ class TestNothingIsMatchedWrongly:
         assert Views(data, mask=mask.astype("boolean")).mask.tolist() == expected
         with pytest.raises(InputError, match="columns 'B', 'A'; the views are 'a', 'b'"):
             Views(data, mask=mask.set_axis(["B", "A"], axis=1))
-        with pytest.raises(InputError, match="sample ids of its own"):
+        with pytest.raises(InputError, match="sample ids that are not those of the views"):
             Views(data, mask=mask.set_axis([1, 2, 3], axis=0))
         with pytest.raises(InputError, match="True.*False"):
             Views(data, mask=mask.astype("boolean").mask(mask == 0))
@@ -73,7 +73,7 @@ class TestNothingIsMatchedWrongly:
 
     def test_repeated_names_of_features(self):
         for columns in (["a", "a"], [1, "1"]):
-            with pytest.raises(InputError, match="names of their own; view 'view_0' has 1 that repeat one"):
+            with pytest.raises(InputError, match="unique names; view 'view_0' has 1 that repeat one"):
                 Views([pd.DataFrame(A, columns=columns)])
 
     def test_masked_arrays(self):

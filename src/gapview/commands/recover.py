@@ -10,11 +10,10 @@ from typing import Any
 import click
 import numpy as np
 
+from ..errors import extra
 from ..io import SourceFormat, ViewFile, WrittenView, write_like
 from ..progress import tell
-from ..utils.extras import extra
-from ..utils.names import free_name, numbered
-from ..utils.words import counted
+from ..utils.words import counted, free_name, numbered
 from ..views import Views
 from ..views.containers import Container
 from .console import Show, run_command, show_notes, show_warnings

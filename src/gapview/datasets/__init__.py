@@ -1,10 +1,7 @@
-"""Data: the embedded example, files, downloads, made data; and hiding views of complete data."""
+"""Data sets: the embedded example, files, downloads and synthetic data; and hiding of views."""
 
-from ._dataset import Dataset
-from ._digits import load_digits_views
-from ._fetch import fetch_handwritten
-from ._files import load_views
 from ._hiding import hide_views, paired_split
+from ._loading import Dataset, fetch_handwritten, load_digits_views, load_views
 from ._made import make_views
 
 __all__ = [

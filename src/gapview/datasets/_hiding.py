@@ -1,4 +1,4 @@
-"""Hiding views that are there, to see what is found without them."""
+"""Hiding views of samples, to measure what is found without them."""
 
 from __future__ import annotations
 
@@ -11,16 +11,14 @@ from scipy.sparse.csgraph import maximum_flow
 from ..errors import InputError, InputTypeError, ParameterError, some
 from ..utils.parameters import check_real, random_generator
 from ..utils.types import Array
-from ..views import Views, as_views
-
-__all__ = ["hide_views", "paired_split"]
+from ..views import Views
 
 
 def paired_split(views: Any, paired_rate: float = 0.5, *, order: Any = None, random_state: Any = None) -> Views:
     """Hide views by the paper's protocol: some samples keep every view, the others keep just one.
 
-    The first ⌊n · paired_rate⌋ samples in the order keep all views; the rest is cut into equal parts, one for each
-    view, of which the first parts take what does not divide.
+    The first ⌊n · paired_rate⌋ samples in the order keep all views. The others are split into one part per view, whose
+    sizes differ by at most one, the larger parts first.
 
     Parameters
     ----------
@@ -44,11 +42,11 @@ def paired_split(views: Any, paired_rate: float = 0.5, *, order: Any = None, ran
     Views of 1797 samples, 539 of them complete: 'pixels' 1168 × 64, 'fourier' 1168 × 130
     """
     check_real("paired_rate", paired_rate, low=0, high=1)
-    whole = as_views(views)
+    whole = Views(views)
     if not whole.mask.all():
         raise InputError(
             f"paired_split needs samples that have every view; {int((~whole.mask.all(axis=1)).sum())} of "
-            f"{whole.n_samples} lack one. Use hide_views, which hides at random among the views that are there."
+            f"{whole.n_samples} lack one. Use hide_views, which hides at random among the present views."
         )
     n_samples, n_views = whole.mask.shape
     ordered = _permutation(order, n_samples, random_state)
@@ -63,9 +61,9 @@ def paired_split(views: Any, paired_rate: float = 0.5, *, order: Any = None, ran
 def hide_views(views: Any, missing_rate: float = 0.5, *, random_state: Any = None) -> Views:
     """Hide views at random, never the last one of a sample.
 
-    From every view the same share of the samples that have it is hidden, as exactly as whole samples allow. Every
-    sample first gets one of its views at random that it will keep, so that no view is kept more often than its share
-    allows; the rest is drawn at random. A rate is refused only if no choice of views can keep to it.
+    The same share of the samples with a view is hidden in every view, rounded down to whole samples. First, one view
+    to keep is drawn for every sample, such that no view is kept more often than its share allows; then the hidden
+    entries are drawn among the others. A rate is refused only if no choice of views can satisfy it.
 
     Parameters
     ----------
@@ -87,7 +85,7 @@ def hide_views(views: Any, missing_rate: float = 0.5, *, random_state: Any = Non
     Views of 1797 samples, 1079 of them complete: 'pixels' 1438 × 64, 'fourier' 1438 × 130
     """
     check_real("missing_rate", missing_rate, low=0, high=1)
-    whole = as_views(views)
+    whole = Views(views)
     state = random_generator(random_state)
     present = whole.mask.sum(axis=0)
     n_hidden = np.floor(missing_rate * present + 1e-9).astype(np.intp)
@@ -107,14 +105,14 @@ def hide_views(views: Any, missing_rate: float = 0.5, *, random_state: Any = Non
 
 
 def _kept_view(mask: Array, capacity: Array, state: np.random.RandomState) -> tuple[Array, int]:
-    """Choose for every sample a view that it keeps, no view for more samples than its capacity.
+    """Choose one view to keep for every sample, each view for at most as many samples as its capacity.
 
-    Returns the view of every sample, and how many samples find no place however the views are chosen: if there are
-    any, no choice keeps to the capacities, and the one returned does not either.
+    Returns the view of every sample, and the number of samples that no choice can place. If there are any, the
+    returned choice exceeds the capacities.
     """
     n_samples, n_views = mask.shape
     kept = np.empty(n_samples, dtype=np.intp)
-    if mask.all():  # dealing the views out in turn is as even as it can be
+    if mask.all():  # each view in turn: as even as possible
         kept[state.permutation(n_samples)] = np.arange(n_samples) % n_views
     else:
         kept[:] = np.where(mask, state.random_sample(mask.shape), -1.0).argmax(axis=1)
@@ -124,10 +122,10 @@ def _kept_view(mask: Array, capacity: Array, state: np.random.RandomState) -> tu
 
 
 def _within_capacity(mask: Array, kept: Array, capacity: Array, state: np.random.RandomState) -> tuple[Array, int]:
-    """Correct a random choice that exceeds the capacities, by a maximum flow that begins at the choice.
+    """Correct a random choice that exceeds the capacities, by a maximum flow that starts at the choice.
 
-    Samples that have the same views are interchangeable, so that the flow runs from the few patterns of presence to
-    the views, however many samples there are; who of a pattern keeps which view is drawn afterwards.
+    Samples that have the same views are interchangeable, so the flow runs from the few patterns of presence to the
+    views. Which sample of a pattern keeps which view is drawn afterwards.
     """
     n_views = mask.shape[1]
     patterns, pattern = np.unique(mask, axis=0, return_inverse=True)
@@ -139,7 +137,7 @@ def _within_capacity(mask: Array, kept: Array, capacity: Array, state: np.random
     np.add.at(chosen, (pattern[placed], kept[placed]), 1)
     size = np.bincount(pattern)
 
-    # From a source over the patterns and the views to a sink; the way back from a view to a pattern undoes a choice.
+    # From a source over the patterns and the views to a sink; an edge from a view back to a pattern undoes a choice.
     network = sparse.block_array(
         [
             [sparse.csr_array((1, 1), dtype=np.int32), _row(size - chosen.sum(axis=1)), None, None],
@@ -175,14 +173,12 @@ def _permutation(order: Any, n_samples: int, random_state: Any) -> Array:
     if ordered.shape != (n_samples,):
         raise InputError(f"{expected}, shape ({n_samples},); got shape {ordered.shape}.")
     if ordered.dtype.kind not in "iu":
-        raise InputTypeError(
-            f"{expected} as integers; got values of type {ordered.dtype}. Convert them with .astype(int)."
-        )
+        raise InputTypeError(f"{expected} as integers; got type {ordered.dtype}. Convert them with .astype(int).")
     ordered = ordered.astype(np.intp)
     low, high = int(ordered.min()), int(ordered.max())
     if low < 0 or high >= n_samples:
         raise InputError(f"{expected}; got values from {low} to {high}. Subtract 1 if they count from 1.")
     repeated = np.flatnonzero(np.bincount(ordered) > 1)
     if len(repeated):
-        raise InputError(f"{expected}, each once; {len(repeated)} of them come more than once: {some(repeated)}.")
+        raise InputError(f"{expected}, each once; {len(repeated)} of them occur more than once: {some(repeated)}.")
     return ordered

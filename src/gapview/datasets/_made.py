@@ -1,4 +1,4 @@
-"""Made data of any size with known groups."""
+"""Synthetic data of any size with known groups."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ import numpy as np
 from ..errors import ParameterError, ParameterTypeError
 from ..utils.parameters import check_choice, check_integer, check_real, random_generator
 from ..views import Views
-from ._dataset import Dataset
 from ._hiding import hide_views
+from ._loading import Dataset
 
-_DEPTH = 20  # most dimensions of the hidden space
-_BLOCK = 65536  # rows made at a time, so that noise never takes more memory than the views
+_DEPTH = 20  # largest dimension of the latent space
+_BLOCK = 65536  # rows computed at a time, so that noise never takes more memory than the views
 
 
 def make_views(
@@ -28,10 +28,10 @@ def make_views(
     dtype: str = "float64",
     random_state: Any = None,
 ) -> Dataset:
-    """Make samples in known groups, seen through several views.
+    """Return synthetic samples in known groups, described by several views.
 
-    Every sample has a hidden point: the centre of its group plus normal spread of size 1. Each view shows the hidden
-    points through a random linear map of its own, with normal noise.
+    Every sample has a latent point: the centre of its group plus standard normal deviations. Each view is a random
+    linear map of the latent points, with normal noise.
 
     Parameters
     ----------
@@ -42,9 +42,9 @@ def make_views(
     n_clusters : int, default=5
         Number of groups, of nearly equal size.
     separation : float, default=6.0
-        Distance of the centres from the origin, in units of the spread of the hidden points around their centre.
+        Distance of the centres from the origin, in standard deviations of the latent points around their centre.
     noise : float, default=0.5
-        Noise of the features, in units of what one hidden point's spread causes in them.
+        Standard deviation of the noise, relative to the deviations that the latent points cause in the features.
     missing_rate : float, default=0.0
         Share of every view to hide at random, see :func:`hide_views`.
     dtype : {"float64", "float32"}, default="float64"
@@ -73,7 +73,7 @@ def make_views(
     state = random_generator(random_state)
     depth = max(2, min(n_clusters, _DEPTH))
     directions = state.normal(size=(n_clusters, depth))
-    # The first groups stand at right angles to each other; more than fit into the hidden space stand at random.
+    # The centres of the first groups are orthogonal; those of groups beyond the dimension have random directions.
     directions[:depth] = np.linalg.qr(directions[:depth].T)[0].T
     centers = separation * directions / np.linalg.norm(directions, axis=1, keepdims=True)
     maps = [state.normal(size=(depth, m)) / np.sqrt(depth) for m in widths]
@@ -81,9 +81,9 @@ def make_views(
     matrices = [np.empty((n_samples, m), dtype=dtype) for m in widths]
     for begin in range(0, n_samples, _BLOCK):
         block = slice(begin, min(begin + _BLOCK, n_samples))
-        hidden = centers[target[block]] + state.normal(size=(block.stop - block.start, depth))
+        latent = centers[target[block]] + state.normal(size=(block.stop - block.start, depth))
         for matrix, linear in zip(matrices, maps, strict=True):
-            matrix[block] = hidden @ linear + noise * state.normal(size=matrix[block].shape)
+            matrix[block] = latent @ linear + noise * state.normal(size=matrix[block].shape)
     views = hide_views(Views(matrices), missing_rate, random_state=state) if missing_rate else Views(matrices)
     return Dataset("made", views, target, f"{n_samples} made samples in {n_clusters} groups.")
 

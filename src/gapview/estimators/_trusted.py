@@ -18,7 +18,7 @@ from ..utils.parameters import check_real
 from ..utils.types import Array, Matrix
 from ..utils.warnings import muted
 from ..views import Views
-from ..views.per_view import one_per_view
+from ..views.checks import one_per_view
 from .base import MultiViewClusterer
 
 

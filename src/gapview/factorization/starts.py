@@ -12,7 +12,7 @@ from ..compute import host, like
 from ..errors import InputError
 from ..utils.types import Array
 from ..views import Views
-from ..views.per_view import one_per_view, real_matrix
+from ..views.checks import one_per_view, real_matrix
 from .problem import Problem
 
 __all__ = ["own_start", "random_start"]

@@ -14,7 +14,7 @@ from ..errors import InputError, ParameterError
 from ..scaling import row_lengths
 from ..utils.types import Array, Matrix
 from ..views import Views
-from ..views.per_view import one_per_view, real_matrix
+from ..views.checks import one_per_view, real_matrix
 from .neighbors import Search, nearest
 
 __all__ = [

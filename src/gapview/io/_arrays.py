@@ -1,4 +1,4 @@
-"""Reading arrays: ``.npy``, ``.npz`` and ``.mat``; the last two may hold several views."""
+"""Views from arrays (``.npy``, ``.npz``, ``.mat``) and omics objects (``.h5ad``, ``.h5mu``)."""
 
 from __future__ import annotations
 
@@ -13,35 +13,36 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from ..errors import DataFileError
-from ..utils.extras import extra
-from ..utils.names import numbered
+from ..errors import DataFileError, extra
 from ..utils.types import Array, Matrix
-from . import _limits
-from ._sources import damaged, demand_size, suffix_of
+from ..utils.words import numbered
+from ._detect import unique_names
+from ._sources import READING, demand_size, is_hdf5, reporting_damage, suffix_of
 from ._view_file import SourceFormat, ViewFile
-from .array_contents import find_mask, find_target, find_views
-from .array_files import is_hdf5, read_mat, read_npz
+from .array_files import find_mask, find_target, find_views, read_mat, read_npz
 from .ids import as_keys
+from .isolated import demand_package, read_isolated
 
-__all__ = ["frame_of", "read_arrays", "read_npy"]
-
-_MOST_PACKED = 1032  # deflate cannot make anything smaller than by this factor
+_MOST_COMPRESSION = 1032  # the largest factor that deflate can reach
 
 
 def read_npy(file: Path) -> ViewFile:
     """Read a single array of numpy: rows are samples."""
     demand_size(file, file.stat().st_size)
-    with damaged(file, "an array of numpy"), file.open("rb") as stream, warnings.catch_warnings(action="ignore"):
+    with (
+        reporting_damage(file, "an array of numpy"),
+        file.open("rb") as stream,
+        warnings.catch_warnings(action="ignore"),
+    ):
         array = np.lib.format.read_array(stream, allow_pickle=False)
     notes = ["An array without sample ids: rows are matched by their position."]
-    return _view(file, file.stem, array, None, None, notes)
+    return _array_view(file, file.stem, array, None, None, notes)
 
 
 def read_arrays(file: Path, kind: str) -> list[ViewFile]:
     """Read the views of a ``.npz`` or ``.mat`` file."""
     demand_size(file, file.stat().st_size)
-    (_demand_small_archive if kind == "npz" else _demand_small_mat)(file)
+    _demand_small(file, kind)
     contents = read_npz(file) if kind == "npz" else read_mat(file)
     target = find_target(contents, file)
     found = find_views(contents, target, file)
@@ -52,12 +53,14 @@ def read_arrays(file: Path, kind: str) -> list[ViewFile]:
         notes.append("The file has no sample ids: rows are matched by their position.")
     names = [file.stem] if len(found) == 1 else list(found)
     return [
-        _view(file, name, matrix, ids, None if mask is None else mask[:, k].astype(bool), notes)
+        _array_view(file, name, matrix, ids, None if mask is None else mask[:, k].astype(bool), notes)
         for k, (name, matrix) in enumerate(zip(names, found.values(), strict=True))
     ]
 
 
-def _view(file: Path, name: str, values: Any, ids: list[str] | None, shown: Array | None, notes: list[str]) -> ViewFile:
+def _array_view(
+    file: Path, name: str, values: Any, ids: list[str] | None, shown: Array | None, notes: list[str]
+) -> ViewFile:
     matrix = _numbers(file, name, values)
     n_rows, n_columns = matrix.shape
     for what, rows in (("sample ids", ids), ("rows of the mask", shown)):
@@ -65,19 +68,15 @@ def _view(file: Path, name: str, values: Any, ids: list[str] | None, shown: Arra
             raise DataFileError(f"{file.name!r} has {len(rows)} {what} and {n_rows} rows in the view '{name}'.")
     if shown is not None and not shown.all():
         matrix = _hidden(matrix, shown, ids is not None)
-        ids = None if ids is None else [key for key, there in zip(ids, shown, strict=True) if there]
-    source = SourceFormat(
-        suffix_of(file)[1:],
-        suffix_of(file),
-        tuple(numbered(n_columns)),
-        id_name=None if ids is None else "sample_ids",
-        id_place="none" if ids is None else "index",
-    )
-    frame = frame_of(matrix, ids, list(source.columns))
-    return ViewFile(name, file, frame, ids is not None, source, tuple(notes))
+        ids = None if ids is None else [key for key, is_shown in zip(ids, shown, strict=True) if is_shown]
+    columns, suffix = numbered(n_columns), suffix_of(file)
+    id_name, id_place = (None, "none") if ids is None else ("sample_ids", "index")
+    source = SourceFormat(suffix[1:], suffix, tuple(columns), id_name, id_place)
+    return ViewFile(name, file, frame_of(matrix, ids, columns), ids is not None, source, tuple(notes))
 
 
 def _numbers(file: Path, name: str, values: Any) -> Matrix:
+    """Return a matrix of float32 or float64, or raise an error."""
     if not sparse.issparse(values):
         values = np.asarray(values)
     if values.ndim == 1:
@@ -90,14 +89,14 @@ def _numbers(file: Path, name: str, values: Any) -> Matrix:
     if min(values.shape) == 0:
         raise DataFileError(f"The view '{name}' in {file.name!r} is empty: its shape is {values.shape}. Leave it out.")
     stored = values.nnz if sparse.issparse(values) else values.size
-    demand_size(file, int(stored), "cells", _limits.LIMITS.cells)
+    demand_size(file, int(stored), "cells", READING.limits.cells)
     wanted = np.float32 if values.dtype.kind == "f" and values.dtype.itemsize <= 4 else np.float64
-    with np.errstate(over="ignore"):  # beyond double precision is infinite, which the views refuse
+    with np.errstate(over="ignore"):  # numbers beyond double precision become infinite, which Views refuses
         return values.astype(wanted, copy=False)
 
 
 def _hidden(matrix: Matrix, shown: Array, keyed: bool) -> Matrix:
-    """Take out the rows that a mask hides; without ids they stay, as rows of NaN, for the sake of their position."""
+    """Remove the rows that a mask hides; without ids, set them to NaN so that the others keep their position."""
     if keyed:
         return (sparse.csr_array(matrix) if sparse.issparse(matrix) else matrix)[shown]
     dense = matrix.toarray() if sparse.issparse(matrix) else matrix.copy()
@@ -106,7 +105,7 @@ def _hidden(matrix: Matrix, shown: Array, keyed: bool) -> Matrix:
 
 
 def frame_of(matrix: Matrix, ids: Sequence[str | None] | None, columns: list[str]) -> Any:
-    """Make a pandas frame of a matrix; a sparse one stays sparse."""
+    """Return a matrix as a pandas frame; a sparse one stays sparse."""
     pd = extra("pandas", "tables", "Reading views from files")
     index = pd.RangeIndex(matrix.shape[0]) if ids is None else pd.Index(ids, dtype=object)
     if sparse.issparse(matrix):
@@ -119,28 +118,28 @@ def _find_ids(contents: dict[str, Any]) -> list[str] | None:
         return None
     cells = np.asarray(contents["sample_ids"]).ravel().tolist()
     # MATLAB puts every text of a cell into an array of its own
-    return [
-        key or "" for key in as_keys([np.ravel(cell)[0] if isinstance(cell, np.ndarray) else cell for cell in cells])
-    ]
+    return _texts([np.ravel(cell)[0] if isinstance(cell, np.ndarray) else cell for cell in cells])
 
 
-def _demand_small_archive(file: Path) -> None:
-    with damaged(file, "a .npz file of plain arrays"), zipfile.ZipFile(file) as archive:
-        demand_size(file, sum(member.file_size for member in archive.infolist()), "bytes when unpacked")
+def _texts(cells: Sequence[Any]) -> list[str]:
+    return [key or "" for key in as_keys(cells)]
 
 
-def _demand_small_mat(file: Path) -> None:
-    """Check the size of packed variables before any of them is unpacked; HDF5 is checked where it is read."""
-    if not is_hdf5(file) and file.stat().st_size * _MOST_PACKED > _limits.LIMITS.size:
-        with damaged(file, "a MATLAB file"):
+def _demand_small(file: Path, kind: str) -> None:
+    """Check the size of compressed arrays before any of them is decompressed; HDF5 is checked where it is read."""
+    if kind == "npz":
+        with reporting_damage(file, "a .npz file of plain arrays"), zipfile.ZipFile(file) as archive:
+            demand_size(file, sum(member.file_size for member in archive.infolist()), "bytes when unpacked")
+    elif not is_hdf5(file) and file.stat().st_size * _MOST_COMPRESSION > READING.limits.size:
+        with reporting_damage(file, "a MATLAB file"):
             demand_size(file, sum(_unpacked_sizes(file)), "bytes when unpacked")
 
 
 def _unpacked_sizes(file: Path) -> Iterator[int]:
-    """Count the bytes of every packed variable of a MATLAB v5 file, a part at a time."""
+    """Yield the size of every compressed variable of a MATLAB v5 file, decompressing a part at a time."""
     content = file.read_bytes()
     order = "<" if content[126:128] == b"IM" else ">"
-    place, limit = 128, _limits.LIMITS.size
+    place, limit = 128, READING.limits.size
     while place + 8 <= len(content):
         kind, size = struct.unpack(order + "II", content[place : place + 8])
         if kind == 15:
@@ -150,3 +149,27 @@ def _unpacked_sizes(file: Path) -> Iterator[int]:
                 rest = unpacker.unconsumed_tail
             yield total
         place += 8 + size
+
+
+def read_omics(file: Path, kind: str, wanted: list[str] | None) -> list[ViewFile]:
+    """Read the matrix X of an AnnData file, or of every modality of a MuData file, keyed by sample."""
+    what = "an AnnData file" if kind == "h5ad" else "a MuData file"
+    demand_size(file, file.stat().st_size)
+    for package in ("h5py", "anndata"):
+        demand_package(package, "omics", f"Reading {what}")
+    return [_omics_view(file, group) for group in read_isolated(file, kind, what, wanted)]
+
+
+def _omics_view(file: Path, group: dict[str, Any]) -> ViewFile:
+    name = file.stem if group["name"] is None else str(group["name"])
+    ids, features = _texts(group["ids"]), [str(feature) for feature in group["features"]]
+    matrix = _numbers(file, name, group["X"])
+    if matrix.shape != (len(ids), len(features)):
+        raise DataFileError(
+            f"The view '{name}' in {file.name!r} has a matrix of shape {matrix.shape} for {len(ids)} samples and "
+            f"{len(features)} features. Give a matrix with a row for each sample and a column for each feature."
+        )
+    features, suffix, column = unique_names(features)[0], suffix_of(file), group["column"]
+    source = SourceFormat(suffix[1:], suffix, tuple(features), group["id_name"], "index")
+    where = "names of the observations" if column is None else f"column '{column}' of obs"
+    return ViewFile(name, file, frame_of(matrix, ids, features), True, source, (f"Sample ids are the {where}.",))

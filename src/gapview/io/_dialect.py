@@ -1,4 +1,4 @@
-"""How a text table is written, found out from its first lines: encoding, separator, decimal mark, header."""
+"""Detecting the dialect of a text table from its first lines: encoding, separator, decimal mark, header."""
 
 from __future__ import annotations
 
@@ -7,30 +7,40 @@ import csv
 import io
 import re
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 
-from ..errors import DataFileError
-from . import _limits
-from ._header import COLUMNS_LOOKED_AT, Header, find_header
-from ._sources import demand_size
-from ._words import is_missing, is_number
-
-__all__ = ["BYTE_ORDER_MARKS", "Dialect", "as_utf8", "find_dialect", "line_too_long", "records", "spaces_to_tabs"]
+from ..errors import DataFileError, some
+from ..utils.words import counted, numbered
+from ._detect import is_missing, is_number, looks_like_id
+from ._sources import READING, demand_size
 
 BYTE_ORDER_MARKS = {"utf-8-sig": codecs.BOM_UTF8, "utf-16-le": codecs.BOM_UTF16_LE, "utf-16-be": codecs.BOM_UTF16_BE}
 _CHUNK = 2**22
 _SPACES = re.compile(rb'("(?:[^"]|"")*")|^[ \t]+|[ \t]+(?=\r?$)|[ \t]+', re.MULTILINE)
 _HEAD_RECORDS = 100
-_HEAD_LINES = 5  # that a head has at least, unless the file has fewer
-_WORTH_OF_SPACES = 0.95  # of two readings that fit equally well, one by a mark is likelier than one by spaces
+_HEAD_LINES = 5  # the least number of lines in a head, unless the file has fewer
+_WEIGHT_OF_SPACES = 0.95  # of two dialects that fit equally well, one with a mark is likelier than one with spaces
+_LINES_ABOVE = 20
+_COLUMNS_INSPECTED = 200  # enough to tell a header from numbers; a wide table has a thousand times as many
+
+
+@dataclass(frozen=True)
+class Header:
+    """The names of the columns, and how they stand in the file."""
+
+    names: list[str]
+    kind: str  # "line"; "short": the first column has no name at all; "none"
+    n_records: int  # records before the first row
+    notes: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
 class Dialect:
     """How a text table is written."""
 
-    separator: str  # as the parser is told: a tab, for white space that was turned into tabs
+    separator: str  # for the parser: a tab, if white space was turned into tabs
     spaces: bool
     decimal: str
     newline: str
@@ -40,7 +50,7 @@ class Dialect:
 
 
 def as_utf8(content: bytes, file: Path) -> tuple[bytes, str]:
-    """Turn a text into UTF-8 without a mark, and name the encoding it came in."""
+    """Return a text in UTF-8 without a byte order mark, and its original encoding."""
     for encoding, mark in BYTE_ORDER_MARKS.items():
         if content.startswith(mark):
             codec = "utf-8" if encoding == "utf-8-sig" else encoding
@@ -59,7 +69,7 @@ def as_utf8(content: bytes, file: Path) -> tuple[bytes, str]:
 
 
 def _recoded(content: bytes, codec: str) -> bytes | None:
-    # In parts: a long text with a single rare character would take four bytes for each of its letters
+    # In parts: as a str, a long text with a single rare character takes four bytes per letter
     decoder = codecs.getincrementaldecoder(codec)()
     parts = []
     try:
@@ -74,20 +84,17 @@ def _recoded(content: bytes, codec: str) -> bytes | None:
 
 
 def spaces_to_tabs(content: bytes) -> bytes:
-    """Put one tab for white space between fields; fields in quotes stay as they are."""
-    return _SPACES.sub(
-        lambda match: match[1] or (b"" if _at_edge(match, content) else b"\t"),
-        content,
-    )
+    """Return the text with one tab for white space between fields; fields in quotes stay unchanged."""
 
+    def at_edge(match: re.Match[bytes]) -> bool:
+        before, after = match.start() - 1, match.end()
+        return before < 0 or content[before] in b"\r\n" or after == len(content) or content[after] in b"\r\n"
 
-def _at_edge(match: re.Match[bytes], content: bytes) -> bool:
-    before, after = match.start() - 1, match.end()
-    return before < 0 or content[before] in b"\r\n" or after == len(content) or content[after] in b"\r\n"
+    return _SPACES.sub(lambda match: match[1] or (b"" if at_edge(match) else b"\t"), content)
 
 
 def records(content: bytes, separator: str, limit: int | None = None) -> list[tuple[int, list[str]]]:
-    """Split a text into records, each with the number of the line it ends in; empty lines are passed over."""
+    """Split a text into records, each with the number of its last line; empty lines are skipped."""
     reader = csv.reader(io.TextIOWrapper(io.BytesIO(content), "utf-8", "ignore", newline=""), delimiter=separator)
     found = []
     for record in reader:
@@ -99,10 +106,10 @@ def records(content: bytes, separator: str, limit: int | None = None) -> list[tu
 
 
 def find_dialect(content: bytes, file: Path) -> Dialect:
-    """Find out how a table in UTF-8 is written."""
-    head, start, told = _head_of(content, file)
-    readings = [(separator, False) for separator in (told or ",;\t|")]
-    if not told and not _cut_by_a_mark(head):
+    """Return the dialect of a table in UTF-8."""
+    head, start, named = _head_of(content, file)
+    readings = [(separator, False) for separator in (named or ",;\t|")]
+    if not named and not _split_by_a_mark(head):
         readings.append(("\t", True))
     best, best_score = None, (-1.0, 0)
     for separator, spaces in readings:
@@ -114,20 +121,20 @@ def find_dialect(content: bytes, file: Path) -> Dialect:
     if best is None:
         raise DataFileError(
             f"{file.name!r} is not a table: no separator (comma, semicolon, tab, |, spaces) cuts it into fields of at "
-            f"most {_limits.LIMITS.field:,} characters. Check its quotes, or save it anew as CSV."
+            f"most {READING.limits.field:,} characters. Check its quotes, or save it again as CSV."
         )
     separator, spaces, split, text = best
-    demand_size(file, max(len(fields) for _, fields in split), "columns", _limits.LIMITS.columns)
+    demand_size(file, max(len(fields) for _, fields in split), "columns", READING.limits.columns)
     header = find_header([fields for _, fields in split])
     lines = split[header.n_records - 1][0] if header.n_records else 0
     offset = sum(len(line) for line in text.splitlines(keepends=True)[:lines])
     newline = "\r\n" if b"\r\n" in head else "\n"
-    cells = [cell for _, fields in split[header.n_records :] for cell in fields[:COLUMNS_LOOKED_AT]]
+    cells = [cell for _, fields in split[header.n_records :] for cell in fields[:_COLUMNS_INSPECTED]]
     return Dialect(separator, spaces, _decimal(cells, separator), newline, len(header.names), header, start + offset)
 
 
-def _cut_by_a_mark(head: bytes) -> bool:
-    """Tell whether a mark cuts every line, names included, into the same number of fields: then spaces are text."""
+def _split_by_a_mark(head: bytes) -> bool:
+    """Return whether a mark splits every line, names included, into equally many fields: then spaces are text."""
     for mark in ",;\t|":
         fields = [record for _, record in _split(head, mark) or []]
         sizes = {len(record) for record in fields}
@@ -137,33 +144,29 @@ def _cut_by_a_mark(head: bytes) -> bool:
 
 
 def _head_of(content: bytes, file: Path) -> tuple[bytes, int, str]:
-    """Return the first whole lines, the bytes before them, and the separator that a line for Excel names."""
-    told = re.match(rb"sep=([\t;,|])[ \t]*(?:\r\n|\r|\n)", content[:16], re.I)
-    start = told.end() if told else 0
-    limits = _limits.LIMITS
-    size = limits.head
+    """Return the first complete lines, the number of bytes before them, and the separator in a line for Excel."""
+    named = re.match(rb"sep=([\t;,|])[ \t]*(?:\r\n|\r|\n)", content[:16], re.I)
+    start = named.end() if named else 0
+    limits, size = READING.limits, READING.limits.head
+    head = content[start : start + size]
     while (
-        start + size < len(content) and size < limits.line and _line_ends(content[start : start + size]) < _HEAD_LINES
+        start + size < len(content) and size < limits.line and max(head.count(b"\n"), head.count(b"\r")) < _HEAD_LINES
     ):
         size *= 4
-    head = content[start : start + size]
+        head = content[start : start + size]
     if start + size < len(content):
         head = head[: max(head.rfind(b"\n"), head.rfind(b"\r")) + 1]
         if not head:
             raise line_too_long(file)
     if not head.strip():
         raise DataFileError(f"{file.name!r} holds no text but empty lines. Give a file with a header and rows.")
-    return head, start, told[1].decode() if told else ""
-
-
-def _line_ends(part: bytes) -> int:
-    return max(part.count(b"\n"), part.count(b"\r"))
+    return head, start, named[1].decode() if named else ""
 
 
 def line_too_long(file: Path) -> DataFileError:
-    """Say that a line is longer than the limit."""
+    """Return the error that a line is longer than the limit."""
     return DataFileError(
-        f"{file.name!r} has a line of more than {_limits.LIMITS.line:,} bytes, the most that is read. Check that it is "
+        f"{file.name!r} has a line of more than {READING.limits.line:,} bytes, the most that is read. Check that it is "
         "a table and that its quotes are closed; give very wide tables as .npy, .npz or .h5ad."
     )
 
@@ -176,7 +179,7 @@ def _split(head: bytes, separator: str) -> list[tuple[int, list[str]]]:
 
 
 def _score(split: list[tuple[int, list[str]]], spaces: bool) -> tuple[float, int]:
-    """Say how well a separator cuts the lines into equally many fields, and how many of these are numbers."""
+    """Return how well a separator splits lines into equally many fields with many numbers, and how many fields."""
     rows = [fields for _, fields in split]
     if not rows:
         return (-1.0, 0)
@@ -185,15 +188,114 @@ def _score(split: list[tuple[int, list[str]]], spaces: bool) -> tuple[float, int
     cells = [
         cell
         for fields in body
-        for cell in (fields[1:COLUMNS_LOOKED_AT] if usual > 1 else fields)
+        for cell in (fields[1:_COLUMNS_INSPECTED] if usual > 1 else fields)
         if not is_missing(cell)
     ]
     numbers = sum(map(is_number, cells)) / max(1, len(cells))
     fits = {0: 1.0, 1: 0.9}.get(usual - len(rows[0]), 0.5)
-    return (times / len(body)) * (0.1 + numbers) * fits * (_WORTH_OF_SPACES if spaces else 1.0), usual
+    return (times / len(body)) * (0.1 + numbers) * fits * (_WEIGHT_OF_SPACES if spaces else 1.0), usual
 
 
 def _decimal(cells: list[str], separator: str) -> str:
     commas = sum("," in cell and is_number(cell, ",") for cell in cells)
     points = sum("." in cell and is_number(cell, ".") for cell in cells)
     return "," if separator != "," and commas > points else "."
+
+
+def find_header(rows: list[list[str]]) -> Header:
+    """Return the header among the first records of a table."""
+    notes: list[str] = []
+    usual = Counter(map(len, rows[1:] or rows)).most_common(1)[0][0]
+    skipped = _lines_above(rows, usual)
+    if skipped:
+        notes.append(f"{counted(skipped, 'line')} above the header skipped, beginning with {rows[0][0][:40]!r}.")
+    first, body = rows[skipped], rows[skipped + 1 :]
+    inspected = [row[:_COLUMNS_INSPECTED] for row in rows[skipped:]]
+    if not _is_header(inspected[0], inspected[1:]):
+        notes.append(
+            "The file has no header: its first line holds numbers. The columns are named column_1, column_2, …"
+        )
+        return Header(numbered(usual), "none", skipped, notes)
+    names, kind = _fitted([name.strip() for name in first], body, usual)
+    more = _further_header(inspected[1:])
+    if more:
+        notes.append(f"A second header line, {some(body[0], 4)}, holds no numbers and is left out.")
+        names = _joined(names, body[0])
+    return Header(names, kind, skipped + 1 + more, notes)
+
+
+def _lines_above(rows: list[list[str]], usual: int) -> int:
+    """Count the lines of title or remarks above a header: those with other numbers of fields, or only one filled."""
+    for place, row in enumerate(rows[:_LINES_ABOVE]):
+        filled = sum(not is_missing(cell) for cell in row)
+        if usual - 1 <= len(row) <= usual + 1 and filled > 1:
+            inspected = [row[:_COLUMNS_INSPECTED] for row in rows[place:]]
+            return place if len(inspected) > 1 and _is_header(inspected[0], inspected[1:]) else 0
+    return 0
+
+
+def _number_columns(body: list[list[str]]) -> list[int]:
+    """Return the columns in which most cells are numbers."""
+    found = []
+    for column in range(max(map(len, body), default=0)):
+        cells = [row[column] for row in body if column < len(row) and not is_missing(row[column])]
+        if cells and sum(map(is_number, cells)) > len(cells) / 2:
+            found.append(column)
+    return found
+
+
+def _is_header(first: list[str], body: list[list[str]]) -> bool:
+    columns = [column for column in _number_columns(body) if column < len(first)]
+    numbers = [column for column in columns if is_number(first[column])]
+    if not columns:  # nothing to compare with: a line of numbers alone is no header
+        return not all(is_number(cell) or is_missing(cell) for cell in first)
+    if len(numbers) <= len(columns) / 2:
+        return True
+    if looks_like_id(first[0]) or not first[0].strip() or (0 in columns and 0 not in numbers):
+        return True
+    return _counts_up([first[column].strip() for column in numbers], body, columns)
+
+
+def _counts_up(cells: list[str], body: list[list[str]], columns: list[int]) -> bool:
+    """Return whether numbers in the first line are names: 0, 1, 2, …, or integers above columns of fractions."""
+    if not all(cell.isdigit() for cell in cells) or len(cells) < 2:
+        return False
+    whole = [int(cell) for cell in cells]
+    if all(after - before == 1 for before, after in pairwise(whole)) and whole[0] in (0, 1):
+        return True
+    fractions = all(any(not row[c].strip().isdigit() for row in body if c < len(row)) for c in columns)
+    return len(set(whole)) == len(whole) > 2 and fractions
+
+
+def _fitted(names: list[str], body: list[list[str]], usual: int) -> tuple[list[str], str]:
+    """Return names that fit the rows and the kind of header: row names may lack one, lines may end in separators."""
+    if len(names) == usual - 1:
+        if all(not row[-1].strip() for row in body if len(row) == usual):
+            return [*names, ""], "line"
+        return ["", *names], "short"
+    if len(names) == usual + 1 and not names[-1]:
+        return names[:-1], "line"
+    return names, "line"
+
+
+def _further_header(body: list[list[str]]) -> int:
+    """Count the records below the header that belong to it: units, or the second level of a pandas frame."""
+    if len(body) < 3:
+        return 0
+    columns = [column for column in _number_columns(body[1:]) if column < len(body[0])]
+    texts = [column for column in columns if not is_missing(body[0][column]) and not is_number(body[0][column])]
+    numbers = [column for column in columns if is_number(body[0][column])]
+    if not columns or numbers or len(texts) <= len(columns) / 2:
+        return 0
+    names_of_levels = looks_like_id(body[1][0]) and all(not cell.strip() for cell in body[1][1:])
+    return 2 if names_of_levels else 1
+
+
+def _joined(names: list[str], second: list[str]) -> list[str]:
+    """Return names in which repeated ones, as over two levels, are completed by the second line."""
+    times = Counter(names)
+    second = [*second, *[""] * len(names)]
+    return [
+        f"{name}_{below.strip()}" if times[name] > 1 and below.strip() else name
+        for name, below in zip(names, second, strict=False)
+    ]

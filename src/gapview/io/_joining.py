@@ -1,24 +1,20 @@
-"""Putting the views of several files side by side."""
+"""Joining the views of several files on their sample ids."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import combinations
 from typing import Any
 
 from scipy import sparse
 
-from ..errors import DataFileError, GapviewWarning, some
-from ..utils.extras import extra
+from ..errors import DataFileError, GapviewWarning, extra, some
 from ..utils.warnings import warn_user
 from ..utils.words import counted, percent
 from ..views import Views
 from ._view_file import ViewFile
 
-__all__ = ["join_views", "samples_of", "summary_lines"]
-
-_FEW = 0.05  # of the samples of the smaller file: fewer in common is worth a word
+_FEW = 0.05  # of the samples of the smaller file: fewer in common give a warning
 
 
 def join_views(files: Sequence[ViewFile], *, partial_rows: str = "raise") -> Views:
@@ -27,9 +23,9 @@ def join_views(files: Sequence[ViewFile], *, partial_rows: str = "raise") -> Vie
     Parameters
     ----------
     files : sequence of ViewFile
-        What :func:`read_views` gives.
+        As returned by :func:`read_views`.
     partial_rows : {"raise", "fill", "drop"}, default="raise"
-        What to do with rows that have some but not all values, as in :class:`gapview.Views`.
+        How to treat rows that have some but not all values, as in :class:`gapview.Views`.
 
     Returns
     -------
@@ -53,15 +49,15 @@ def join_views(files: Sequence[ViewFile], *, partial_rows: str = "raise") -> Vie
 
 
 def samples_of(files: Sequence[ViewFile], *, partial_rows: str = "raise") -> dict[str, Any]:
-    r"""Hand over the views of files as the methods of a model take them; unlike when joined, they may share no sample.
+    r"""Return the views of files as input for the methods of a model; unlike joined views, they may share no sample.
 
     Parameters
     ----------
     files : sequence of ViewFile
-        What :func:`read_views` gives.
+        As returned by :func:`read_views`.
     partial_rows : {"raise", "fill", "drop"}, default="raise"
-        With ``"drop"``, rows that have some but not all values are taken out here, where samples have ids; else the
-        methods of the model deal with them.
+        With ``"drop"``, rows that have some but not all values are removed here if samples have ids; otherwise the
+        methods of the model treat them.
 
     Returns
     -------
@@ -86,7 +82,7 @@ def samples_of(files: Sequence[ViewFile], *, partial_rows: str = "raise") -> dic
 
 
 def summary_lines(files: Sequence[ViewFile]) -> list[str]:
-    r"""Say in one line for each view how many samples and features it has, and what is missing.
+    r"""Return one line for each view: number of samples and features, and the share that is missing.
 
     Parameters
     ----------
@@ -104,7 +100,7 @@ def summary_lines(files: Sequence[ViewFile]) -> list[str]:
     ...     summary_lines(read_views([blood, scans]))[0]
     "'blood': 2 samples, 1 feature, 0 % of the cells empty; 33.3 % of the 3 samples lack it"
     """
-    if len({view.keyed for view in files}) > 1:  # which rows are the same sample is not known
+    if len({view.keyed for view in files}) > 1:  # rows cannot be matched
         return [view.summary for view in files]
     total = len({key for view in files for key in view.frame.index})
     lacking = [percent(1 - _n_having(view) / total) for view in files]
@@ -120,7 +116,7 @@ def _n_having(view: ViewFile) -> int:
 
 
 def _whole_rows(files: Sequence[ViewFile]) -> list[ViewFile]:
-    """Take out rows with gaps; samples that have no whole row in any file are left out, and this is said."""
+    """Return the views without rows with gaps; warn of samples that have no complete row in any file."""
     whole = [view if view.is_sparse else replace(view, frame=view.frame.dropna()) for view in files]
     empty = [view.path.name for view in whole if not len(view.frame)]
     if empty:
@@ -136,7 +132,7 @@ def _whole_rows(files: Sequence[ViewFile]) -> list[ViewFile]:
 
 
 def _as_view(view: ViewFile) -> Any:
-    """Hand over a frame, or a sparse matrix with its ids."""
+    """Return a frame, or a sparse matrix with its ids."""
     if not view.is_sparse:
         return view.frame
     matrix = sparse.csr_array(view.frame.sparse.to_coo())
@@ -155,8 +151,8 @@ def _demand_one_way_of_matching(files: Sequence[ViewFile]) -> None:
     if len(without) < len(files):
         keyed = next(view for view in files if view.keyed)
         raise DataFileError(
-            f"Rows cannot be matched: {some([view.path.name for view in without])} has no column of sample ids that "
-            f"could be found, while {keyed.path.name!r} has the ids {some(keyed.frame.index, 3)}. Name the column of "
+            f"Rows cannot be matched: no column of {some([view.path.name for view in without])} was detected as sample "
+            f"ids, while {keyed.path.name!r} has the ids {some(keyed.frame.index, 3)}. Name the column of "
             "ids (id_column, --id), or add one to every file."
         )
     lengths = {view.name: len(view.frame) for view in files}
@@ -169,44 +165,40 @@ def _demand_one_way_of_matching(files: Sequence[ViewFile]) -> None:
 
 
 def _demand_common_samples(keyed: Sequence[ViewFile]) -> None:
-    """Refuse a file that shares no sample with any other; warn where very few are shared."""
+    """Raise an error if a file shares no sample with any other; warn if it shares very few."""
     ids = [set(view.frame.index) for view in keyed]
-    most = [0] * len(keyed)
-    for a, b in combinations(range(len(keyed)), 2):
-        common = len(ids[a] & ids[b])
-        most[a], most[b] = max(most[a], common), max(most[b], common)
     for k, view in enumerate(keyed):
-        other = next(j for j in range(len(keyed)) if j != k)
+        others, their_ids = [*keyed[:k], *keyed[k + 1 :]], [*ids[:k], *ids[k + 1 :]]
+        most = max(len(ids[k] & other) for other in their_ids)
         examples = (
             f"{view.path.name!r} has ids such as {some(view.frame.index, 3)}, "
-            f"{keyed[other].path.name!r} such as {some(keyed[other].frame.index, 3)}"
+            f"{others[0].path.name!r} such as {some(others[0].frame.index, 3)}"
         )
-        if not most[k]:
+        if not most:
             raise DataFileError(
-                f"The view '{view.name}' has no sample in common with any other: {examples}. "
-                + _hint(view, keyed, ids, k)
+                f"The view '{view.name}' has no sample in common with any other: {examples}. {_hint(view, others)}"
             )
-        if most[k] < _FEW * len(ids[k]) and most[k] < _FEW * max(len(ids[j]) for j in range(len(ids)) if j != k):
+        if most < _FEW * min(len(ids[k]), max(map(len, their_ids))):
             warn_user(
-                f"The view '{view.name}' has only {counted(most[k], 'sample')} in common with another: {examples}. "
+                f"The view '{view.name}' has only {counted(most, 'sample')} in common with another: {examples}. "
                 "Check that the ids are written in the same way.",
                 GapviewWarning,
             )
 
 
-def _hint(view: ViewFile, keyed: Sequence[ViewFile], ids: Sequence[set[str]], k: int) -> str:
-    """Guess why ids do not match."""
-    others = set().union(*(ids[j] for j in range(len(ids)) if j != k))
-    if others & set(map(str, view.frame.columns)):
-        return f"Its columns are called like samples of the others: turn the table of {view.path.name!r} round."
-    features = {str(column) for other in keyed if other is not view for column in other.frame.columns}
-    if ids[k] & features:
-        return "The others have columns called like its samples: turn their tables round."
+def _hint(view: ViewFile, others: Sequence[ViewFile]) -> str:
+    """Return the likely reason why ids do not match, as advice."""
+    own = set(view.frame.index)
+    foreign = {key for other in others for key in other.frame.index}
+    if foreign & set(map(str, view.frame.columns)):
+        return f"Its columns have the names of samples of the others: transpose the table {view.path.name!r}."
+    if own & {str(column) for other in others for column in other.frame.columns}:
+        return "The others have columns with the names of its samples: transpose their tables."
     for what, plain in (
         ("capital letters", str.lower),
         ("zeros in front", lambda key: key.lstrip("0")),
         ("spaces, dashes, dots and underscores", lambda key: key.translate(dict.fromkeys(map(ord, " -._"))).lower()),
     ):
-        if {plain(key) for key in ids[k]} & {plain(key) for key in others}:
-            return f"They match if {what} are passed over: write the ids in the same way in all files."
-    return "Name the column of ids (id_column, --id) if it was taken for another, or write the ids in the same way."
+        if {plain(key) for key in own} & {plain(key) for key in foreign}:
+            return f"They match if {what} are ignored: write the ids in the same way in all files."
+    return "Name the column of ids (id_column, --id) if another one was detected, or write the ids in the same way."

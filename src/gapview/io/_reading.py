@@ -1,4 +1,4 @@
-"""From files to views: the public readers."""
+"""Reading views and tables from files of any format."""
 
 from __future__ import annotations
 
@@ -8,45 +8,46 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ..errors import DataFileError, InputTypeError, some
+import numpy as np
+from scipy import sparse
+
+from ..errors import DataFileError, InputTypeError, extra, some
 from ..utils.parameters import check_choice, check_flag
-from ._arrays import read_arrays, read_npy
-from ._finishing import finished, from_table
-from ._frames import read_feather, read_parquet
-from ._omics import read_h5ad, read_h5mu
-from ._sources import existing, kind_of
-from ._table import Table
-from ._text import read_text
+from ..utils.types import Array
+from ..utils.words import counted, percent
+from ._arrays import frame_of, read_arrays, read_npy, read_omics
+from ._detect import unique_names
+from ._sources import existing_file, kind_of, suffix_of
+from ._table_formats import read_feather, read_parquet, read_text
+from ._tables import RawTable, arrow, find_features, row_numbers
 from ._view_file import ViewFile
-from .ids import DUPLICATES, check_id_column
+from .ids import DUPLICATES, check_id_column, demand_ids, find_ids, repeated_ids
 
-__all__ = ["TABLES", "read_view", "read_views"]
-
-TABLES: dict[str, Callable[[Path], Table]] = {"text": read_text, "parquet": read_parquet, "feather": read_feather}
+_TABLES: dict[str, Callable[[Path], RawTable]] = {"text": read_text, "parquet": read_parquet, "feather": read_feather}
 
 
 def read_view(path: Any, *, id_column: Any = None, encode: bool = False, duplicates: str = "raise") -> ViewFile:
-    r"""Read one view from a file, whatever the file's kind.
+    r"""Read one view from a file of any supported format.
 
     Tables are ``.csv``, ``.tsv`` and ``.txt`` (each also with ``.gz``), ``.parquet`` and ``.feather``. Of a text
-    table the separator (comma, semicolon, tab, | or spaces), decimal mark, encoding and header are found out; marks
-    of thousands are not guessed. Arrays are ``.npy``, and ``.npz`` and ``.mat`` that hold a single view; omics objects
+    table the separator (comma, semicolon, tab, | or spaces), decimal mark, encoding and header are detected; thousands
+    separators are not. Arrays are ``.npy``, and ``.npz`` and ``.mat`` that hold a single view; omics objects
     are ``.h5ad``, and ``.h5mu`` with a single modality. Nothing in a file is ever executed, and no file takes more
     memory than ``gapview.io.LIMITS`` allow. ``.mat``, ``.h5ad`` and ``.h5mu`` are read in a process of their own,
-    which takes a second: damaged ones crash the libraries that read them.
+    which takes a second, because damaged ones can crash the libraries that read them.
 
     Parameters
     ----------
     path : str or path
         The file.
     id_column : str or sequence of str, optional
-        Name of the column that holds the sample ids, or several names of which the first that is there is taken. By
+        Name of the column that holds the sample ids, or several names of which the first that exists is used. By
         default a column called ``id``, ``sample``, ``patient`` or the like, the index of a frame in Parquet or Feather,
         or a first column of distinct text. Ids are compared as text: 1, 1.0 and "1" are one sample, "001" is another.
     encode : bool, default=False
         Turn columns of text with few different words into columns of 0 and 1; else columns of text are left out.
     duplicates : {"raise", "first", "mean"}, default="raise"
-        What to do with rows that share an id: refuse them, keep the first, or take their mean.
+        How to treat rows that share an id: raise an error, keep the first, or take their mean.
 
     Returns
     -------
@@ -76,8 +77,8 @@ def read_view(path: Any, *, id_column: Any = None, encode: bool = False, duplica
 def read_views(paths: Any, *, id_column: Any = None, encode: bool = False, duplicates: str = "raise") -> list[ViewFile]:
     r"""Read the views of several files; a file may hold more than one.
 
-    A view is called as its file is, without the ending, or as it is called in a file of several. Where two would have
-    the same name, the name of the file with its ending, or its folder, is put in front.
+    A view has the name of its file without the suffix, or its name within a file of several views. If two names are
+    equal, the name of the file with its suffix, or its folder, is put in front.
 
     Parameters
     ----------
@@ -116,32 +117,27 @@ def read_views(paths: Any, *, id_column: Any = None, encode: bool = False, dupli
 def _read_file(path: Any, wanted: list[str] | None, encode: bool, duplicates: str) -> list[ViewFile]:
     check_flag("encode", encode)
     check_choice("duplicates", duplicates, DUPLICATES)
-    file = existing(path)
+    file = existing_file(path)
     kind = kind_of(file)
-    if kind in TABLES:
-        return [from_table(TABLES[kind](file), wanted, encode, duplicates)]
+    if kind in _TABLES:
+        return [_from_table(_TABLES[kind](file), wanted, encode, duplicates)]
     if kind == "npy":
         views = [read_npy(file)]
     elif kind in ("npz", "mat"):
         views = read_arrays(file, kind)
     else:
-        views = [read_h5ad(file, wanted)] if kind == "h5ad" else read_h5mu(file, wanted)
-    return [finished(view, duplicates, _rows) for view in views]
-
-
-def _rows(rows: Sequence[int]) -> str:
-    return f"row(s) {some([row + 1 for row in rows])}"
+        views = read_omics(file, kind, wanted)
+    return [_without_empty(view, duplicates, row_numbers) for view in views]
 
 
 def _renamed(views: list[ViewFile]) -> list[ViewFile]:
-    """Give every view a name of its own."""
+    """Return the views with unique names."""
     for name_of in (_file_name, _folder_name):
         times = Counter(view.name for view in views)
         views = [replace(view, name=name_of(view)) if times[view.name] > 1 else view for view in views]
-    times = Counter(view.name for view in views)
-    twice = [view.name for view in views if times[view.name] > 1]
-    if twice:
-        raise DataFileError(f"The view {twice[0]!r} is given more than once. Give every file once.")
+    name, n_views = Counter(view.name for view in views).most_common(1)[0]
+    if n_views > 1:
+        raise DataFileError(f"The view {name!r} is given more than once. Give every file once.")
     return views
 
 
@@ -151,3 +147,148 @@ def _file_name(view: ViewFile) -> str:
 
 def _folder_name(view: ViewFile) -> str:
     return f"{view.path.resolve().parent.name}/{view.name}"
+
+
+def _from_table(table: RawTable, wanted: list[str] | None, encode: bool, duplicates: str) -> ViewFile:
+    """Split a table into ids and features, and return a view."""
+    file = table.file
+    if not table.n_rows:
+        raise DataFileError(f"{file.name!r} has no rows below its header. Give a file with samples, or leave it out.")
+    ids = find_ids(table, wanted)
+    features = find_features(table, ids.skip, encode)
+    notes = [*table.notes, *ids.notes, *features.all_notes()]
+    if not features.names:
+        raise DataFileError(
+            f"{file.name!r} has no column of numbers, so there is nothing to compare samples by. {' '.join(notes)}"
+        )
+    values, keys = features.matrix(table.n_rows), ids.keys
+    rows = np.arange(table.n_rows)
+    if keys is not None and (blank := _blank_rows(table, values, keys)).any():
+        notes.append(f"{counted(int(blank.sum()), 'row')} without any value left out.")
+        rows = rows[~blank]
+        values, keys = values[rows], [keys[row] for row in rows]
+    source = replace(
+        table.format,
+        id_name=None if ids.position is None else table.names[ids.position],
+        id_place=ids.place,
+        id_type=ids.kind,
+    )
+    frame = frame_of(values, keys, features.names)
+    name = file.name[: -len(suffix_of(file))]
+    view = ViewFile(name, file, frame, keys is not None, source, tuple(notes), features.empty)
+    return _without_empty(view, duplicates, lambda some_rows: table.places([int(rows[row]) for row in some_rows]))
+
+
+def _blank_rows(table: RawTable, values: Array, keys: Sequence[str | None]) -> Array:
+    """Mark rows with neither an id nor any value, as spreadsheets leave them at the end."""
+    blank = np.asarray([not key for key in keys])
+    blank[blank] = np.isnan(values[blank]).all(axis=1)
+    for column in table.columns:
+        if blank.any():
+            rows = arrow().array(np.flatnonzero(blank))
+            blank[blank] = np.asarray(column.take(rows).is_null().to_pylist(), dtype=bool)
+    return blank
+
+
+def _without_empty(view: ViewFile, duplicates: str, places: Callable[[Sequence[int]], str]) -> ViewFile:
+    """Return a view with unique ids and without empty columns and rows; without ids, empty rows stay."""
+    notes = list(view.notes)
+    frame = view.frame
+    if view.keyed:
+        keys = frame.index.tolist()
+        demand_ids(view.path, keys, places)
+        twice = repeated_ids(view.path, keys, duplicates, places)
+        if twice:
+            frame = _merged(view, duplicates)
+            how = "the first row of each is kept" if duplicates == "first" else "the mean of their rows is taken"
+            notes.append(f"{counted(len(twice), 'sample id')} occur more than once, and {how}: {some(twice)}.")
+    if view.is_sparse:
+        return replace(view, frame=frame, notes=tuple(notes))
+    missing = np.isnan(frame.to_numpy())
+    empty = missing.all(axis=0)
+    if empty.all():
+        raise DataFileError(f"The view '{view.name}' in {view.path.name!r} holds no number at all. Leave it out.")
+    names = frame.columns[empty]
+    if empty.any():
+        notes.append(f"{counted(len(names), 'column')} without any number left out: {some(names)}.")
+        frame, missing = frame.loc[:, ~empty], missing[:, ~empty]
+    absent = missing.all(axis=1)
+    if absent.any():
+        notes.append(f"{counted(int(absent.sum()), 'row')} without any number: these samples lack the view.")
+    rest = missing[~absent]
+    if rest.any():
+        cells, rows = counted(int(rest.sum()), "cell"), counted(int(rest.any(axis=1).sum()), "row")
+        notes.append(f"{cells} ({percent(float(rest.mean()))}) empty, in {rows} that have other values.")
+    if absent.any() and view.keyed:
+        frame = frame[~absent]
+    return replace(view, frame=frame, notes=tuple(notes), empty=(*view.empty, *names))
+
+
+def _merged(view: ViewFile, duplicates: str) -> Any:
+    frame = view.frame
+    if duplicates == "first":
+        return frame[~frame.index.duplicated()]
+    if not view.is_sparse:
+        return frame.groupby(level=0, sort=False).mean()
+    codes, keys = frame.index.factorize()
+    groups = sparse.csr_array((1 / np.bincount(codes)[codes], (codes, np.arange(len(codes)))))
+    return frame_of(groups @ frame.sparse.to_coo().tocsr(), keys.tolist(), frame.columns.tolist())
+
+
+def read_table(path: Any, *, id_column: Any = None) -> Any:
+    r"""Read a table of numbers and words, such as age, stage and survival time, keyed by sample id.
+
+    Columns of numbers are returned as floats, all others as text, with None for a missing value. Columns without any
+    value are left out.
+
+    Parameters
+    ----------
+    path : str or path
+        A file that ends in ``.csv``, ``.tsv``, ``.txt`` (each also ``.gz``), ``.parquet`` or ``.feather``.
+    id_column : str or sequence of str, optional
+        Name of the column that holds the sample ids, as in :func:`read_view`.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Its index holds the ids, as text.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from gapview.io import read_table
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder) / "clinic.csv"
+    ...     _ = path.write_text("patient,age,stage\n7,61,II\n9,48,\n")
+    ...     read_table(path)
+        age stage
+    7  61.0    II
+    9  48.0  None
+    """
+    wanted = check_id_column(id_column)
+    file = existing_file(path)
+    kind = kind_of(file)
+    if kind not in _TABLES:
+        raise DataFileError(f"{file.name!r} is no table. Give the covariates as .csv, .tsv, .parquet or .feather.")
+    table = _TABLES[kind](file)
+    ids = find_ids(table, wanted)
+    if ids.keys is None:
+        raise DataFileError(
+            f"{file.name!r} has no column of sample ids that could be detected; it has {some(table.names, 8)}. Name "
+            "the column of ids (id_column, --id)."
+        )
+    demand_ids(file, ids.keys, table.places)
+    repeated_ids(file, ids.keys, "raise", table.places)
+    numbers = find_features(table, ids.skip, encode=False)
+    known = dict(zip(numbers.names, numbers.columns, strict=True))
+    columns: dict[str, Any] = {}
+    for position, name in enumerate(unique_names(table.names)[0]):
+        if name in known:
+            columns[name] = known[name]
+        elif position not in ids.skip and name not in numbers.empty:
+            columns[name] = np.empty(table.n_rows, dtype=object)
+            columns[name][:] = [None if cell is None else str(cell) for cell in table.cells(position)]
+    if not columns:
+        raise DataFileError(f"{file.name!r} has no column with values besides the ids. Give another table.")
+    pandas = extra("pandas", "tables", "Reading covariates")
+    return pandas.DataFrame(columns, index=pandas.Index(ids.keys, dtype=object))

@@ -1,4 +1,4 @@
-"""Files as bytes: what kind of file it is by name and by contents, and reading it within the limits."""
+"""Files as bytes: detecting the format by name and contents, and reading within limits of size."""
 
 from __future__ import annotations
 
@@ -7,74 +7,128 @@ import os
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from ..errors import DataFileError, GapviewError, InputTypeError
-from . import _limits
-from .reader._words import too_large
+from .reader import too_large
 
-__all__ = ["content_of", "damaged", "demand_size", "existing", "kind_of", "suffix_of"]
+
+@dataclass(frozen=True)
+class Limits:
+    """The limits of what is read from a file. No file takes more memory than they allow.
+
+    Examples
+    --------
+    >>> from gapview.io import LIMITS
+    >>> LIMITS.columns
+    200000
+    """
+
+    size: int = 2**31  # bytes of a file, counted after decompression
+    line: int = 2**25  # bytes of one line of a text table; also the memory for one block of it
+    field: int = 2**17  # characters of one field of a text table, as in Python's csv module
+    columns: int = 200_000  # of a table, which stores a type for each; arrays, .h5ad and .h5mu may be wider
+    cells: int = 500_000_000  # numbers of one view: 4 GB; of a sparse one, the stored ones
+    categories: int = 20  # of a text column that is encoded as columns of 0 and 1
+    head: int = 2**20  # characters from which separator, decimal mark and header are detected
+    memory: int = 12 * 2**30  # bytes of the process that reads a MATLAB or HDF5 file
+    seconds: int = 120  # of such a process, and as many again for each 256 MB of the file
+
+
+LIMITS = Limits()
+
+
+@dataclass
+class _Reading:
+    """How files are read at the moment."""
+
+    limits: Limits = LIMITS
+    own_process: bool = True
+
+
+READING = _Reading()
+
+
+@contextmanager
+def reading_with(limits: Limits, *, own_process: bool = True) -> Iterator[None]:
+    """Read files within other limits, and optionally in this process; for experiments and tests.
+
+    Parameters
+    ----------
+    limits : Limits
+        The limits in place of ``gapview.io.LIMITS``.
+    own_process : bool, default=True
+        Read files that can crash a library in a process of their own, as usual; if False, in this one.
+
+    Examples
+    --------
+    >>> from gapview.io import Limits, reading_with
+    >>> with reading_with(Limits(columns=100)):
+    ...     pass  # a table of 101 columns is refused
+    """
+    before = READING.limits, READING.own_process
+    READING.limits, READING.own_process = limits, own_process
+    try:
+        yield
+    finally:
+        READING.limits, READING.own_process = before
+
 
 _KINDS = {
-    ".csv": "text",
-    ".tsv": "text",
-    ".txt": "text",
-    ".parquet": "parquet",
-    ".pq": "parquet",
-    ".feather": "feather",
-    ".arrow": "feather",
-    ".npy": "npy",
-    ".npz": "npz",
-    ".mat": "mat",
-    ".h5ad": "h5ad",
-    ".h5mu": "h5mu",
+    **dict.fromkeys((".csv", ".tsv", ".txt"), "text"),
+    **dict.fromkeys((".parquet", ".pq"), "parquet"),
+    **dict.fromkeys((".feather", ".arrow"), "feather"),
+    **{f".{kind}": kind for kind in ("npy", "npz", "mat", "h5ad", "h5mu")},
 }
 _EXPECTED = "Expected .csv, .tsv or .txt (each also .gz), .parquet, .feather, .npy, .npz, .mat, .h5ad or .h5mu"
 
-# What files of other kinds begin with: bytes, what it is, and what to do. A name must not say one thing and the
-# contents another.
-_SIGNS = (
+# The first bytes of formats, the format in words, and what to do if the name of the file says otherwise
+_HDF5, _GZIP = b"\x89HDF\r\n\x1a\n", b"\x1f\x8b"
+_SIGNATURES = (
     (b"PAR1", "a Parquet file", "Rename it to end in .parquet."),
     (b"ARROW1", "a Feather file", "Rename it to end in .feather."),
     (b"FEA1", "a Feather file", "Rename it to end in .feather."),
     (b"\x93NUMPY", "an array of numpy", "Rename it to end in .npy."),
     (b"PK\x03\x04", "a zip archive (.npz, or a workbook of a spreadsheet)", "Save a workbook as .csv first."),
-    (b"\x89HDF\r\n\x1a\n", "an HDF5 file", "Rename it to end in .h5ad, .h5mu or .mat, whichever it is."),
+    (_HDF5, "an HDF5 file", "Rename it to end in .h5ad, .h5mu or .mat, depending on its contents."),
     (b"MATLAB 5.0", "a MATLAB file", "Rename it to end in .mat."),
-    (b"\x1f\x8b", "a file packed with gzip", "Rename a packed table to end in .csv.gz; unpack others."),
+    (_GZIP, "a file compressed with gzip", "Rename a compressed table to end in .csv.gz; decompress others."),
     (b"\xd0\xcf\x11\xe0", "an old workbook of a spreadsheet", "Save it as .csv first."),
-    (b"BZh9", "a file packed with bzip2", "Unpack it first."),
-    (b"\xfd7zXZ", "a file packed with xz", "Unpack it first."),
-    (b"\x28\xb5\x2f\xfd", "a file packed with zstd", "Unpack it first."),
+    (b"BZh9", "a file compressed with bzip2", "Decompress it first."),
+    (b"\xfd7zXZ", "a file compressed with xz", "Decompress it first."),
+    (b"\x28\xb5\x2f\xfd", "a file compressed with zstd", "Decompress it first."),
     (b"%PDF-", "a PDF document", "Give the table as .csv."),
 )
-_OWN_SIGNS = {
+_OWN_SIGNATURES = {
     "parquet": (b"PAR1",),
     "feather": (b"ARROW1", b"FEA1"),
     "npy": (b"\x93NUMPY",),
     "npz": (b"PK\x03\x04", b"PK\x05\x06"),
-    "mat": (b"MATLAB 5.0", b"MATLAB 7.3", b"\x89HDF\r\n\x1a\n"),
-    "h5ad": (b"\x89HDF\r\n\x1a\n",),
-    "h5mu": (b"\x89HDF\r\n\x1a\n", b"MuData"),
+    "mat": (b"MATLAB 5.0", b"MATLAB 7.3", _HDF5),
+    "h5ad": (_HDF5,),
+    "h5mu": (_HDF5, b"MuData"),
 }
 _CONTROLS = {*range(9), *range(14, 32)}
 
 
 @contextmanager
-def damaged(file: Path, what: str) -> Iterator[None]:
-    """Turn whatever a library raises on a damaged file into one plain error."""
+def reporting_damage(file: Path, what: str) -> Iterator[None]:
+    """Turn whatever a library raises on a damaged file into a DataFileError."""
     try:
         yield
     except GapviewError:
         raise
-    except Exception as error:  # any of the layers can break: compression, headers, sizes, text
-        said = " ".join(f"{type(error).__name__}: {error}".split())[:300]
-        raise DataFileError(f"{file.name!r} cannot be read as {what}: {said}. Save it anew, or get it again.") from None
+    except Exception as error:  # any layer can fail: compression, headers, sizes, text
+        cause = " ".join(f"{type(error).__name__}: {error}".split())[:300]
+        raise DataFileError(
+            f"{file.name!r} cannot be read as {what}: {cause}. Save it again, or get it again."
+        ) from None
 
 
-def existing(path: Any) -> Path:
-    """Demand the path of a file that is there."""
+def existing_file(path: Any) -> Path:
+    """Return the path of an existing file, or raise an error."""
     if not isinstance(path, str | os.PathLike) or isinstance(os.fspath(path), bytes):
         raise InputTypeError(f"path must be the path of a file; got {path!r}.")
     file = Path(path)
@@ -86,37 +140,38 @@ def existing(path: Any) -> Path:
 
 
 def suffix_of(file: Path) -> str:
-    """Return the end of a file's name that says what it is, in lower case: ``.csv.gz``."""
+    """Return the end of a file's name that names its format, in lower case: ``.csv.gz``."""
     ends = [end.lower() for end in file.suffixes[-2:]]
     return "".join(ends) if len(ends) == 2 and ends[1] == ".gz" else "".join(ends[-1:])
 
 
 def kind_of(file: Path) -> str:
-    """Tell the kind of a file by its name, and refuse one whose contents are of another."""
+    """Return the format of a file by its name; raise an error if its contents have another."""
     suffix = suffix_of(file)
-    packed = suffix.endswith(".gz")
+    compressed = suffix.endswith(".gz")
     kind = _KINDS.get(suffix.removesuffix(".gz"))
-    if kind is None or (packed and kind != "text"):
+    if kind is None or (compressed and kind != "text"):
         raise DataFileError(f"{file.name!r} does not end as a file that can be read. {_EXPECTED}.")
-    head = _head(file)
+    head = head_of(file)
     if not head:
         raise DataFileError(f"{file.name!r} is empty: it has 0 bytes. Give a file with a header and rows.")
-    wanted = (b"\x1f\x8b",) if packed else _OWN_SIGNS.get(kind, ())
-    if any(head.startswith(sign) or head[512:].startswith(sign) for sign in wanted):
+    wanted = (_GZIP,) if compressed else _OWN_SIGNATURES.get(kind, ())
+    if head.startswith(wanted) or head[512:].startswith(wanted):
         return kind
-    for sign, what, advice in _SIGNS:
+    for signature, what, advice in _SIGNATURES:
         # The header of a table may begin with such letters; it has no control characters
-        if head.startswith(sign) and (wanted or _CONTROLS.intersection(head)):
+        if head.startswith(signature) and (wanted or _CONTROLS.intersection(head)):
             raise DataFileError(f"{file.name!r} ends in {suffix}, but its contents are those of {what}. {advice}")
-    if wanted and kind != "mat":  # MATLAB's oldest format has no sign
+    if wanted and kind != "mat":  # MATLAB's oldest format has no signature
         raise DataFileError(
-            f"{file.name!r} ends in {suffix}, but its contents are not of that kind: it begins with {head[:8]!r}. "
-            "Rename it to what it is, or get it again."
+            f"{file.name!r} ends in {suffix}, but its contents are in another format: it begins with {head[:8]!r}. "
+            "Give it the suffix of its format, or get it again."
         )
     return kind
 
 
-def _head(file: Path) -> bytes:
+def head_of(file: Path) -> bytes:
+    """Return the first bytes of a file, as many as signatures take."""
     try:
         with file.open("rb") as stream:
             return stream.read(520 + 16)
@@ -124,18 +179,25 @@ def _head(file: Path) -> bytes:
         raise DataFileError(f"{str(file)!r} cannot be opened: {error.strerror}.") from None
 
 
+def is_hdf5(file: Path) -> bool:
+    """Return whether a MATLAB file has the newer format, v7.3."""
+    head = head_of(file)
+    return _HDF5 in (head[:8], head[512:520])  # MATLAB puts a text of 512 bytes first
+
+
 def demand_size(file: Path, size: int, what: str = "bytes", limit: int | None = None) -> None:
-    """Refuse what is larger than the limits."""
-    limit = _limits.LIMITS.size if limit is None else limit
+    """Raise an error if something in a file exceeds a limit, by default that of its size."""
+    limit = READING.limits.size if limit is None else limit
     if size > limit:
         raise DataFileError(too_large(file.name, size, what, limit))
 
 
 def content_of(file: Path) -> bytes:
-    """Read all bytes of a file, unpacked, within the limits."""
+    """Return all bytes of a file, decompressed, within the limits."""
     demand_size(file, file.stat().st_size)
-    with damaged(file, "a file packed with gzip" if suffix_of(file).endswith(".gz") else "a file"):
-        if not suffix_of(file).endswith(".gz"):
+    compressed = suffix_of(file).endswith(".gz")
+    with reporting_damage(file, "a file compressed with gzip" if compressed else "a file"):
+        if not compressed:
             return file.read_bytes()
         parts, total = [], 0
         try:

@@ -1,4 +1,4 @@
-"""What reading a file gives: the numbers, keyed by sample, and how the file was written."""
+"""A view read from a file, and the format of the file."""
 
 from __future__ import annotations
 
@@ -12,12 +12,10 @@ import numpy as np
 from ..errors import DataFileError, some
 from ..utils.words import counted, percent
 
-__all__ = ["SourceFormat", "ViewFile"]
-
 
 @dataclass(frozen=True)
 class SourceFormat:
-    """How a file is written: everything needed to write another in the same way.
+    """The format of a file: everything needed to write another file in the same format.
 
     Examples
     --------
@@ -28,7 +26,7 @@ class SourceFormat:
 
     kind: str  # "text", "parquet", "feather", "npy", "npz", "mat", "h5ad" or "h5mu"
     suffix: str  # the end of the file's name, such as ".csv.gz"
-    columns: tuple[str, ...] = ()  # all columns of the file in their order, those left out too
+    columns: tuple[str, ...] = ()  # all columns of the file in their order, including those left out
     id_name: str | None = None  # name of the column (or index) of sample ids
     id_place: str = "none"  # "column", "index" or "none"
     id_type: str = "text"  # "text" or "integer"
@@ -51,16 +49,16 @@ class ViewFile:
     path : Path
         The file.
     frame : pandas.DataFrame
-        Numbers only, NaN where a cell is empty. The index holds the sample ids as text, or 0, 1, 2, … if the file has
-        none. Columns are sparse if the file stores its matrix so.
+        Numbers only, NaN for an empty cell. The index holds the sample ids as text, or 0, 1, 2, … if the file has none.
+        Columns are sparse if the file stores a sparse matrix.
     keyed : bool
         Whether the file has sample ids.
     format : SourceFormat
-        How the file is written.
+        The format of the file.
     notes : tuple of str
-        What was found and what was left out, in sentences.
+        What was detected and what was left out, in sentences.
     empty : tuple of str
-        Columns of the file without any value, which the frame has not.
+        Columns of the file without any value, which are not in the frame.
 
     Examples
     --------
@@ -92,15 +90,12 @@ class ViewFile:
     @property
     def share_empty(self) -> float:
         """Share of the cells that hold no number."""
-        if self.is_sparse:
-            holes = int(np.isnan(self.frame.sparse.to_coo().data).sum())
-        else:
-            holes = int(np.isnan(self.frame.to_numpy()).sum())
-        return holes / max(1, int(self.frame.size))
+        values = self.frame.sparse.to_coo().data if self.is_sparse else self.frame.to_numpy()
+        return int(np.isnan(values).sum()) / max(1, int(self.frame.size))
 
     @property
     def summary(self) -> str:
-        """One line: samples, features, share of the cells that are empty."""
+        """One line: number of samples and of features, share of the cells that are empty."""
         n_samples, n_features = self.frame.shape
         return (
             f"'{self.name}': {counted(n_samples, 'sample')}, {counted(n_features, 'feature')}, "
@@ -108,11 +103,10 @@ class ViewFile:
         )
 
     def aligned(self, features: Sequence[str]) -> ViewFile:
-        r"""Return the view with the features that a model knows, in their order.
+        r"""Return the view with the features of a model, in their order.
 
-        A feature that the file has as an empty column is NaN for all samples; a category that does not occur in an
-        encoded column is 0; columns that the model does not know are left out. A feature that the file lacks
-        altogether is an error.
+        An empty column of the file becomes NaN for all samples. A category that does not occur in an encoded column
+        becomes 0. Columns that the model does not have are left out. A feature that the file lacks is an error.
 
         Parameters
         ----------
@@ -139,7 +133,7 @@ class ViewFile:
             if name in known:
                 columns[name] = frame[name]
             elif "=" in name and column in encoded:
-                columns[name] = 0 * frame[encoded[column]]  # where the word is missing, so is this
+                columns[name] = 0 * frame[encoded[column]]  # NaN where the word is missing
             elif name in self.empty or column in self.empty:
                 columns[name] = np.full(len(frame), np.nan)
             else:

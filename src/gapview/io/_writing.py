@@ -2,27 +2,159 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import csv
+import gzip
+import io
+import tempfile
+import warnings
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy import sparse
+from scipy.io import savemat
 
-from ..errors import DataFileError, InputError, InputTypeError, some
-from ..utils.names import free_name
+from ..errors import DataFileError, InputError, InputTypeError, extra, some
 from ..utils.storage import write_whole
 from ..utils.types import Array
+from ..utils.words import free_name
+from ._dialect import BYTE_ORDER_MARKS
 from ._sources import suffix_of
+from ._tables import arrow
 from ._view_file import ViewFile
-from ._writers import WRITERS
 
-__all__ = ["WrittenView", "write_like"]
+
+def _text(view: ViewFile, frame: Any, extras: dict[str, Array], notes: list[str]) -> bytes:
+    """Return a text table in the dialect of the file."""
+    source = view.format
+    stream = io.StringIO(newline="")
+    writer = csv.writer(stream, delimiter=source.separator, lineterminator=source.newline)
+    empty = "NA" if source.separator == " " else ""
+    names = [*frame.columns, *extras]
+    if source.header == "line":
+        writer.writerow([*([source.id_name or ""] if view.keyed else []), *names])
+    elif source.header == "short":
+        writer.writerow(names)
+    else:
+        notes.append(
+            f"{view.path.name!r} has no header; the last column(s) are {some(names[len(names) - len(extras) :])}."
+        )
+    columns = [_digits(frame.iloc[:, place].to_numpy(), source.decimal, empty) for place in range(frame.shape[1])]
+    columns += [_digits(values, source.decimal, empty) for values in extras.values()]
+    keys = [frame.index.astype(str).tolist()] if view.keyed else []
+    writer.writerows(zip(*keys, *columns, strict=True))
+    content = _encoded(stream.getvalue(), source.encoding, notes)
+    return gzip.compress(content, mtime=0) if source.compression == "gzip" else content
+
+
+def _digits(values: Array, decimal: str, empty: str) -> list[str]:
+    """Return numbers with the fewest digits that read back the same, and words unchanged."""
+    if values.dtype.kind not in "fiu":
+        return [empty if value is None or value != value else str(value) for value in values.tolist()]
+    # str of a NumPy float32 has the digits of single precision; its Python float has those of double precision
+    texts = [str(value) for value in (values if values.dtype == np.float32 else values.tolist())]
+    texts = [empty if text == "nan" else text.removesuffix(".0") for text in texts]
+    return texts if decimal == "." else [text.replace(".", decimal) for text in texts]
+
+
+def _encoded(text: str, encoding: str, notes: list[str]) -> bytes:
+    mark = BYTE_ORDER_MARKS.get(encoding, b"")
+    try:
+        return mark + text.encode("utf-8" if encoding == "utf-8-sig" else encoding)
+    except UnicodeEncodeError:  # an id from a file in another encoding
+        notes.append("Written in UTF-8, since Windows-1252 lacks some characters of the names.")
+        return BYTE_ORDER_MARKS["utf-8-sig"] + text.encode()
+
+
+def _table(view: ViewFile, frame: Any, extras: dict[str, Array], notes: list[str]) -> bytes:
+    """Return a Parquet or Feather file, with the ids in the same place and type as before."""
+    pandas = extra("pandas", "tables", "Writing tables")
+    source = view.format
+    full = frame.assign(**extras)
+    if view.keyed:
+        keys = [str(key) for key in frame.index]
+        whole = source.id_type == "integer" and all(key.lstrip("+-").isdigit() for key in keys)
+        name = None if source.id_name == "__index_level_0__" else source.id_name
+        ids = pandas.Index([int(key) for key in keys] if whole else keys, name=name)
+        full = full.set_axis(ids, axis=0)
+        if source.id_place == "column":
+            full = full.reset_index()
+    else:
+        full = full.reset_index(drop=True)
+    table = arrow().Table.from_pandas(full)
+    sink = io.BytesIO()
+    if source.kind == "parquet":
+        arrow("parquet").write_table(table, sink, compression=source.compression)
+    else:
+        arrow("feather").write_feather(table, sink)
+    return sink.getvalue()
+
+
+def _npy(view: ViewFile, frame: Any, extras: dict[str, Array], notes: list[str]) -> bytes:
+    sink = io.BytesIO()
+    matrix = np.column_stack([frame.to_numpy(), *extras.values()])
+    np.save(sink, matrix.astype(frame.to_numpy().dtype, copy=False), allow_pickle=False)
+    if extras:
+        notes.append(f"The last column(s) of the array are {some(extras)}.")
+    return sink.getvalue()
+
+
+def _named_arrays(view: ViewFile, frame: Any, extras: dict[str, Array]) -> dict[str, Any]:
+    stays_sparse = view.is_sparse and view.format.kind == "mat"
+    matrix = sparse.csc_array(frame.sparse.to_coo()) if stays_sparse else frame.to_numpy()
+    named = {"view_0": matrix, "view_names": np.asarray([view.name]), **extras}
+    if view.keyed:
+        named["sample_ids"] = np.asarray([str(key) for key in frame.index])
+    return named
+
+
+def _npz(view: ViewFile, frame: Any, extras: dict[str, Array], notes: list[str]) -> bytes:
+    sink = io.BytesIO()
+    np.savez(sink, **_named_arrays(view, frame, extras))
+    return sink.getvalue()
+
+
+def _mat(view: ViewFile, frame: Any, extras: dict[str, Array], notes: list[str]) -> bytes:
+    sink = io.BytesIO()
+    named = _named_arrays(view, frame, extras)
+    for name in named.keys() & {"view_names", "sample_ids"}:
+        named[name] = named[name].astype(object)
+    savemat(sink, named, do_compression=True)
+    return sink.getvalue()
+
+
+def _omics(view: ViewFile, frame: Any, extras: dict[str, Array], notes: list[str]) -> bytes:
+    """Return an AnnData file, or a MuData file with one modality."""
+    anndata, pandas = extra("anndata", "omics", "Writing .h5ad files"), extra("pandas", "tables", "Writing tables")
+    matrix = sparse.csr_array(frame.sparse.to_coo()) if view.is_sparse else frame.to_numpy()
+    obs = pandas.DataFrame(extras, index=pandas.Index([str(key) for key in frame.index], name=view.format.id_name))
+    data = anndata.AnnData(matrix, obs=obs, var=pandas.DataFrame(index=list(map(str, frame.columns))))
+    with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings(action="ignore"):
+        file = Path(folder) / f"view{view.format.suffix}"
+        if view.format.kind == "h5mu":
+            extra("mudata", "omics", "Writing .h5mu files").MuData({view.name: data}).write(file)
+        else:
+            data.write_h5ad(file)
+        return file.read_bytes()
+
+
+_WRITERS: dict[str, Callable[[ViewFile, Any, dict[str, Array], list[str]], bytes]] = {
+    "text": _text,
+    "parquet": _table,
+    "feather": _table,
+    "npy": _npy,
+    "npz": _npz,
+    "mat": _mat,
+    "h5ad": _omics,
+    "h5mu": _omics,
+}
 
 
 @dataclass(frozen=True)
 class WrittenView:
-    """What was written, and under which names the extra columns stand.
+    """The file that was written, and the names of the extra columns in it.
 
     Examples
     --------
@@ -33,27 +165,28 @@ class WrittenView:
     """
 
     path: Path  # the file
-    extra_columns: dict[str, str]  # name asked for: name in the file
-    notes: tuple[str, ...] = ()  # what could not be written as it was read
+    extra_columns: dict[str, str]  # requested name: name in the file
+    notes: tuple[str, ...] = ()  # differences from the format of the file that was read
 
 
 def write_like(view: ViewFile, frame: Any, path: Any, extra_columns: Mapping[str, Any] | None = None) -> WrittenView:
-    r"""Write a frame of numbers in the format of the file that a view was read from, whole or not at all.
+    r"""Write a frame of numbers in the format of the file that a view was read from.
 
     Separator, decimal mark, encoding, compression, header and the place of the ids are those of the file. Numbers are
-    written with as few digits as read back the same. Columns of the file that are no numbers are not written.
+    written with the fewest digits that read back the same. Columns of the file that hold no numbers are not written.
+    The file is replaced in one step, so that an interruption leaves no incomplete file.
 
     Parameters
     ----------
     view : ViewFile
-        What the file was read into.
+        The view that was read.
     frame : pandas.DataFrame
         The numbers to write: the columns of the view, for any samples.
     path : str or path
         The file to write. Its name must end as that of the view's file, ``view.format.suffix``.
     extra_columns : mapping of str to array-like, optional
         Further columns behind the others, one value for each row: for instance ``{"recovered": rows}``, with True for
-        the rows that are no measurements. True and False are written as 1 and 0. A name that is taken gets a number.
+        the rows that are not measured. True and False are written as 1 and 0. A number is added to a name that exists.
         In ``.npy`` they are the last columns; in ``.npz`` and ``.mat`` arrays of their own, in ``.h5ad`` and ``.h5mu``
         columns of ``obs``.
 
@@ -79,13 +212,13 @@ def write_like(view: ViewFile, frame: Any, path: Any, extra_columns: Mapping[str
     file = Path(path)
     if suffix_of(file) != view.format.suffix:
         raise DataFileError(
-            f"The view '{view.name}' is written as it was read, so the name of its file must end in "
-            f"{view.format.suffix}; got {file.name!r}."
+            f"The view '{view.name}' is written in the format it was read in, so the name of its file must "
+            f"end in {view.format.suffix}; got {file.name!r}."
         )
     frame = _checked(view, frame)
     extras, names = _extras(view, frame, extra_columns or {})
     notes: list[str] = []
-    content = WRITERS[view.format.kind](view, frame, extras, notes)
+    content = _WRITERS[view.format.kind](view, frame, extras, notes)
     write_whole(file, content)
     return WrittenView(file, names, tuple(notes))
 
@@ -99,13 +232,13 @@ def _checked(view: ViewFile, frame: Any) -> Any:
         lacking = [name for name in features if name not in set(frame.columns)]
         raise InputError(
             f"frame must have the {len(features)} columns of the view '{view.name}'; it lacks "
-            f"{some(lacking) or 'none'} and has {some(wrong) or 'none'} besides."
+            f"{some(lacking) or 'none'} and has these other columns: {some(wrong) or 'none'}."
         )
     return frame[features]
 
 
 def _extras(view: ViewFile, frame: Any, wanted: Mapping[str, Any]) -> tuple[dict[str, Array], dict[str, str]]:
-    """Check the extra columns and find names for them that no other column has."""
+    """Check the extra columns; return them under unique names, and these names by the requested ones."""
     taken = {*map(str, view.format.columns), *map(str, frame.columns), str(view.format.id_name)}
     extras, names = {}, {}
     for name, given in wanted.items():

@@ -1,4 +1,4 @@
-"""Sample ids: which column holds them, one form for all of them, and rows that share one."""
+"""Sample ids: detecting their column, bringing them into one form, and finding repeated ones."""
 
 from __future__ import annotations
 
@@ -12,15 +12,12 @@ from typing import Any
 
 from ..errors import DataFileError, ParameterTypeError, some
 from ..utils.words import counted
-from ._names import is_unnamed, looks_like_id
-from ._table import Table
-from ._words import is_number, looks_like_dates
-
-__all__ = ["DUPLICATES", "Ids", "as_keys", "check_id_column", "demand_ids", "find_ids", "repeated"]
+from ._detect import is_number, is_unnamed, looks_like_dates, looks_like_id
+from ._tables import RawTable
 
 DUPLICATES = ("raise", "first", "mean")
 _WHOLE = re.compile(r"([+-]?[0-9]+)(?:[.,]0+)?")
-_NEARLY_DISTINCT = 0.9  # a first column of text with fewer repeats than this holds ids, some of them by mistake twice
+_NEARLY_DISTINCT = 0.9  # the least share of distinct cells in a first column of text that holds ids
 
 
 @dataclass(frozen=True)
@@ -36,7 +33,7 @@ class Ids:
 
 
 def check_id_column(id_column: Any) -> list[str] | None:
-    """Read the names under which the column of ids may stand."""
+    """Return the possible names of the column of ids as a list."""
     if id_column is None:
         return None
     names = [id_column] if isinstance(id_column, str) else id_column
@@ -45,31 +42,32 @@ def check_id_column(id_column: Any) -> list[str] | None:
     return list(names)
 
 
-def find_ids(table: Table, wanted: list[str] | None) -> Ids:
-    """Find the column of sample ids: the one asked for, the index, one named so, or a first column of distinct text."""
+def find_ids(table: RawTable, wanted: list[str] | None) -> Ids:
+    """Return the sample ids: the wanted column, the index, one with a usual name, or a first one of distinct text."""
     if wanted is not None:
-        return _taken(table, asked_for(table, wanted))
+        return _ids_in(table, _position(table, wanted))
     unnamed = _unnamed(table)
     counting = frozenset({unnamed} if unnamed is not None and _counts_rows(table, unnamed) else set())
     if table.index is not None and table.index not in counting:
-        return _taken(table, table.index)
+        return _ids_in(table, table.index)
     named = [position for position, name in enumerate(table.names) if looks_like_id(name)]
     weak = [position for position, name in enumerate(table.names) if looks_like_id(name, weak=True)]
     weak = [position for position in weak if _are_ids(table, position)]
-    candidates = [*_best_first(table, named), unnamed, *weak]
-    chosen = next((position for position in candidates if position is not None and position not in counting), None)
+    named.sort(key=lambda position: _distinct_share(table, position) < 1)  # columns without repeats first
+    candidates = [position for position in (*named, unnamed, *weak) if position is not None]
+    chosen = next((position for position in candidates if position not in counting), None)
     if chosen is None and not counting and table.names and _is_distinct_text(table):
         chosen = 0
     if chosen is not None:
-        others = {p for p in candidates if p is not None and p != chosen and _distinct_share(table, p) == 1}
-        return _taken(table, chosen, others)
+        others = {other for other in candidates if other != chosen and _distinct_share(table, other) == 1}
+        return _ids_in(table, chosen, others)
     notes = ["No column of sample ids was found: rows are matched by their position."]
     if counting:
         notes.insert(0, "A column without a name counts the rows: it is left out.")
     return Ids(None, skip=counting, notes=notes)
 
 
-def _taken(table: Table, position: int, others: set[int] | frozenset[int] = frozenset()) -> Ids:
+def _ids_in(table: RawTable, position: int, others: set[int] | frozenset[int] = frozenset()) -> Ids:
     cells = table.cells(position)
     whole = all(isinstance(cell, int) and not isinstance(cell, bool) for cell in cells if cell is not None)
     place = "index" if position == table.index else "column"
@@ -77,11 +75,12 @@ def _taken(table: Table, position: int, others: set[int] | frozenset[int] = froz
     notes = [f"Sample ids are in the column '{name}'." if name else "Sample ids are in the first column."]
     if others:
         left = [table.names[other] or "the one without a name" for other in sorted(others)]
-        notes.append(f"Left out, since they tell rows apart as ids do: {some(left)}.")
+        notes.append(f"Left out, since every row has another value, as in ids: {some(left)}.")
     return Ids(as_keys(cells), position, place, "integer" if whole else "text", frozenset({position, *others}), notes)
 
 
-def asked_for(table: Table, wanted: list[str]) -> int:
+def _position(table: RawTable, wanted: list[str]) -> int:
+    """Return the position of the first wanted column that the table has."""
     for name in wanted:
         for same in (str, str.lower):
             found = [position for position, other in enumerate(table.names) if same(other) == same(name)]
@@ -89,22 +88,16 @@ def asked_for(table: Table, wanted: list[str]) -> int:
                 return found[0]
             if found:
                 raise DataFileError(
-                    f"{table.file.name!r} has {len(found)} columns '{name}'; the column of sample ids must have a name "
-                    "of its own."
+                    f"{table.file.name!r} has {len(found)} columns '{name}'; the column of sample ids must have a "
+                    "unique name."
                 )
-    asked = some(wanted) if len(wanted) > 1 else repr(wanted[0])
     raise DataFileError(
-        f"{table.file.name!r} has no column {asked} to take the sample ids from; it has {some(table.names, 8)}. Name "
-        "one of these."
+        f"{table.file.name!r} has no column {some(wanted)} to take the sample ids from; it has "
+        f"{some(table.names, 8)}. Name one of these."
     )
 
 
-def _best_first(table: Table, named: list[int]) -> list[int]:
-    """Put columns without repeats before others."""
-    return named if len(named) < 2 else sorted(named, key=lambda position: _distinct_share(table, position) < 1)
-
-
-def _unnamed(table: Table) -> int | None:
+def _unnamed(table: RawTable) -> int | None:
     """Return the index or first column if it has no name, as pandas and R write the names of rows."""
     position = table.index or 0
     if table.format.header == "none" or len(table.names) < 2 or not is_unnamed(table.names[position]):
@@ -112,31 +105,31 @@ def _unnamed(table: Table) -> int | None:
     return position
 
 
-def _counts_rows(table: Table, position: int) -> bool:
+def _counts_rows(table: RawTable, position: int) -> bool:
     keys = as_keys(table.cells(position))
     return any(keys == [str(row + start) for row in range(table.n_rows)] for start in (0, 1))
 
 
-def _distinct_share(table: Table, position: int) -> float:
+def _distinct_share(table: RawTable, position: int) -> float:
     cells = table.cells(position)
     return 0.0 if not cells or None in cells else len(set(map(str, cells))) / len(cells)
 
 
-def _are_ids(table: Table, position: int) -> bool:
-    """Tell whether a column whose name says little holds ids: distinct text, or distinct whole numbers in front."""
+def _are_ids(table: RawTable, position: int) -> bool:
+    """Return whether a column holds distinct text or, as the first one, distinct integers."""
     if _distinct_share(table, position) < 1:
         return False
     cells = table.cells(position)
     return _are_text(cells) or (position == 0 and all(_WHOLE.fullmatch(str(cell)) for cell in cells))
 
 
-def _is_distinct_text(table: Table) -> bool:
+def _is_distinct_text(table: RawTable) -> bool:
     cells = [cell for cell in table.cells(0) if cell is not None]
     return _are_text(cells) and len(set(cells)) / len(cells) >= _NEARLY_DISTINCT and not looks_like_dates(cells)
 
 
 def _are_text(cells: list[Any]) -> bool:
-    """Tell text from numbers: most cells are none, or some have zeros in front, as '001'."""
+    """Return whether most cells are no numbers, or all are and some have leading zeros, as '001'."""
     if not cells or not all(isinstance(cell, str) for cell in cells):
         return False
     numbers = sum(map(is_number, cells))
@@ -144,9 +137,9 @@ def _are_text(cells: list[Any]) -> bool:
 
 
 def as_keys(cells: Sequence[Any]) -> list[str | None]:
-    """Write ids as text, so that 1, 1.0 and '1' are one sample; '001' stays what it is."""
+    """Return ids as text, so that 1, 1.0 and '1' are the same sample; '001' stays unchanged."""
     keys = [None if cell is None else _key(cell) for cell in cells]
-    if all(key is None or _WHOLE.fullmatch(key) for key in keys):  # numbers that a program wrote with a fraction of 0
+    if all(key is None or _WHOLE.fullmatch(key) for key in keys):  # integers that a program wrote as 1.0
         return [None if key is None else _WHOLE.sub(r"\1", key) for key in keys]
     return keys
 
@@ -162,7 +155,7 @@ def _key(cell: Any) -> str:
 
 
 def demand_ids(file: Path, keys: Sequence[str | None], places: Callable[[Sequence[int]], str]) -> None:
-    """Refuse rows without an id."""
+    """Raise an error if a row has no id."""
     without = [row for row, key in enumerate(keys) if not key]
     if without:
         raise DataFileError(
@@ -171,10 +164,10 @@ def demand_ids(file: Path, keys: Sequence[str | None], places: Callable[[Sequenc
         )
 
 
-def repeated(
+def repeated_ids(
     file: Path, keys: Sequence[str | None], duplicates: str, places: Callable[[Sequence[int]], str]
 ) -> list[str]:
-    """Return the ids that come more than once, or refuse them."""
+    """Return the ids that occur more than once; raise an error if ``duplicates`` is "raise"."""
     times = Counter(key for key in keys if key is not None)
     twice = [key for key, count in times.items() if count > 1]
     if twice and duplicates == "raise":

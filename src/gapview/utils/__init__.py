@@ -1,1 +1,1 @@
-"""Helpers without knowledge of models: checks of parameters, warnings, words, names, files."""
+"""Helpers without knowledge of models: checks of parameters, warnings, text for messages, files, arrays as bytes."""

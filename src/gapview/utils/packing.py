@@ -1,4 +1,4 @@
-"""Arrays as bytes, and back: of the plain kinds only, in the layout they had in memory."""
+"""Arrays of plain types as bytes and back, with their layout in memory."""
 
 from __future__ import annotations
 
@@ -9,36 +9,30 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from ..utils.types import Array
+from .types import Array
 
 # No objects, no records, no type whose size depends on the machine
 _DTYPE = re.compile(r"[<>|](b1|[iu][1248]|f[248]|c8|c16|[US][1-9]\d{0,8}|[mM]8(\[\d{0,9}[a-zA-Z]{1,7}\])?)")
 _MOST_AXES = 32
 _MOST_CHARACTER = 0x10FFFF
-# The others can ask for far more memory than their entries take in the file
+# Other formats can take far more memory than their entries take in the file
 _SPARSE = {
-    kind.__name__: kind
-    for kind in (
-        sparse.csr_array,
-        sparse.csr_matrix,
-        sparse.csc_array,
-        sparse.csc_matrix,
-        sparse.coo_array,
-        sparse.coo_matrix,
-    )
+    f"{layout}_{kind}": getattr(sparse, f"{layout}_{kind}")
+    for layout in ("csr", "csc", "coo")
+    for kind in ("array", "matrix")
 }
 
 
 def is_storable(dtype: np.dtype[Any]) -> bool:
-    """Tell whether values of this type can be written."""
+    """Return whether values of this type can be packed."""
     return _DTYPE.fullmatch(dtype.str) is not None
 
 
 def packed(array: Array) -> tuple[dict[str, Any], Array]:
-    """Return what to say of an array, and its bytes.
+    """Return the description of an array (type, shape, layout) and its bytes.
 
-    Products of matrices round differently for rows first and columns first, so the order and the direction of the axes
-    in memory are kept. Gaps between the values are not: they would cost more than they matter.
+    Matrix products round differently in row-major and column-major order, so the order and direction of the axes in
+    memory are kept. Gaps between values are removed.
     """
     entry: dict[str, Any] = {"dtype": array.dtype.str, "shape": list(array.shape)}
     if not array.flags.c_contiguous:
@@ -51,7 +45,7 @@ def packed(array: Array) -> tuple[dict[str, Any], Array]:
 
 
 def unpacked(entry: dict[str, Any], block: Array) -> Array:
-    """Make the array from its bytes, in place."""
+    """Return the array with these bytes, without a copy."""
     dtype, shape = read_dtype(entry["dtype"]), read_shape(entry["shape"])
     axes = entry.get("axes", list(range(len(shape))))
     turned = entry.get("turned", [])
@@ -65,21 +59,21 @@ def unpacked(entry: dict[str, Any], block: Array) -> Array:
 
 
 def read_dtype(text: Any) -> np.dtype[Any]:
-    """Read the name of a plain type."""
+    """Return the type with this name, if it is a plain one."""
     if not isinstance(text, str) or not _DTYPE.fullmatch(text):
         raise ValueError(f"it holds values of the type {text!r}, which no model has")
     return np.dtype(text)
 
 
 def read_shape(shape: Any) -> tuple[int, ...]:
-    """Read the shape of an array."""
+    """Return the shape of an array as a tuple, if it is valid."""
     if not isinstance(shape, list) or len(shape) > _MOST_AXES or not all(type(n) is int and n >= 0 for n in shape):
         raise ValueError(f"it holds an array of the shape {shape!r}")
     return tuple(shape)
 
 
 def demand_valid(array: Array) -> None:
-    """Refuse bytes that stand for no value of their type."""
+    """Raise an error if bytes represent no value of their type."""
     if not array.size:
         return
     flat = np.ascontiguousarray(array.T if array.flags.f_contiguous else array)
@@ -90,23 +84,23 @@ def demand_valid(array: Array) -> None:
 
 
 def is_storable_sparse(value: Any) -> bool:
-    """Tell whether something is a sparse matrix that can be written."""
+    """Return whether a value is a sparse matrix that can be packed."""
     return _SPARSE.get(type(value).__name__) is type(value) and len(value.shape) == 2 and is_storable(value.dtype)
 
 
 def sparse_parts(matrix: Any) -> tuple[str, list[int], list[Array]]:
-    """Return the kind of a sparse matrix, its shape, and the three arrays it is made of."""
+    """Return the class name of a sparse matrix, its shape and its three arrays."""
     if matrix.format == "coo":
         parts = [matrix.data, matrix.row, matrix.col]
     else:
-        n = matrix.nnz  # there may be room for more
+        n = matrix.nnz  # the arrays may be longer
         data, indices = (part if len(part) == n else part[:n] for part in (matrix.data, matrix.indices))
         parts = [data, indices, matrix.indptr]
     return type(matrix).__name__, list(matrix.shape), parts
 
 
 def sparse_from_parts(kind: Any, shape: Any, parts: Any) -> Any:
-    """Make the sparse matrix from its arrays, once they are known to fit: the library itself trusts them."""
+    """Return the sparse matrix of these arrays after checking them, which scipy does not do."""
     data, first, second = parts
     size = read_shape(shape)
     if kind not in _SPARSE or len(size) != 2:
@@ -124,7 +118,7 @@ def sparse_from_parts(kind: Any, shape: Any, parts: Any) -> Any:
         matrix = _SPARSE[kind]((data, first, second), shape=size) if fits else None
     if matrix is None:
         raise ValueError("it holds a sparse matrix whose positions are outside of it")
-    # Making it may have narrowed the positions
+    # The constructor may have narrowed the type of the positions
     names = ("row", "col") if kind.startswith("coo") else ("indices", "indptr")
     for name, part in zip(names, (first, second), strict=True):
         setattr(matrix, name, part)
@@ -136,7 +130,7 @@ def _within(positions: Array, end: int) -> bool:
 
 
 def _are_ends(ends: Array, n_lines: int, n_entries: int) -> bool:
-    """Tell whether these are the ends of the lines of a compressed matrix."""
+    """Return whether these are valid row (or column) pointers of a compressed matrix."""
     if len(ends) != n_lines + 1 or not _within(ends, n_entries + 1):
         return False
     return bool(ends[0] == 0 and ends[-1] == n_entries and (ends[1:] >= ends[:-1]).all())

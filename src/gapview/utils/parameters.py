@@ -1,4 +1,4 @@
-"""Checks of single settings; every message names the setting, what is allowed and what came."""
+"""Checks of single parameters; every message names the parameter, the allowed values and the given value."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..errors import ParameterError, ParameterTypeError
 
 
 def check_integer(name: str, value: Any, *, low: int, also: Sequence[Any] = ()) -> None:
-    """Demand an integer of at least ``low``, or one of the values in ``also``."""
+    """Raise an error unless the value is an integer of at least ``low``, or one of the values in ``also``."""
     if _is_one_of(value, also):
         return
     allowed = _either(f"an integer of at least {low}", also)
@@ -32,12 +32,12 @@ def check_real(
     open_low: bool = False,
     also: Sequence[Any] = (),
 ) -> None:
-    """Demand a finite number between ``low`` and ``high``, or one of the values in ``also``."""
+    """Raise an error unless the value is finite and between ``low`` and ``high``, or one of those in ``also``."""
     if _is_one_of(value, also):
         return
     above = f"above {low:g}" if open_low else f"of at least {low:g}"
-    allowed = f"a finite number {above}" + ("" if high == float("inf") else f" and at most {high:g}")
-    allowed = _either(allowed, also)
+    below = "" if high == float("inf") else f" and at most {high:g}"
+    allowed = _either(f"a finite number {above}{below}", also)
     if not isinstance(value, Real) or isinstance(value, bool):
         raise ParameterTypeError(f"{name} must be {allowed}; got {value!r}.")
     number = float(value)
@@ -47,19 +47,19 @@ def check_real(
 
 
 def check_choice(name: str, value: Any, choices: Sequence[Any]) -> None:
-    """Demand one of ``choices``."""
+    """Raise an error unless the value is one of ``choices``."""
     if not _is_one_of(value, choices):
         raise ParameterError(f"{name} must be one of {', '.join(map(repr, choices))}; got {value!r}.")
 
 
 def check_flag(name: str, value: Any) -> None:
-    """Demand True or False."""
+    """Raise an error unless the value is True or False."""
     if not isinstance(value, bool | np.bool_):
         raise ParameterTypeError(f"{name} must be True or False; got {value!r}.")
 
 
 def random_generator(random_state: Any) -> np.random.RandomState:
-    """Make the source of random numbers from a seed, a RandomState or None."""
+    """Return the random number generator for a seed, a RandomState or None."""
     try:
         generator: np.random.RandomState = check_random_state(random_state)
     except ValueError:

@@ -1,4 +1,4 @@
-"""Files on disk, written whole or not at all."""
+"""Writing files so that they are complete or absent, and locking folders."""
 
 from __future__ import annotations
 
@@ -15,17 +15,15 @@ from ..errors import DataFileError
 
 try:
     import fcntl
-except ImportError:  # Windows: files are still whole, but nobody is kept from writing at the same time
+except ImportError:  # Windows: files are still complete, but folders are not locked
     fcntl = None  # type: ignore[assignment]
-
-__all__ = ["lock_folder", "make_folder", "sync_folder", "write_table", "write_whole"]
 
 
 def write_whole(path: Path, content: bytes | Iterable[Any]) -> None:
-    """Write a file, given whole or in pieces, so that at any moment either the old or the complete new one is there."""
+    """Write a file, given at once or in pieces; at any moment either the old or the complete new file exists."""
     temporary = path.parent / f".{path.name}.{secrets.token_hex(6)}"
     try:
-        # Not through tempfile, whose files nobody else can read
+        # Not through tempfile, whose files other users cannot read
         handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
     except OSError as error:
         raise DataFileError(f"Cannot write to the folder {str(path.parent)!r}: {error.strerror}.") from None
@@ -46,7 +44,7 @@ def write_whole(path: Path, content: bytes | Iterable[Any]) -> None:
 
 
 def sync_folder(path: Path) -> None:
-    """See to it that the names in a folder outlast a power cut, where the system can promise that."""
+    """Flush the names in a folder to disk, so that they survive a power cut, if the system can do that."""
     with suppress(OSError):
         handle = os.open(path, os.O_RDONLY)
         try:
@@ -56,14 +54,14 @@ def sync_folder(path: Path) -> None:
 
 
 def lock_folder(path: Path, *, wait: bool = False) -> int | None:
-    """Keep a folder from other processes that ask; closing the handle, or the end of the process, lets it go.
+    """Lock a folder against other processes that lock it; closing the handle or ending the process releases it.
 
     Returns None where the system has no such locks.
 
     Raises
     ------
     BlockingIOError
-        If another has it, unless this is to wait.
+        If another process holds the lock and ``wait`` is False.
     """
     if fcntl is None:
         return None
@@ -73,14 +71,14 @@ def lock_folder(path: Path, *, wait: bool = False) -> int | None:
     except BlockingIOError:
         os.close(handle)
         raise
-    except OSError:  # some network disks have none for folders
+    except OSError:  # some network disks cannot lock folders
         os.close(handle)
         return None
     return handle
 
 
 def write_table(path: Path, header: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
-    """Write a CSV file, whole or not at all."""
+    """Write a CSV file by :func:`write_whole`."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(header)
@@ -89,7 +87,7 @@ def write_table(path: Path, header: Sequence[str], rows: Iterable[Sequence[Any]]
 
 
 def make_folder(path: Path) -> Path:
-    """Make a folder for results, or say why that is not possible."""
+    """Create a folder for results, or raise an error with the reason."""
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:

@@ -1,7 +1,7 @@
-"""Warnings that point at the user's own line, and those that are not meant for users.
+"""Warnings that name the user's line of code, and suppression of warnings that is safe in threads.
 
-``warnings.catch_warnings`` swaps the filters of the whole process, and puts them back: two of them at once, in threads,
-leave filters behind, and lose each other's warnings. So fits use what is here instead.
+``warnings.catch_warnings`` replaces the filters of the whole process and restores them later: two of them at once, in
+threads, leave filters behind and lose each other's warnings. Fits use the functions of this module instead.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ _FOLDERS = (Path(__file__).absolute().parents[1], Path(sklearn.__file__).absolut
 _INSIDE = tuple(str(folder) + os.sep for folder in _FOLDERS)
 _muted: ContextVar[tuple[type[Warning], ...]] = ContextVar("muted", default=())
 _lock = Lock()
-# Set by check_array for a moment, with catch_warnings
+# Set for a moment by check_array, with catch_warnings
 _LEFTOVERS: tuple[Any, ...] = (("error", None, np.exceptions.ComplexWarning, None, 0),)
 
 
 def warn_user(message: str, category: type[Warning]) -> None:
-    """Warn, and name the first caller outside gapview and scikit-learn, however many of their methods lie between."""
+    """Issue a warning that names the first caller outside gapview and scikit-learn."""
     if issubclass(category, _muted.get()):
         return
     frame, level = sys._getframe(1), 2
@@ -41,7 +41,7 @@ def warn_user(message: str, category: type[Warning]) -> None:
 
 @contextmanager
 def muted(category: type[Warning]) -> Iterator[None]:
-    """Drop what :func:`warn_user` says here, and in no other thread: of trials whose results nobody sees."""
+    """Suppress warnings of :func:`warn_user` in this thread only: of trials whose results are not returned."""
     before = _muted.set((*_muted.get(), category))
     try:
         yield
@@ -50,28 +50,28 @@ def muted(category: type[Warning]) -> Iterator[None]:
 
 
 def absent_leftovers() -> list[Any]:
-    """List filters that threads in scikit-learn may leave behind, and that are not there yet."""
+    """Return the filters that threads in scikit-learn may leave behind and that are not set now."""
     return [each for each in _LEFTOVERS if each not in warnings.filters]
 
 
 def drop_leftovers(leftovers: list[Any]) -> None:
-    """Take out what was left behind."""
+    """Remove filters that were left behind."""
     for each in leftovers:
         if each in warnings.filters:
             warnings.filters.remove(each)  # type: ignore[attr-defined]
 
 
-class _Unheard:
-    """A filter that is there as long as any thread wants it."""
+class _SharedFilter:
+    """A filter that is set as long as any thread uses it."""
 
     def __init__(self) -> None:
-        self.n_wanting = 0
-        self.places: list[list[Any]] = []  # lists that have got it: others may swap the one in use meanwhile
+        self.n_users = 0
+        self.places: list[list[Any]] = []  # lists with the filter: other code may replace the list in use
         self.filter: Any = None
 
     def add(self, message: str) -> None:
         with _lock:
-            self.n_wanting += 1
+            self.n_users += 1
             if self.filter not in warnings.filters:
                 warnings.filterwarnings("ignore", message)
                 self.filter = warnings.filters[0]
@@ -79,28 +79,28 @@ class _Unheard:
 
     def remove(self) -> None:
         with _lock:
-            self.n_wanting -= 1
-            if not self.n_wanting:
+            self.n_users -= 1
+            if not self.n_users:
                 for place in (*self.places, warnings.filters):
                     if self.filter in place:
                         place.remove(self.filter)  # type: ignore[attr-defined]
                 self.places.clear()
 
 
-_by_message: defaultdict[str, _Unheard] = defaultdict(_Unheard)
+_by_message: defaultdict[str, _SharedFilter] = defaultdict(_SharedFilter)
 
 
 @contextmanager
-def unheard(message: str) -> Iterator[None]:
-    """Drop a warning of a library beneath, by how its message begins."""
-    if getattr(sys.flags, "context_aware_warnings", False):  # each thread has filters of its own
+def ignoring(message: str) -> Iterator[None]:
+    """Ignore a warning of a library by the start of its message, in all threads."""
+    if getattr(sys.flags, "context_aware_warnings", False):  # each thread has its own filters
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message)
             yield
         return
-    kept = _by_message[message]
-    kept.add(message)
+    shared = _by_message[message]
+    shared.add(message)
     try:
         yield
     finally:
-        kept.remove()
+        shared.remove()

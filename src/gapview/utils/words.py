@@ -1,49 +1,38 @@
-"""Numbers, counts, times and lists in words: the same in messages, on pages and in figures."""
+"""Text for messages, pages and figures: numbers, counts, times, lists and unique names."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-
-__all__ = [
-    "NO_BREAK",
-    "counted",
-    "duration",
-    "joined",
-    "number",
-    "percent",
-    "powers",
-    "spelled",
-    "superscript",
-]
+from itertools import chain, count
 
 NO_BREAK = "\u00a0"
 _SPELLED = {2: "two", 3: "three", 4: "four", 5: "five", 6: "six", 7: "seven"}
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
-def counted(count: int, noun: str) -> str:
-    """Write a number with its noun.
+def counted(n_items: int, noun: str) -> str:
+    """Return a number with its noun.
 
     >>> counted(1, "row"), counted(1200, "row"), counted(2, "category"), counted(3, "way")
     ('1 row', '1,200 rows', '2 categories', '3 ways')
     """
     changes = noun.endswith("y") and noun[-2:-1] not in "aeou"
     plural = noun[:-1] + "ies" if changes else noun + "s"
-    return f"{count:,} {noun if count == 1 else plural}"
+    return f"{n_items:,} {noun if n_items == 1 else plural}"
 
 
-def spelled(count: int) -> str:
-    """Write a small number as a word.
+def spelled(integer: int) -> str:
+    """Return a small number as a word.
 
     >>> spelled(3), spelled(30)
     ('three', '30')
     """
-    return _SPELLED.get(count, str(count))
+    return _SPELLED.get(integer, str(integer))
 
 
 def joined(items: Sequence[str], word: str = "and") -> str:
-    """Write a list.
+    """Return a list in words.
 
     >>> joined(["a"]), joined(["a", "b", "c"])
     ('a', 'a, b and c')
@@ -52,7 +41,7 @@ def joined(items: Sequence[str], word: str = "and") -> str:
 
 
 def percent(share: float) -> str:
-    """Write a share in per cent, so that little is not shown as nothing.
+    """Return a share in per cent; a small share is not rounded to zero.
 
     >>> percent(0.256), percent(0.0001), percent(0.0)
     ('25.6 %', 'under 0.1 %', '0 %')
@@ -63,7 +52,7 @@ def percent(share: float) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Write a span of time.
+    """Return a duration in words.
 
     >>> duration(7.2), duration(95), duration(3 * 3600 + 120)
     ('7 s', '1 min 35 s', '3 h 2 min')
@@ -76,7 +65,7 @@ def duration(seconds: float) -> str:
 
 
 def number(value: float) -> str:
-    """Write a number plainly, or with a power of ten where it is very small or large.
+    """Return a number as text, with a power of ten if it is very small or large.
 
     >>> number(100.0), number(1e-05), number(0.003), number(3e-05), number(0.0)
     ('100', '10⁻⁵', '0.003', '3·10⁻⁵', '0')
@@ -85,17 +74,16 @@ def number(value: float) -> str:
         return f"{value:.3g}" if abs(value) < 1e3 else f"{value:g}"
     digits, power = f"{value:.1e}".split("e")
     digits = digits.removesuffix(".0")
-    raised = "10" + superscript(int(power))
+    raised = "10" + _superscript(int(power))
     return raised if digits == "1" else f"{digits}·{raised}".replace("-", "−")
 
 
-def superscript(power: int) -> str:
-    """Write a power as raised digits."""
+def _superscript(power: int) -> str:
     return str(power).translate(_RAISED)
 
 
 def powers(values: Sequence[float]) -> list[str]:
-    """Write powers of ten as such, and other numbers plainly.
+    """Return powers of ten with superscript digits, and other numbers as :func:`number` does.
 
     >>> powers([0.01, 1.0, 30.0])
     ['10⁻²', '10⁰', '30']
@@ -105,4 +93,15 @@ def powers(values: Sequence[float]) -> list[str]:
 
 def _power(value: float) -> str:
     power = math.log10(value) if value > 0 else 0.5
-    return f"10{superscript(round(power))}" if math.isclose(power, round(power), abs_tol=1e-9) else number(value)
+    return f"10{_superscript(round(power))}" if math.isclose(power, round(power), abs_tol=1e-9) else number(value)
+
+
+def numbered(n_columns: int) -> list[str]:
+    """Return ``column_1``, ``column_2`` and so on, as names for columns without names."""
+    return [f"column_{number}" for number in range(1, n_columns + 1)]
+
+
+def free_name(name: str, taken: set[str]) -> str:
+    """Return the name, or the name with the first number from 2 that makes it unique."""
+    candidates = chain([name], (f"{name}_{number}" for number in count(2)))
+    return next(candidate for candidate in candidates if candidate not in taken)

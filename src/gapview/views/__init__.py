@@ -1,6 +1,6 @@
-"""The one door for data: reading, joining and checking views."""
+"""Views: the entry point for data, where input is read, joined and checked."""
 
-from ._checks import as_views, demand_enough, is_constant, new_views, training_views
+from .checks import demand_enough, is_constant, new_views, training_views
 from .core import Views
 
-__all__ = ["Views", "as_views", "demand_enough", "is_constant", "new_views", "training_views"]
+__all__ = ["Views", "demand_enough", "is_constant", "new_views", "training_views"]

@@ -1,6 +1,9 @@
-"""The values of one view: which rows are there, and what to do with rows that are there in part."""
+"""The rows of one view: missing and incomplete ones, and selections of rows by reference."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from array_api_compat import array_namespace
@@ -17,7 +20,7 @@ _FAR_FROM_ONE = 60  # as a power of 2: beyond it, squares leave single precision
 
 
 def count_missing_cells(values: Matrix) -> Array:
-    """Count the NaN in every row."""
+    """Return the number of NaN in every row."""
     if not sparse.issparse(values):
         parts = [host((values[block] != values[block]).sum(axis=1)) for block in row_blocks(values)]
         return np.concatenate(parts) if parts else np.zeros(0, dtype=np.intp)
@@ -40,7 +43,7 @@ def row_digest(values: Matrix) -> Array:
 
 
 def demand_finite(name: str, values: Matrix, ids: Array) -> None:
-    """Refuse infinities, saying how many there are and where the first one is."""
+    """Raise an error on infinities, with their number and the first samples."""
     numbers = values.data if sparse.issparse(values) else values
     xp = array_namespace(numbers)
     blocks = [slice(None)] if sparse.issparse(values) else row_blocks(values)
@@ -56,9 +59,9 @@ def demand_finite(name: str, values: Matrix, ids: Array) -> None:
 
 
 def complete_rows(name: str, values: Matrix, policy: str, ids: Array, reference: Matrix | None) -> tuple[Matrix, Array]:
-    """Deal with rows that have some but not all values.
+    """Fill, drop or refuse rows that have some but not all values.
 
-    Returns the rows that remain and, for each row that came in, whether it remains.
+    Returns the remaining rows and, for every given row, whether it remains.
     """
     partial = count_missing_cells(values) > 0
     keep = np.ones(len(partial), dtype=bool)
@@ -67,8 +70,7 @@ def complete_rows(name: str, values: Matrix, policy: str, ids: Array, reference:
     if policy == "raise":
         raise InputError(
             f"View '{name}' has {int(partial.sum())} row(s) of {len(partial)} with some but not all values missing "
-            f"(NaN), "
-            f"first for the sample(s) {some(ids[partial])}. A row of nothing but NaN is a missing view; for rows with "
+            f"(NaN), first for the sample(s) {some(ids[partial])}. A row of NaN alone is a missing view; for rows with "
             "gaps choose partial_rows='fill' (gaps are filled from the nearest rows of the same view) or "
             "partial_rows='drop' (the view counts as missing for these samples)."
         )
@@ -78,7 +80,7 @@ def complete_rows(name: str, values: Matrix, policy: str, ids: Array, reference:
 
 
 def _filled(name: str, values: Matrix, reference: Matrix | None) -> Matrix:
-    """Fill gaps from the nearest rows, of the training data where there are some."""
+    """Return values with gaps filled from the nearest rows of the reference or, without one, of the view itself."""
     dense = values.toarray() if sparse.issparse(values) else values
     source = dense if reference is None else reference
     source = source.toarray() if sparse.issparse(source) else source
@@ -86,7 +88,7 @@ def _filled(name: str, values: Matrix, reference: Matrix | None) -> Matrix:
     if empty.size:
         raise InputError(
             f"View '{name}' has {empty.size} feature(s) without a single value, in the column(s) {some(empty)}: "
-            "there is nothing to fill them from. Drop these columns."
+            "no value exists to fill them from. Drop these columns."
         )
     unit = unit_for_squares(source, dense)
     nearest = KNNImputer(n_neighbors=_FILL_NEIGHBORS).fit(np.ldexp(source, -unit)).transform(np.ldexp(dense, -unit))
@@ -95,9 +97,40 @@ def _filled(name: str, values: Matrix, reference: Matrix | None) -> Matrix:
 
 
 def unit_for_squares(*arrays: Array) -> int:
-    """Say by which power of 2 to divide values, mostly 0: squares of huge ones would overflow, of tiny ones vanish.
+    """Return the power of 2 by which to divide values so that their squares neither overflow nor vanish; mostly 0.
 
-    Powers of 2 round nothing. NaN do not count.
+    Division by a power of 2 is exact. NaN are ignored.
     """
     _, exponent = np.frexp(max(np.nanmax(np.abs(array), initial=0.0) for array in arrays))
     return int(exponent) if abs(int(exponent)) > _FAR_FROM_ONE else 0
+
+
+LARGE = 2**27  # bytes: smaller selections are copied
+
+
+@dataclass(frozen=True)
+class SelectedRows:
+    """A selection of rows of a large matrix, by reference."""
+
+    whole: Matrix
+    rows: Array
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Number of rows and of columns."""
+        return len(self.rows), int(self.whole.shape[1])
+
+    def __getitem__(self, part: slice) -> Matrix:
+        """Return a slice of the rows as a new matrix."""
+        return self.whole[like(self.rows[part], self.whole)]
+
+    def copied(self) -> Matrix:
+        """Return all rows as a new matrix."""
+        return self[:]
+
+
+def select_rows(matrix: Matrix, rows: Array) -> Any:
+    """Return rows of a matrix, by reference if they are large."""
+    size = 0 if sparse.issparse(matrix) else len(rows) * matrix.shape[1] * matrix.dtype.itemsize
+    lazily = SelectedRows(matrix, rows)
+    return lazily if size >= LARGE else lazily.copied()

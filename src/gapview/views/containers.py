@@ -1,7 +1,7 @@
-"""Reading one view from whatever the user holds it in, and giving results back in the same.
+"""Reading one view from an array, frame, sparse matrix or AnnData, and returning results in the same container.
 
-Optional libraries are recognised by the classes an object descends from, so that none of them is imported here unless
-the user has handed over one of its objects.
+Objects of optional libraries are recognised by the names of their base classes, so that a library is imported only if
+the user passes one of its objects.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _ID_COLUMNS = ("sample_id", "id", "sample", "ID", "Id", "index")
 
 @dataclass(frozen=True)
 class Container:
-    """What a view came in, so that results can go back in the same."""
+    """The container of a view, so that results can be returned in the same kind."""
 
     kind: str = "array"  # "array", "sparse", "pandas" or "polars"
     columns: tuple[Any, ...] | None = None  # the user's own column labels
@@ -37,7 +37,7 @@ class Container:
         return self if self.columns is None else replace(self, columns=tuple(self.columns[j] for j in order))
 
     def put(self, matrix: Matrix, ids: Array) -> Any:
-        """Put a complete matrix into a container of this kind."""
+        """Return a complete matrix in a container of this kind."""
         if self.kind == "sparse":
             return sparse.csr_array(matrix)
         dense = matrix.toarray() if sparse.issparse(matrix) else matrix
@@ -56,28 +56,28 @@ class Container:
 
 @dataclass(frozen=True)
 class RawView:
-    """One view as it came: all its rows, NaN where values are missing."""
+    """One view as it was given: all its rows, NaN where values are missing."""
 
     name: str
-    values: Matrix | None  # None: the user passed None, the view is absent altogether
+    values: Matrix | None  # None: the user passed None, no sample has the view
     ids: Array | None = None
-    positional: bool = True  # the rows have no ids of their own: row i is sample i
+    positional: bool = True  # the rows have no ids: row i is sample i
     container: Container = Container()
 
     @property
     def features(self) -> Array | None:
-        """Names of the features, where the view came with them."""
+        """Names of the features, if the view has them."""
         columns = self.container.columns
         return None if columns is None else np.asarray([str(column) for column in columns], dtype=object)
 
 
 def descends(data: Any, library: str, *names: str) -> bool:
-    """Tell whether an object is of one of the named classes of a library, or of a class made from them."""
+    """Return whether an object is an instance of one of the named classes of a library, or of a subclass."""
     return any(c.__module__.split(".")[0] == library and c.__name__ in names for c in type(data).__mro__)
 
 
 def named_views(data: Any) -> tuple[list[tuple[str, Any]], bool, str]:
-    """Split the user's container into (name, view) pairs; say whether the names are the user's, and its kind."""
+    """Return (name, view) pairs, whether the user gave the names, and the kind of outer container."""
     if descends(data, "mudata", "MuData"):
         data = data.mod
     if isinstance(data, Mapping):
@@ -90,7 +90,7 @@ def named_views(data: Any) -> tuple[list[tuple[str, Any]], bool, str]:
 
 
 def read_view(name: str, view: Any, id_column: str | None) -> RawView:
-    """Read one view from its container, without judging its values."""
+    """Read one view from its container, without checking its values."""
     if view is None:
         return RawView(name, None)
     if descends(view, "anndata", "AnnData"):
@@ -105,7 +105,7 @@ def read_view(name: str, view: Any, id_column: str | None) -> RawView:
 
 
 def _is_one_view(data: Any) -> bool:
-    # A 3-D array is let through so that the message can speak of its shape.
+    # Includes a 3-D array, so that the message can name its shape
     frame = descends(data, "pandas", "DataFrame") or descends(data, "polars", "DataFrame", "LazyFrame")
     array = sparse.issparse(data) or (hasattr(data, "__array__") and not np.isscalar(data))
     return frame or array or descends(data, "anndata", "AnnData")
@@ -114,9 +114,9 @@ def _is_one_view(data: Any) -> bool:
 def _read_array(name: str, view: Any) -> Array:
     if isinstance(view, str | bytes) or np.isscalar(view) or isinstance(view, Mapping | set):
         raise InputTypeError(f"View '{name}' is {_describe(view)}, not a matrix. {EXPECTED}.")
-    if isinstance(view, np.ma.MaskedArray):  # its own way of saying that values are missing
+    if isinstance(view, np.ma.MaskedArray):  # masked values are missing
         view = np.ma.filled(view.astype(np.float64), np.nan)
-    if is_tensor(view) and view.device.type != "cpu":  # it stays where it is
+    if is_tensor(view) and view.device.type != "cpu":  # it stays on its device
         demand_two_dimensions(name, view)
         return view if str(view.dtype) == "torch.float64" else view.float()  # type: ignore[no-any-return]
     try:
@@ -152,14 +152,14 @@ def demand_two_dimensions(name: str, values: Any) -> None:
 
 
 def as_numbers(name: str, values: Matrix) -> Matrix:
-    """Turn what holds numbers into float32 or float64; refuse the rest, text that looks like numbers included."""
+    """Return values as float32 or float64; raise an error on anything but numbers, including text of digits."""
     kind, size = values.dtype.kind, values.dtype.itemsize
     if kind == "f" and size in (4, 8):
         return values.astype(values.dtype.newbyteorder("="), copy=False)
     if kind == "f" and size < 4:
         return values.astype(np.float32)
     if kind in "iubf":
-        with np.errstate(over="ignore"):  # what a longer type holds beyond float64 becomes infinity, refused later
+        with np.errstate(over="ignore"):  # numbers beyond float64 become infinity, which is refused later
             return values.astype(np.float64)
     if kind == "c":
         raise InputError(
@@ -223,7 +223,7 @@ def _read_polars(name: str, view: Any, id_column: str | None) -> RawView:
         if len(candidates) != 1:
             found = f"the columns {some(candidates)} could be it" if candidates else "it has no column of text"
             raise InputError(
-                f"View '{name}' is a polars frame in which the column of sample ids cannot be told: {found}. "
+                f"View '{name}' is a polars frame in which the column of sample ids is not clear: {found}. "
                 "Give gapview.Views(…, id_column='…')."
             )
         id_column = candidates[0]
@@ -270,12 +270,17 @@ def demand_distinct_columns(name: str, columns: Any) -> None:
     """Raise an error if two columns have the same name."""
     texts = [str(column) for column in columns]
     if len(set(texts)) < len(texts):
-        seen: set[str] = set()
-        twice = [text for text in texts if text in seen or seen.add(text)]  # type: ignore[func-returns-value]
+        twice = repeats(texts)
         raise InputError(
-            f"Features of a view must have names of their own; view '{name}' has {len(twice)} that repeat one: "
+            f"Features of a view must have unique names; view '{name}' has {len(twice)} that repeat one: "
             f"{some(twice)}. Rename them."
         )
+
+
+def repeats(items: Sequence[Any]) -> list[Any]:
+    """Return the items that occurred before in the sequence."""
+    seen: set[Any] = set()
+    return [item for item in items if item in seen or seen.add(item)]  # type: ignore[func-returns-value]
 
 
 def _text_columns(name: str, columns: list[Any]) -> InputTypeError:

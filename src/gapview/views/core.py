@@ -12,8 +12,7 @@ from ..compute import host, is_tensor, like, to_device
 from ..errors import InputError, InputTypeError, some
 from ..utils.parameters import check_choice
 from ..utils.types import Array, Matrix
-from ._held import ChosenRows, chosen
-from .cells import PARTIAL_ROWS, complete_rows, count_missing_cells, demand_finite
+from .cells import PARTIAL_ROWS, SelectedRows, complete_rows, count_missing_cells, demand_finite, select_rows
 from .containers import EXPECTED, Container, RawView, named_views, read_view
 from .joining import join, read_mask
 
@@ -21,27 +20,27 @@ from .joining import join, read_mask
 class Views:
     """Samples described by several feature sets, of which any sample may lack some.
 
-    The one door for data: every function of gapview that takes views makes a ``Views`` of them first.
+    Every function of gapview that takes views converts them to ``Views`` first.
 
     Parameters
     ----------
     data : list or dict of views, single view, MuData or Views
         Each view is a 2-D array, a pandas or polars frame, a SciPy sparse matrix or an AnnData. In an array a row
-        of nothing but NaN is a missing view. Frames are joined on the sample id (the index of a pandas frame);
-        each may hold other samples. Integers become float64, float32 stays float32. A list may hold ``None`` for a
+        of NaN alone is a missing view. Frames are joined on the sample id (the index of a pandas frame) and may hold
+        different samples. Integers become float64, float32 stays float32. A list may hold ``None`` for a
         view that no sample has.
     mask : array-like of shape (n_samples, n_views), optional
-        True where a sample has a view. Numbers that the mask hides are never looked at. A frame is matched by sample id
-        and name of view, if it has an index of its own.
+        True where a sample has a view. Values hidden by the mask are never read. A frame whose index holds sample ids
+        is matched by sample id and name of view.
     names : sequence of str, optional
         Names of the views; by default the keys of a dict, else ``view_0``, ``view_1``, …
     sample_ids : sequence, optional
-        Ids of the samples, for views that have none of their own.
+        Ids of the samples, for views without ids.
     id_column : str, optional
         Column of the frames that holds the sample ids, if they are not in the index.
     partial_rows : {"raise", "fill", "drop"}, default="raise"
-        What to do with a row that has some but not all values: refuse it, fill its gaps from the five nearest rows
-        of the same view, or take the view as missing for that sample.
+        How to treat a row that has some but not all values: raise an error, fill its gaps from the five nearest rows
+        of the same view, or treat the view as missing for that sample.
 
     Attributes
     ----------
@@ -50,11 +49,11 @@ class Views:
     mask : bool array of shape (n_samples, n_views)
         True where a sample has a view.
     sample_ids : array of shape (n_samples,)
-        For arrays the row numbers; for frames the ids in the order in which they first appear.
+        For arrays the row numbers; for frames the ids in the order of their first occurrence.
     names : tuple of str
         Names of the views.
     feature_names : tuple of (array of str or None)
-        Names of the features of every view, where the view came with them.
+        Names of the features of every view, None for a view without names.
 
     Notes
     -----
@@ -80,8 +79,8 @@ class Views:
     names: tuple[str, ...]
     feature_names: tuple[Array | None, ...]
     _named: bool  # the names are the user's own
-    _outer: str  # "list", "dict" or "single": what results are given back in …
-    _containers: tuple[Container, ...]  # … and what each view in it is
+    _outer: str  # "list", "dict" or "single": the container in which results are returned …
+    _containers: tuple[Container, ...]  # … and the container of each view in it
 
     def __init__(
         self,
@@ -96,16 +95,14 @@ class Views:
         check_choice("partial_rows", partial_rows, PARTIAL_ROWS)
         if isinstance(data, Views):
             if names is not None or sample_ids is not None or id_column is not None:
-                raise InputError(
-                    "A Views has names and sample ids already: names, sample_ids and id_column are not for it."
-                )
+                raise InputError("A Views has names and sample ids already. Leave out names, sample_ids and id_column.")
             self.__dict__.update((data if mask is None else data.hide(mask)).__dict__)
             return
         gappy = read(data, mask, names, sample_ids, id_column)
         self.__dict__.update(completed(gappy, partial_rows).__dict__)
 
     def _like(self, matrices: tuple[Matrix, ...], mask: Array, ids: Array, **more: Any) -> Views:
-        """Make a ``Views`` with other samples of the same views, without checking again."""
+        """Return ``Views`` with other samples of the same views, without checks."""
         other = Views.__new__(Views)
         other.__dict__.update(self.__dict__)
         other.__dict__.update(more)
@@ -116,7 +113,7 @@ class Views:
     def matrices(self) -> tuple[Matrix, ...]:
         """The rows of every view that are present, in the order of the samples.
 
-        Those of a large array with missing rows are copied anew each time: better ask once than in a loop.
+        The rows of a large array with missing rows are copied at each access: avoid it in a loop.
         """
         if not self.by_reference:
             return self._held
@@ -127,7 +124,7 @@ class Views:
         self._held = tuple(matrices)
 
     def one_by_one(self) -> Iterator[Matrix]:
-        """Give the matrices of the views one after the other, so that only one of them need be copied at a time.
+        """Yield the matrices of the views, so that at most one of them is a copy at a time.
 
         Examples
         --------
@@ -136,12 +133,12 @@ class Views:
         >>> [matrix.shape for matrix in Views([np.eye(3), np.ones((3, 2))]).one_by_one()]
         [(3, 3), (3, 2)]
         """
-        return (held.copied() if isinstance(held, ChosenRows) else held for held in self._held)
+        return (held.copied() if isinstance(held, SelectedRows) else held for held in self._held)
 
     def in_parts(self) -> Iterator[Any]:
-        """Give the views one after the other as something that has a shape, and rows to be taken as slices.
+        """Yield the views as objects that have a shape and can be sliced by rows.
 
-        Rows that stay in the array they were given in are copied slice by slice.
+        Rows of a view held by reference are copied slice by slice.
 
         Examples
         --------
@@ -154,10 +151,10 @@ class Views:
 
     @property
     def by_reference(self) -> bool:
-        """Whether some view is so large that its present rows stay in the array it was given in."""
-        return any(isinstance(held, ChosenRows) for held in self._held)
+        """Whether some view is so large that its present rows are held by reference to the given array."""
+        return any(isinstance(held, SelectedRows) for held in self._held)
 
-    # -- what there is -------------------------------------------------------------------------------------
+    # -- sizes ---------------------------------------------------------------------------------------------
 
     @property
     def n_samples(self) -> int:
@@ -181,7 +178,7 @@ class Views:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Samples and features of all views together, as scikit-learn asks for it."""
+        """Number of samples, and of features of all views together, as scikit-learn expects."""
         return self.n_samples, sum(self.n_features)
 
     def rows(self, view: int) -> Array:
@@ -216,8 +213,8 @@ class Views:
     # -- other samples, other gaps ---------------------------------------------------------------------------
 
     def __getitem__(self, rows: Any) -> Views:
-        """Take some of the samples, by position, slice or boolean mask, in the order asked for."""
-        if isinstance(rows, tuple):  # scikit-learn asks for views[rows, ...]
+        """Return some of the samples, by position, slice or boolean mask, in the given order."""
+        if isinstance(rows, tuple):  # scikit-learn takes views[rows, ...]
             if len(rows) != 2 or rows[1] is not Ellipsis:
                 raise InputError(f"A Views is indexed by samples alone; got {rows!r}. Take columns of .matrices[k].")
             rows = rows[0]
@@ -227,24 +224,22 @@ class Views:
             raise InputError(f"Samples are taken by position, slice or boolean mask; got {rows!r}: {error}.") from None
         matrices = []
         for k, held in enumerate(self._held):
-            where = np.cumsum(self.mask[:, k]) - 1  # row of the matrix that a present sample stands in
+            where = np.cumsum(self.mask[:, k]) - 1  # row of the matrix that holds a present sample
             rows = where[wanted[self.mask[wanted, k]]]
-            if isinstance(held, ChosenRows):
-                matrices.append(chosen(held.whole, held.rows[rows]))
-            else:
-                matrices.append(chosen(held, rows))
+            by_reference = isinstance(held, SelectedRows)
+            matrices.append(select_rows(held.whole, held.rows[rows]) if by_reference else select_rows(held, rows))
         return self._like(tuple(matrices), self.mask[wanted], self.sample_ids[wanted])
 
     def __iter__(self) -> Iterator[Views]:
         return (self[row] for row in range(self.n_samples))
 
     def hide(self, keep: Any) -> Views:
-        """Return the same samples with only the views that ``keep`` marks True (and that were there before).
+        """Return the same samples with only the views that ``keep`` marks True and that were present.
 
         Parameters
         ----------
         keep : array-like of shape (n_samples, n_views)
-            True where a sample is to keep a view; read as ``mask`` is.
+            True where a sample keeps a view, in the same form as ``mask``.
 
         Examples
         --------
@@ -283,13 +278,13 @@ class Views:
         return self._like(tuple(to_device(m, device) for m in self.matrices), self.mask, self.sample_ids)
 
     def on_host(self) -> Views:
-        """Return the same samples with matrices that NumPy can see."""
-        if not any(is_tensor(held.whole if isinstance(held, ChosenRows) else held) for held in self._held):
+        """Return the same samples with matrices in the memory of the host."""
+        if not any(is_tensor(held.whole if isinstance(held, SelectedRows) else held) for held in self._held):
             return self
         return self._like(tuple(host(matrix) for matrix in self.matrices), self.mask, self.sample_ids)
 
     def give_back(self, complete: Sequence[Matrix]) -> Any:
-        """Put one complete matrix per view into the kind of container that the views came in.
+        """Return one complete matrix per view in the kind of container in which the views were given.
 
         Parameters
         ----------
@@ -310,7 +305,7 @@ class Views:
 
 
 def read(data: Any, mask: Any, names: Any, sample_ids: Any, id_column: str | None) -> Views:
-    """Read and join views; rows with gaps are still as they came."""
+    """Read and join views; rows with gaps stay unchanged."""
     pairs, named, outer = named_views(data)
     if not pairs:
         raise InputError(f"There are no views. {EXPECTED}; got an empty {type(data).__name__}.")
@@ -335,7 +330,7 @@ def read(data: Any, mask: Any, names: Any, sample_ids: Any, id_column: str | Non
 
 
 def completed(views: Views, partial_rows: str, reference: Views | None = None) -> Views:
-    """Deal with rows that have some but not all values; gaps are filled from the rows of ``reference`` if given."""
+    """Return views without gaps in rows; they are filled from the rows of ``reference`` if given."""
     matrices, mask = [], views.mask.copy()
     for k, matrix in enumerate(views.one_by_one()):
         rows = views.rows(k)
@@ -356,7 +351,7 @@ def _renamed(pairs: list[tuple[str, Any]], names: Any) -> list[tuple[str, Any]]:
         )
     texts = [str(name) for name in names]
     if len(texts) != len(pairs) or len(set(texts)) < len(texts):
-        raise InputError(f"names must give one name of its own to each of the {len(pairs)} views; got {list(names)!r}.")
+        raise InputError(f"names must give a unique name to each of the {len(pairs)} views; got {list(names)!r}.")
     return [(text, view) for text, (_, view) in zip(texts, pairs, strict=True)]
 
 
@@ -374,12 +369,12 @@ def _present_rows(view: RawView, place: Array, shown: Array, ids: Array) -> tupl
     absent = count_missing_cells(values) == values.shape[1]
     demand_finite(view.name, values, ids[rows])
     if absent.any():
-        values, rows = chosen(values, np.flatnonzero(~absent)), rows[~absent]
+        values, rows = select_rows(values, np.flatnonzero(~absent)), rows[~absent]
     return values, rows
 
 
 def demand_features(name: str, shape: tuple[int, ...]) -> None:
-    """Refuse a view without features."""
+    """Raise an error if a view has no features."""
     if shape[1] == 0:
         raise InputError(f"View '{name}' has no features: its shape is {shape}. Leave this view out.")
 
@@ -389,13 +384,13 @@ def _demand_rows_for_mask(name: str, shown: Array, rows: Array, ids: Array) -> N
     lacking[rows] = False
     if lacking.any():
         raise InputError(
-            f"mask says that view '{name}' is present for {int(lacking.sum())} sample(s) that have no values in it, "
+            f"mask marks view '{name}' as present for {int(lacking.sum())} sample(s) that have no values in it, "
             f"among them {some(ids[lacking])}. Correct the mask, or leave it out."
         )
 
 
 def demand_a_view_for_each(mask: Array, ids: Array) -> None:
-    """Refuse samples without any view."""
+    """Raise an error if a sample has no view."""
     empty = ~mask.any(axis=1)
     if empty.any():
         raise InputError(

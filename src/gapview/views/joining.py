@@ -1,4 +1,4 @@
-"""Putting views side by side: which row of which view belongs to which sample, and which views a mask shows."""
+"""Joining views: the sample of every row of every view, and the mask of presence."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import numpy as np
 
 from ..errors import InputError, InputTypeError, some
 from ..utils.types import Array
-from .containers import RawView, descends
+from .containers import RawView, descends, repeats
 
 
 def join(raw: Sequence[RawView], sample_ids: Any = None) -> tuple[Array, list[Array]]:
-    """Return the ids of all samples and, for every view, the sample that each of its rows belongs to."""
+    """Return the ids of all samples and, for every view, the sample of each of its rows."""
     given = [view for view in raw if view.values is not None]
     if not given:
         raise InputError("There is no view: every one is None. Give at least one matrix.")
@@ -27,13 +27,13 @@ def join(raw: Sequence[RawView], sample_ids: Any = None) -> tuple[Array, list[Ar
         first = keyed[0] if keyed else given[0]
         n_samples = _length(first)
         demand_equal_length(given, n_samples, f"view '{first.name}'")
-        ids = _narrowed(first.ids) if keyed and first.ids is not None else np.arange(n_samples)
+        ids = _as_integers(first.ids) if keyed and first.ids is not None else np.arange(n_samples)
         return ids, [np.arange(_length(view)) for view in raw]
     if len(keyed) < len(given):
         plain = [view.name for view in given if view.positional]
         raise InputError(
             f"The views {some([view.name for view in keyed])} are keyed by sample id and do not hold the same samples "
-            f"in the same order, but {some(plain)} came without ids, so their rows cannot be matched. "
+            f"in the same order, but {some(plain)} have no ids, so their rows cannot be matched. "
             "Give every view as a frame whose index holds the sample ids."
         )
     _demand_one_kind_of_id(keyed)
@@ -45,13 +45,13 @@ def _join_by_given_ids(
 ) -> tuple[Array, list[Array]]:
     if keyed:
         raise InputError(
-            f"sample_ids are for views without ids of their own; {some([view.name for view in keyed])} came keyed by "
-            "sample id. Leave sample_ids out."
+            f"sample_ids are for views without ids; {some([view.name for view in keyed])} are keyed by sample id. "
+            "Leave sample_ids out."
         )
     if isinstance(sample_ids, str | bytes) or not hasattr(sample_ids, "__iter__"):
         raise InputTypeError(f"sample_ids must be a sequence with one id for each sample; got {sample_ids!r}.")
     listed = np.ravel(sample_ids).tolist() if isinstance(sample_ids, np.ndarray) else list(sample_ids)
-    ids = _narrowed(_objects(listed))
+    ids = _as_integers(_objects(listed))
     _demand_ids("sample_ids", ids)
     demand_equal_length(given, len(ids), "sample_ids")
     return ids, [np.arange(_length(view)) for view in raw]
@@ -63,11 +63,11 @@ def _join_by_id(raw: Sequence[RawView]) -> tuple[Array, list[Array]]:
     for view in raw:
         ids = [] if view.ids is None else view.ids.tolist()
         places.append(np.asarray([position.setdefault(key, len(position)) for key in ids], dtype=np.intp))
-    return _narrowed(_objects(list(position))), places
+    return _as_integers(_objects(list(position))), places
 
 
 def read_mask(mask: Any, ids: Array, names: Sequence[str]) -> Array:
-    """Read which samples have which views; a frame with an index of its own is matched by sample and view."""
+    """Return the mask of samples × views; a frame with sample ids as index is matched by sample and view."""
     shape = (len(ids), len(names))
     if mask is None:
         return np.ones(shape, dtype=bool)
@@ -77,7 +77,7 @@ def read_mask(mask: Any, ids: Array, names: Sequence[str]) -> Array:
             f"mask must have one row for each sample and one column for each view, shape {shape}; "
             f"got shape {given.shape}."
         )
-    if given.dtype == object:  # pandas' booleans that know missing values
+    if given.dtype == object:  # nullable booleans of pandas
         cells = [
             cell if isinstance(cell, bool | int | float) and cell in (0, 1) else 2 for cell in given.ravel().tolist()
         ]
@@ -94,8 +94,8 @@ def _aligned(mask: Any, ids: Array, names: Sequence[str]) -> Any:
         keys = mask.index.astype(object).tolist()
         if len(set(keys)) < len(keys) or set(keys) != set(ids.tolist()):
             raise InputError(
-                "mask is a frame with sample ids of its own, and they are not those of the views: "
-                f"{some([key for key in ids.tolist() if key not in set(keys)]) or 'some are there twice'}. "
+                "mask is a frame with sample ids that are not those of the views: "
+                f"{some([key for key in ids.tolist() if key not in set(keys)]) or 'some occur twice'}. "
                 "Give it the ids of the samples as index, or pass its values if the rows are in the same order."
             )
         mask = mask.set_axis(keys, axis=0).loc[ids.tolist()]
@@ -115,9 +115,8 @@ def _objects(items: list[Any]) -> Array:
     return array
 
 
-def _narrowed(ids: Array | None) -> Array:
-    """Turn ids that are all whole numbers into an array of numbers; leave others as they are."""
-    assert ids is not None
+def _as_integers(ids: Array) -> Array:
+    """Return ids that are all integers as an array of integers, and others unchanged."""
     if ids.dtype == object and all(type(key) is int for key in ids.tolist()) and len(ids):
         try:
             return ids.astype(np.int64)
@@ -127,11 +126,9 @@ def _narrowed(ids: Array | None) -> Array:
 
 
 def _same_rows(given: Sequence[RawView], keyed: Sequence[RawView]) -> bool:
-    """Tell whether all views list the same samples in the same order."""
-    first = keyed[0].ids
-    assert first is not None
-    same_ids = all(view.ids is not None and first.tolist() == view.ids.tolist() for view in keyed[1:])
-    return same_ids and all(_length(view) == len(first) for view in given)
+    """Return whether all views list the same samples in the same order."""
+    first, *others = [view.ids.tolist() for view in keyed if view.ids is not None]
+    return all(ids == first for ids in others) and all(_length(view) == len(first) for view in given)
 
 
 def _length(view: RawView) -> int:
@@ -143,13 +140,13 @@ def _demand_no_default_index_beside_ids(given: Sequence[RawView], keyed: Sequenc
     if keyed and unlabelled:
         raise InputError(
             f"The views {some([view.name for view in keyed])} are keyed by sample id, but the frame(s) "
-            f"{some(unlabelled)} have only the default index 0, 1, 2, …, which may or may not mean the same samples. "
+            f"{some(unlabelled)} have only the default index 0, 1, 2, …, which may or may not be the same samples. "
             "Set their index to the sample ids, or pass their values as an array if the rows are in the same order."
         )
 
 
 def demand_equal_length(given: Sequence[RawView], n_samples: int, of: str) -> None:
-    """Refuse views without sample ids that differ in their numbers of rows."""
+    """Raise an error if views without sample ids differ in their numbers of rows."""
     lengths = {view.name: _length(view) for view in given}
     if any(length != n_samples for length in lengths.values()):
         listed = ", ".join(f"'{name}' has {length}" for name, length in lengths.items())
@@ -160,7 +157,7 @@ def demand_equal_length(given: Sequence[RawView], n_samples: int, of: str) -> No
 
 
 def _demand_ids(where: str, ids: Array | None) -> None:
-    """Demand an id for every row, and none of them twice."""
+    """Raise an error unless every row has an id that occurs once."""
     assert ids is not None
     listed = ids.tolist()
     empty = sum(key is None or key != key or type(key).__name__ in ("NAType", "NaTType") for key in listed)
@@ -173,8 +170,7 @@ def _demand_ids(where: str, ids: Array | None) -> None:
     except TypeError as error:
         raise InputTypeError(f"Sample ids must be text, numbers or dates; in {where}: {error}.") from None
     if repeated:
-        seen: set[Any] = set()
-        twice = [key for key in listed if key in seen or seen.add(key)]  # type: ignore[func-returns-value]
+        twice = repeats(listed)
         raise InputError(
             f"Sample ids must be unique within a view; in {where} {len(twice)} row(s) repeat an id: {some(twice)}. "
             "Average or drop the repeated rows first."

@@ -1,4 +1,4 @@
-"""The samples on which settings are tried: how many they are, and which."""
+"""Drawing the sample of rows on which candidate parameters are tried."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from ..utils.types import Array
 N_TRIED = 5000  # more samples would raise the cost without changing the choice
 TRIED_PER_CLUSTER = 20
 N_OF_EVERY_VIEW = 50  # the least number of samples drawn with each view, if as many have it
-_MANY = 10**7  # samples up to which all of them are put into random order
+_MANY = 10**7  # samples up to which all of them are permuted
 
 
 def n_to_try(n_clusters: int) -> int:
-    """Return the number of samples on which settings for so many clusters are tried."""
+    """Return the number of samples on which parameters for ``n_clusters`` clusters are tried."""
     return max(N_TRIED, TRIED_PER_CLUSTER * n_clusters)
 
 
@@ -55,7 +55,7 @@ def _first_of(rows: Array, order: Array | None, source: np.random.RandomState) -
 
 
 def draw_from(mask: Array, n_wanted: int, seed: int) -> Array:
-    """Draw samples by :func:`draw_samples`, where it is known which sample has which view."""
+    """Draw samples by :func:`draw_samples`, from the mask of samples × views."""
 
     def rare_rows(drawn: Array) -> list[Array]:
         return [np.flatnonzero(mask[:, k]) for k in np.flatnonzero(mask[drawn].sum(axis=0) < N_OF_EVERY_VIEW)]

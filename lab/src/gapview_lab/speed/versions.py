@@ -12,7 +12,7 @@ from typing import Any
 
 import click
 
-from gapview.commands import new_console
+from gapview.commands.console import new_console
 from gapview.errors import DataFileError
 from gapview.utils.storage import make_folder, write_table
 

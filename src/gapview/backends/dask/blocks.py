@@ -12,7 +12,7 @@ import numpy as np
 from ...errors import InputError, InputTypeError, ParameterError
 from ...utils.parameters import check_choice
 from ...utils.types import Array
-from ...views import Views, as_views
+from ...views import Views
 from ...views.cells import PARTIAL_ROWS, row_digest
 from ...views.containers import RawView, demand_two_dimensions, descends, named_views, read_view
 from ...views.core import completed, demand_features, read
@@ -126,7 +126,7 @@ def _check_together(
         return
     of_views = [_stacked(own) for own in zip(*tasks.gather(digests), strict=True)]
     mask = None if masks is None else np.concatenate(tasks.gather(masks))
-    as_views(dict(zip(names, of_views, strict=True)), mask, partial_rows)
+    Views(dict(zip(names, of_views, strict=True)), mask=mask, partial_rows=partial_rows)
 
 
 def _digests(chunks: Sequence[Any], *, names: Sequence[str]) -> list[Any]:

@@ -24,8 +24,8 @@ from ...factorization.problem import Problem
 from ...factorization.runs import Weights
 from ...factorization.steps import basis_step
 from ...utils.types import Array
+from ...views.checks import one_per_view
 from ...views.containers import descends
-from ...views.per_view import one_per_view
 from .blocks import BlockedViews, known_sizes
 from .tasks import Tasks
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from ...errors import ParameterError
 from ...utils.types import Array
-from ...views import Views, as_views, demand_enough, is_constant
+from ...views import Views, demand_enough, is_constant
 from ...views.cells import count_missing_cells, row_digest
 from ...views.containers import named_views
 from ...views.core import read
@@ -51,7 +51,7 @@ def read_mapped(data: Any, mask: Any, partial_rows: str, n_clusters: int) -> Dis
     stand_in = {"dict": stand_in, "list": digests, "single": digests[0]}[outer]
     if partial_rows == "fill":
         _demand_no_gaps(read(stand_in, mask, None, None, None))
-    known = as_views(stand_in, mask, partial_rows)
+    known = Views(stand_in, mask=mask, partial_rows=partial_rows)
     views = DiskViews.__new__(DiskViews)
     views.__dict__.update(known.__dict__)
     views.matrices = tuple(SourceMatrix(file, known.rows(k)) for k, file in enumerate(files))

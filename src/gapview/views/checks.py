@@ -1,44 +1,40 @@
-"""What estimators ask of views: enough to learn from, or the same views as in training."""
+"""Checks of views by estimators: enough to learn from, the same views as in training, one matrix per view."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
 from ..compute import row_blocks
-from ..errors import InputError, some
+from ..errors import InputError, InputTypeError, some
 from ..utils.parameters import check_choice
+from ..utils.types import Matrix
 from .cells import PARTIAL_ROWS
 from .containers import Container
 from .core import Views, completed, read
 
 
-def as_views(data: Any, mask: Any = None, partial_rows: str = "raise") -> Views:
-    """Make a ``Views`` of whatever the user gave."""
-    return Views(data, mask=mask, partial_rows=partial_rows)
-
-
 def training_views(data: Any, mask: Any, partial_rows: str, n_clusters: int) -> Views:
-    """Read views to learn ``n_clusters`` groups from."""
-    views = as_views(data, mask, partial_rows)
+    """Return ``Views`` from which ``n_clusters`` clusters can be learned, or raise an error."""
+    views = Views(data, mask=mask, partial_rows=partial_rows)
     demand_enough(views, (is_constant(matrix) for matrix in views.one_by_one()), n_clusters)
     return views
 
 
 def demand_enough(views: Any, constant: Iterable[bool], n_clusters: int) -> None:
-    """Refuse views from which no groups can be learnt, wherever their values are.
+    """Raise an error if no clusters can be learned from views, in memory or elsewhere.
 
     Parameters
     ----------
     views : Views or BlockedViews
-        Their names, and how many samples there are.
+        The views; only their names and numbers of samples are read.
     constant : iterable of bool
-        Whether all rows of a view are the same, for every view; asked for only if there are enough samples.
+        For every view, whether all its rows are equal; evaluated only if there are enough samples.
     n_clusters : int
-        The number of groups wanted.
+        The number of clusters.
     """
     if views.n_samples < 2:
         raise InputError(f"Clustering needs at least 2 samples; got n_samples={views.n_samples}.")
@@ -56,20 +52,20 @@ def demand_enough(views: Any, constant: Iterable[bool], n_clusters: int) -> None
     for name, count, is_same in zip(views.names, views.n_present, constant, strict=True):
         if is_same:
             raise InputError(
-                f"View '{name}' is constant: all its {count} rows are the same, so it tells nothing about the samples. "
+                f"View '{name}' is constant: all its {count} rows are the same, so it does not distinguish samples. "
                 "Leave this view out."
             )
 
 
 def is_constant(matrix: Any, cut: Callable[[Any], Iterable[slice]] = row_blocks) -> bool:
-    """Tell whether all rows of a matrix are the same; ``cut`` gives the blocks in which they are compared."""
+    """Return whether all rows of a matrix are equal; ``cut`` returns the blocks in which they are compared."""
     if sparse.issparse(matrix):
         return np.array_equal(matrix.max(axis=0).toarray(), matrix.min(axis=0).toarray())
     return all(bool((matrix[block] == matrix[:1]).all()) for block in cut(matrix))
 
 
 def new_views(data: Any, trained: Views, partial_rows: str = "raise") -> Views:
-    """Read views of new samples, of which any subset of the trained views may be given, in the trained order."""
+    """Return views of new samples in the order of training; any subset of the trained views may be given."""
     check_choice("partial_rows", partial_rows, PARTIAL_ROWS)
     given = data if isinstance(data, Views) else read(data, None, None, None, None)
     places = _match(given, trained)
@@ -90,12 +86,12 @@ def new_views(data: Any, trained: Views, partial_rows: str = "raise") -> Views:
     aligned = trained._like(
         tuple(matrices), mask, given.sample_ids, _outer=outer, _containers=tuple(containers), _named=given._named
     )
-    # Only now, with features in the order of training, can gaps be filled from the training rows
+    # After the features are in the order of training, so that gaps are filled from the training rows
     return completed(aligned, partial_rows, trained)
 
 
 def _match(views: Views, trained: Views) -> list[int | None]:
-    """Find the given view for every trained one: by name where the user names them, else by position."""
+    """Return the position of the given view for every trained one: by name if the user gave names, else by order."""
     if set(views.names) <= set(trained.names) and (views._named or views.n_views == trained.n_views):
         return [views.names.index(name) if name in views.names else None for name in trained.names]
     if not views._named and views.n_views == trained.n_views:
@@ -103,13 +99,13 @@ def _match(views: Views, trained: Views) -> list[int | None]:
     unknown = [name for name in views.names if name not in trained.names]
     what = f"the unknown view(s) {some(unknown)}" if views._named else f"{views.n_views} view(s) without names"
     raise InputError(
-        f"The model knows the views {some(trained.names, 10)}; got {what}. "
-        f"Give a dict with some of these names, or a list of {trained.n_views} with None for a view that is not there."
+        f"The model was trained on the views {some(trained.names, 10)}; got {what}. "
+        f"Give a dict with some of these names, or a list of {trained.n_views} with None for a view that is missing."
     )
 
 
 def _order_of_features(views: Views, place: int, trained: Views, k: int) -> list[int] | None:
-    """Find where the trained features stand in a given view; None if they are in order."""
+    """Return the positions of the trained features in a given view; None if they are in the same order."""
     n_features, known, given = views.n_features[place], trained.feature_names[k], views.feature_names[place]
     if n_features != trained.n_features[k]:
         raise InputError(
@@ -121,7 +117,38 @@ def _order_of_features(views: Views, place: int, trained: Views, k: int) -> list
     if set(known) != set(given):
         raise InputError(
             f"View '{trained.names[k]}' has other features than in training: "
-            f"{some([name for name in given if name not in set(known)])} were not there. Give the same columns."
+            f"{some([name for name in given if name not in set(known)])} are new. Give the same columns."
         )
     position = {name: column for column, name in enumerate(given)}
     return [position[name] for name in known]
+
+
+def one_per_view(given: Any, views: Views, expected: str) -> list[Any]:
+    """Return one item per view in the order of the views; ``expected`` is the start of the error message."""
+    if isinstance(given, Mapping):
+        missing = [name for name in views.names if given.get(name) is None]
+        if missing:
+            raise InputTypeError(f"{expected}; the dict has none for the view(s) {some(missing)}.")
+        return [given[name] for name in views.names]
+    if isinstance(given, str) or not isinstance(given, Sequence):
+        raise InputTypeError(f"{expected}; got {repr(given) if isinstance(given, str) else type(given).__name__}.")
+    if len(given) != views.n_views or any(item is None for item in given):
+        n_given = sum(item is not None for item in given)
+        raise InputTypeError(f"{expected}; got {n_given} in a list.")
+    return list(given)
+
+
+def real_matrix(given: Any, what: str, dtype: Any) -> Matrix:
+    """Return a dense or sparse matrix of real numbers; numbers too large for the type become infinite."""
+    try:
+        matrix = given if sparse.issparse(given) else np.asarray(given)
+        is_complex = np.iscomplexobj(matrix)
+        with np.errstate(over="ignore"):  # the caller refuses infinity with its own message
+            matrix = matrix if is_complex else matrix.astype(dtype)
+    except (TypeError, ValueError) as error:
+        raise InputTypeError(f"{what} cannot be read as a matrix of numbers: {str(error).rstrip('.')}.") from None
+    if is_complex:
+        raise InputTypeError(f"{what} must hold real numbers; got complex ones. Take their real part or their size.")
+    if matrix.ndim != 2:
+        raise InputError(f"{what} must be a matrix of 2 dimensions; got shape {matrix.shape}.")
+    return matrix

@@ -1,0 +1,217 @@
+"""Reading text tables, Parquet and Feather files."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterable, Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from ..errors import DataFileError, some
+from ._detect import MISSING_WORDS
+from ._dialect import Dialect, as_utf8, find_dialect, line_too_long, records, spaces_to_tabs
+from ._sources import READING, content_of, demand_size, reporting_damage, suffix_of
+from ._tables import RawTable, arrow
+from ._view_file import SourceFormat
+from .isolated import read_isolated
+
+
+def read_text(file: Path) -> RawTable:
+    """Read a text table of any dialect."""
+    arrow()
+    content, encoding = as_utf8(content_of(file), file)
+    dialect = find_dialect(content, file)
+    content = spaces_to_tabs(content) if dialect.spaces else content
+    table = _parse(content, dialect, file)
+    demand_size(file, table.num_rows * table.num_columns, "cells", READING.limits.cells)
+    header, suffix = dialect.header, suffix_of(file)
+    source = SourceFormat(
+        kind="text",
+        suffix=suffix,
+        columns=tuple(header.names),
+        compression="gzip" if suffix.endswith(".gz") else None,
+        separator=" " if dialect.spaces else dialect.separator,
+        decimal=dialect.decimal,
+        encoding=encoding,
+        newline=dialect.newline,
+        header=header.kind,
+    )
+    return RawTable(
+        file,
+        header.names,
+        table.columns,
+        table.num_rows,
+        source,
+        written=cache(lambda position: _parse(content, dialect, file, position).column(0).to_pylist()),
+        lines=cache(lambda: [line for line, _ in _records(content, dialect)]),
+        notes=[_described(source), *header.notes],
+    )
+
+
+def _parse(content: bytes, dialect: Dialect, file: Path, only: int | None = None) -> Any:
+    """Parse all columns of the rows, or ``only`` one of them as text."""
+    pa, tables = arrow(), arrow("csv")
+    names = [str(column) for column in range(dialect.n_columns)]
+    as_text = {} if only is None else {names[only]: pa.string()}
+    body = pa.py_buffer(content).slice(dialect.body)
+    if not body.size:
+        return pa.table({name: pa.nulls(0) for name in as_text or names})
+    with reporting_damage(file, "a text table"):
+        try:
+            return tables.read_csv(
+                pa.BufferReader(body),
+                read_options=tables.ReadOptions(
+                    column_names=names, block_size=min(READING.limits.line, body.size + 1), use_threads=False
+                ),
+                parse_options=tables.ParseOptions(
+                    delimiter=dialect.separator, newlines_in_values=content.find(b'"', dialect.body) >= 0
+                ),
+                convert_options=tables.ConvertOptions(
+                    null_values=MISSING_WORDS,
+                    strings_can_be_null=True,
+                    true_values=["true", "True", "TRUE"],
+                    false_values=["false", "False", "FALSE"],
+                    decimal_point=dialect.decimal,
+                    include_columns=list(as_text),
+                    column_types=as_text,
+                ),
+            )
+        except pa.ArrowInvalid as error:
+            if "straddl" in str(error):
+                raise line_too_long(file) from None
+            raise _ragged(content, dialect, file, str(error)) from None
+
+
+def _ragged(content: bytes, dialect: Dialect, file: Path, cause: str) -> DataFileError:
+    """Return the error that names the lines with other numbers of fields than the header."""
+    wrong = []
+    try:
+        for line, fields in _records(content, dialect):
+            if len(fields) != dialect.n_columns:
+                wrong.append((line, len(fields)))
+    except csv.Error as error:
+        cause = str(error)
+    if not wrong:
+        return DataFileError(f"{file.name!r} cannot be read as a text table: {cause}. Check its quotes.")
+    line, n_fields = wrong[0]
+    named = {"\t": "white space" if dialect.spaces else "tabs"}.get(dialect.separator, f"'{dialect.separator}'")
+    return DataFileError(
+        f"{file.name!r} has rows of unequal length: {dialect.n_columns} fields (separated by {named}) were expected, "
+        f"line {line} has {n_fields}; {len(wrong)} such row(s), in line(s) "
+        f"{some([line for line, _ in wrong])}. Fill in or remove what is missing or too much there; put "
+        "quotes around fields that contain the separator, and close all quotes."
+    )
+
+
+def _records(content: bytes, dialect: Dialect) -> Iterator[tuple[int, list[str]]]:
+    """Yield the rows below the header, each with the number of its last line in the file."""
+    before = len(content[: dialect.body].splitlines())
+    for line, fields in records(content[dialect.body :], dialect.separator):
+        yield before + line, fields
+
+
+def _described(source: SourceFormat) -> str:
+    marks = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "|", " ": "spaces"}
+    names = {"utf-8": "UTF-8", "utf-8-sig": "UTF-8 with a byte order mark", "cp1252": "Windows-1252"}
+    packed = ", packed with gzip" if source.compression else ""
+    point = "comma" if source.decimal == "," else "point"
+    encoding = names.get(source.encoding, "UTF-16")
+    return f"Text table with {marks[source.separator]} between fields and a decimal {point}, in {encoding}{packed}."
+
+
+_BATCH = 2**16  # rows
+_BYTES_PER_CELL = 16
+
+
+def read_parquet(file: Path) -> RawTable:
+    """Read a Parquet file; its sizes are checked before anything is unpacked."""
+    parquet = arrow("parquet")
+    demand_size(file, file.stat().st_size)
+    with reporting_damage(file, "a Parquet file"), parquet.ParquetFile(file) as opened:
+        about = opened.metadata
+        texts = [field.name for field in opened.schema_arrow if _is_text(field.type)]
+    # Texts are read as dictionaries until their total length is checked: one of a megabyte may stand in every row
+    with reporting_damage(file, "a Parquet file"), parquet.ParquetFile(file, read_dictionary=texts) as opened:
+        groups = [about.row_group(number) for number in range(about.num_row_groups)]
+        _demand_sizes(file, about.num_rows, about.num_columns)
+        demand_size(file, sum(group.total_byte_size for group in groups), "bytes when unpacked")
+        table = _from_batches(file, opened.iter_batches(_BATCH), opened.schema_arrow)
+        table.validate(full=True)  # text of a damaged file need not be UTF-8
+        # Only after reading, which refuses unknown codecs: asking for the name of one ends the process
+        codec = groups[0].column(0).compression if groups and about.num_columns else "SNAPPY"
+    return _table(file, table, "parquet", {"UNCOMPRESSED": "none"}.get(codec, codec.lower()))
+
+
+def read_feather(file: Path) -> RawTable:
+    """Read a Feather file batch by batch, so that its size is checked before all of it is in memory."""
+    pa = arrow()
+    demand_size(file, file.stat().st_size)
+    with reporting_damage(file, "a Feather file"):
+        with file.open("rb") as stream:
+            old = stream.read(4) == b"FEA1"
+        # Offsets of version 1 are not checked by pyarrow: it is converted to version 2 in another process
+        content = pa.py_buffer(read_isolated(file, "feather", "a Feather file")) if old else str(file)
+        table = _read_batches(pa, file, content)
+        _demand_sizes(file, table.num_rows, table.num_columns)
+        table.validate(full=True)  # offsets of a damaged file would lead outside its memory
+    return _table(file, table, "feather", None)
+
+
+def _read_batches(pa: Any, file: Path, content: Any) -> Any:
+    with pa.OSFile(content, "rb") if isinstance(content, str) else pa.BufferReader(content) as stream:
+        reader = pa.ipc.open_file(stream)
+        batches = (reader.get_batch(number) for number in range(reader.num_record_batches))
+        return _from_batches(file, batches, reader.schema)
+
+
+def _from_batches(file: Path, batches: Iterable[Any], schema: Any) -> Any:
+    """Build a table from batches, counting each of them: the size that a file declares may be wrong."""
+    found, n_rows, n_bytes = [], 0, 0
+    for batch in batches:
+        n_rows, n_bytes = n_rows + batch.num_rows, n_bytes + batch.nbytes
+        _demand_sizes(file, n_rows, batch.num_columns)
+        demand_size(file, n_bytes, "bytes or more when unpacked", _BYTES_PER_CELL * READING.limits.cells)
+        found.append(batch)
+    return arrow().Table.from_batches(found, schema)
+
+
+def _is_text(kind: Any) -> bool:
+    types = arrow().types
+    return any(is_one(kind) for is_one in (types.is_string, types.is_large_string, types.is_binary))
+
+
+def _demand_sizes(file: Path, n_rows: int, n_columns: int) -> None:
+    demand_size(file, n_columns, "columns", READING.limits.columns)
+    demand_size(file, n_rows * n_columns, "cells", READING.limits.cells)
+
+
+def _table(file: Path, table: Any, kind: str, compression: str | None) -> RawTable:
+    names = [str(name) for name in table.column_names]
+    source = SourceFormat(kind, suffix_of(file), tuple(names), compression=compression)
+    columns = [_decoded(file, column) for column in table.columns]
+    return RawTable(file, names, columns, table.num_rows, source, index=_index(table, names))
+
+
+def _index(table: Any, names: list[str]) -> int | None:
+    """Return the position of the index of a pandas frame; a default index is not stored as a column."""
+    try:
+        listed = (table.schema.pandas_metadata or {}).get("index_columns", [])
+    except Exception:  # the metadata of pandas are JSON, and may be damaged while the table is not
+        return None
+    own = [name for name in listed if isinstance(name, str) and name in names]
+    return names.index(own[0]) if len(listed) == len(own) == 1 else None
+
+
+def _decoded(file: Path, column: Any) -> Any:
+    """Return a column of categories as a column of values, if these are not too long in total."""
+    pa, compute = arrow(), arrow("compute")
+    if not pa.types.is_dictionary(column.type):
+        return column
+    if _is_text(column.type.value_type):
+        total = 0
+        for chunk in column.chunks:
+            lengths = compute.binary_length(chunk.dictionary).cast(pa.int64()).take(chunk.indices)
+            total += compute.sum(lengths).as_py() or 0
+        demand_size(file, total, "bytes of text")
+    return column.cast(column.type.value_type)

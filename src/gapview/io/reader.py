@@ -1,0 +1,262 @@
+"""A program that reads one MATLAB, HDF5 or old Feather file and writes its values to standard output.
+
+The libraries behind these formats trust the contents of a file: wrong bytes can crash or hang the process or exhaust
+its memory. ``isolated`` therefore runs this file as a script in a process of its own. The script imports only
+``utils.packing`` of gapview, so that it starts quickly.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import re
+import struct
+import sys
+import warnings
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Any, BinaryIO
+
+import numpy as np
+from scipy import sparse
+
+from gapview.utils.packing import packed, sparse_parts
+
+_MOST_DEPTH = 20  # of nested values
+_MOST_CELL_DEPTH = 10  # of nested cell arrays in HDF5, which may refer to each other in circles
+_PLAIN_KINDS = "biufcUS"
+_BYTES_PER_CELL = 16  # the value and, in a sparse matrix, its position
+_OMICS = r"(mod/[^/]+/)?(X|obs|var)(/|$)"  # other layers may have any size
+
+
+class Refused(Exception):
+    """A file that is not read; carries the complete message for the user."""
+
+
+def too_large(file: str, size: int, what: str, limit: int) -> str:
+    """Return the message that something in a file exceeds a limit."""
+    return (
+        f"{file!r} is too large: {size:,} {what}; at most {limit:,} are read. Leave out columns or rows that are not "
+        "needed, or split the view into several."
+    )
+
+
+def main() -> None:
+    """Read the file of the request in the first argument, within its limits of memory and time."""
+    # What a library prints must not get between the values
+    out = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+    request = json.loads(sys.argv[1])
+    _limit(request["memory"], request["seconds"])
+    write_answer(request, out)
+
+
+def _limit(memory: int, seconds: int) -> None:
+    try:
+        import resource
+    except ImportError:  # Windows: the parent process still limits the time
+        return
+    for what, limit in ((resource.RLIMIT_AS, memory), (resource.RLIMIT_CPU, seconds), (resource.RLIMIT_CORE, 0)):
+        _, most = resource.getrlimit(what)
+        allowed = limit if most == resource.RLIM_INFINITY else min(limit, most)
+        resource.setrlimit(what, (allowed, allowed))
+
+
+def write_answer(request: dict[str, Any], stream: BinaryIO) -> None:
+    """Read a file and write the answer: the length of its JSON in 8 bytes, the JSON, and the bytes of all arrays."""
+    try:
+        text, blocks = encode({"value": _read(request)})
+    except Refused as refusal:
+        text, blocks = encode({"refused": str(refusal)})
+    except Exception as error:  # any layer can fail: compression, headers, sizes, text
+        text, blocks = encode({"failed": f"{type(error).__name__}: {error}"[:2000]})
+    stream.write(struct.pack("<Q", len(text)) + text)
+    for block in blocks:
+        stream.write(block.data)
+    stream.flush()
+
+
+def _read(request: dict[str, Any]) -> Any:
+    kind, file, name, cells = (request[key] for key in ("kind", "file", "name", "cells"))
+    with warnings.catch_warnings(action="ignore"):  # of old formats and of repeated variables
+        if kind == "mat":
+            from scipy.io import loadmat
+
+            return {key: value for key, value in loadmat(file).items() if not key.startswith("__")}
+        if kind == "feather":
+            return _read_feather(file)
+        import h5py
+
+        with h5py.File(file, "r") as archive:
+            _check_contents(archive, name, cells, "" if kind == "mat73" else _OMICS)
+            if kind == "mat73":
+                return {key: _read_mat73(archive, archive[key]) for key in archive if not key.startswith("#")}
+            return _read_omics(archive, name, cells, kind == "h5mu", request["wanted"])
+
+
+def _read_feather(file: str) -> Any:
+    """Read a Feather file of version 1 and return its contents in the format of version 2."""
+    pyarrow, feather = import_module("pyarrow"), import_module("pyarrow.feather")
+    table = feather.read_table(file, memory_map=False)
+    table.validate(full=True)
+    sink = pyarrow.BufferOutputStream()
+    with pyarrow.ipc.new_file(sink, table.schema) as writer:
+        writer.write_table(table)
+    return np.frombuffer(sink.getvalue(), dtype=np.uint8)
+
+
+# -- HDF5: MATLAB v7.3, AnnData, MuData ----------------------------------------------------------------------------
+
+
+def _check_contents(archive: Any, file: str, cells: int, pattern: str) -> None:
+    """Refuse contents in other files and, among the items that match the pattern, sizes beyond the limits."""
+    import h5py
+
+    total = 0
+
+    def external(name: str, link: Any) -> str | None:
+        return name if isinstance(link, h5py.ExternalLink) else None
+
+    def count(name: str, item: Any) -> str | None:
+        nonlocal total
+        if not isinstance(item, h5py.Dataset) or not re.match(pattern, name):
+            return None
+        if item.external or item.is_virtual:
+            return name
+        total += math.prod(item.shape or ()) * item.dtype.itemsize
+        _check_size(file, total, "bytes or more when unpacked", _BYTES_PER_CELL * cells)
+        return None
+
+    name = archive.visititems_links(external) or archive.visititems(count)
+    if name is not None:
+        raise Refused(f"{file!r} refers to another file for {name!r}. Save it with all its contents in one file.")
+
+
+def _check_size(file: str, size: int, what: str, limit: int) -> None:
+    if size > limit:
+        raise Refused(too_large(file, size, what, limit))
+
+
+def _read_mat73(archive: Any, node: Any, depth: int = 0) -> Any:
+    """Read a variable of a MATLAB v7.3 file."""
+    if depth > _MOST_CELL_DEPTH:
+        raise ValueError("cells are nested too deeply")
+    if hasattr(node, "keys"):
+        if "MATLAB_sparse" not in node.attrs:
+            return None
+        shape = (int(node.attrs["MATLAB_sparse"]), len(node["jc"]) - 1)
+        if "data" not in node:
+            return sparse.csc_array(shape)
+        return sparse.csc_array((node["data"][()], node["ir"][()], node["jc"][()]), shape=shape)
+    if node.dtype.kind == "O":  # a cell array: references to its contents
+        cell = np.empty(node.size, dtype=object)
+        cell[:] = [_read_mat73(archive, archive[reference], depth + 1) for reference in node[()].ravel()]
+        return cell
+    return node[()].T  # MATLAB stores columns first
+
+
+def _read_omics(archive: Any, name: str, cells: int, several: bool, wanted: Sequence[str] | None) -> list[Any]:
+    """Read the matrix X, the sample names and the feature names; of a MuData file, of every modality."""
+    if not several:
+        return [_read_group(name, None, archive, cells, wanted)]
+    if "mod" not in archive:
+        raise Refused(f"{name!r} is no MuData file: it has no modalities. Is it an .h5ad file?")
+    stored = list(archive["mod"])
+    order = list(map(str, archive["mod"].attrs.get("mod-order", stored)))
+    if not stored:
+        raise Refused(f"{name!r} has no modalities. Give a file with at least one.")
+    names = order if sorted(order) == sorted(stored) else stored
+    return [_read_group(name, modality, archive["mod"][modality], cells, wanted) for modality in names]
+
+
+def _read_group(file: str, modality: str | None, group: Any, cells: int, wanted: Sequence[str] | None) -> Any:
+    from anndata.io import read_elem
+
+    if not hasattr(group, "keys") or not {"X", "obs", "var"} <= set(group):
+        place = "" if modality is None else f"The view '{modality}' in "
+        raise Refused(
+            f"{place}{file!r} has no matrix X with names of samples and features. Put the values into .X of the "
+            "AnnData."
+        )
+    values = group["X"]["data"] if hasattr(group["X"], "keys") else group["X"]  # of a sparse matrix, the stored values
+    _check_size(file, values.size, "cells", cells)
+    column = next((name for name in wanted or [] if name in group["obs"]), None)
+    ids, id_name = _read_names(group["obs"], column, read_elem)
+    features, _ = _read_names(group["var"], None, read_elem)
+    matrix = read_elem(group["X"])
+    matrix = matrix if sparse.issparse(matrix) else np.asarray(matrix)
+    return {"name": modality, "ids": ids, "id_name": id_name, "column": column, "X": matrix, "features": features}
+
+
+def _read_names(group: Any, column: str | None, read: Any) -> tuple[list[Any], str]:
+    """Read one column of obs or var, by default the index, as plain numbers and text."""
+    if not hasattr(group, "keys"):  # as AnnData wrote it before version 0.7
+        frame = read(group)
+        return _plain(frame.index if column is None else frame[column]), str(frame.index.name or "index")
+    index = str(group.attrs["_index"])
+    return _plain(read(group[index if column is None else column])), index.removeprefix("_")
+
+
+def _plain(cells: Any) -> list[Any]:
+    found = [cell.item() if isinstance(cell, np.generic) else cell for cell in cells]
+    return [cell if isinstance(cell, bool | int | float | str | bytes | None) else str(cell) for cell in found]
+
+
+# -- values as JSON and bytes --------------------------------------------------------------------------------------
+
+
+def encode(answer: dict[str, Any]) -> tuple[bytes, list[Any]]:
+    """Return nested lists and dicts of text, numbers and arrays as JSON, and the bytes of the arrays.
+
+    Values of any other kind become None.
+    """
+    entries: list[dict[str, Any]] = []
+    blocks: list[Any] = []
+
+    def encoded(value: Any, depth: int) -> Any:
+        if depth > _MOST_DEPTH:
+            raise ValueError("cells are nested too deeply")
+        if isinstance(value, np.generic):
+            value = value.item()
+        if isinstance(value, str):
+            return value.encode("utf-8", "replace").decode()  # lone surrogates cannot be written anywhere
+        if value is None or isinstance(value, bool | int | float):
+            return value
+        if isinstance(value, bytes):
+            return value.decode("utf-8", "replace")
+        if isinstance(value, dict):
+            return {"dict": [[str(key), encoded(item, depth + 1)] for key, item in value.items()]}
+        if isinstance(value, list | tuple):
+            return [encoded(item, depth + 1) for item in value]
+        if sparse.issparse(value):
+            kind, shape, parts = sparse_parts(_compressed(value))
+            return {"sparse": [kind, shape, encoded(parts, depth + 1)]}
+        if not isinstance(value, np.ndarray):
+            return None
+        if value.dtype == object:
+            return {"objects": [list(value.shape), encoded(value.ravel().tolist(), depth)]}
+        if value.dtype.kind not in _PLAIN_KINDS or not value.dtype.itemsize:  # records, or text of no length
+            return None
+        if value.dtype.kind == "U":
+            np.char.encode(value, "utf-8")  # raises on characters that do not exist
+        entry, block = packed(value)
+        entries.append({**entry, "length": len(block)})
+        blocks.append(block)
+        return {"array": len(blocks) - 1}
+
+    tree = {name: encoded(value, 0) for name, value in answer.items()}
+    return json.dumps({"answer": tree, "arrays": entries}).encode(), blocks
+
+
+def _compressed(matrix: Any) -> Any:
+    """Return a valid CSR or CSC array whose positions are all of one integer type."""
+    matrix = sparse.csc_array(matrix) if matrix.format == "csc" else sparse.csr_array(matrix)
+    matrix.check_format(full_check=True)
+    whole = np.result_type(matrix.indices, matrix.indptr)
+    matrix.indices, matrix.indptr = matrix.indices.astype(whole, copy=False), matrix.indptr.astype(whole, copy=False)
+    return matrix
+
+
+if __name__ == "__main__":
+    main()

@@ -238,8 +238,13 @@ def rows_in_blocks(name: str, matrix: Any, cut: Callable[[Any], Iterable[slice]]
 
 def fit_scaling(name: str, matrix: Matrix, scale: str | None) -> Scaling:
     """Fit a scaling to the present rows of one view."""
-    if scale is not None and scale.startswith(("standard", "center")):
-        matrix = _filled_in(name, matrix)
+    if sparse.issparse(matrix) and scale is not None and scale.startswith(("standard", "center")):
+        if is_mostly_zero(matrix):
+            raise InputError(
+                f"View '{name}' is sparse; centring or standardising its features would make it dense. Use "
+                "scale='unit', or pass the view as a dense array (.toarray()) if it fits into memory."
+            )
+        matrix = matrix.toarray()
     return fit_blocks(rows_in_blocks(name, matrix), scale)
 
 
@@ -282,16 +287,6 @@ def _mean_length(of_features: Scaling, matrix: Matrix) -> tuple[int, float]:
 def _mean_of_means(parts: Sequence[tuple[int, float]]) -> tuple[int, float]:
     n_rows = sum(count for count, _ in parts)
     return n_rows, sum(count / n_rows * mean for count, mean in parts)
-
-
-def _filled_in(name: str, matrix: Matrix) -> Array:
-    """Return a dense view; raise an error for a sparse one of mostly zeros, which would need many times the memory."""
-    if sparse.issparse(matrix) and is_mostly_zero(matrix):
-        raise InputError(
-            f"View '{name}' is sparse; centring or standardising its features would fill it with numbers. "
-            "Use scale='unit', or pass the view as a dense array (.toarray()) if it fits into memory."
-        )
-    return matrix.toarray() if sparse.issparse(matrix) else matrix  # type: ignore[no-any-return]
 
 
 def is_mostly_zero(matrix: Matrix) -> bool:

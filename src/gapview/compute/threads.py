@@ -43,16 +43,17 @@ def _limit_openmp(n_threads: int | None) -> Any:
     return _openmp_controller(tuple(name in sys.modules for name in ("faiss", "torch"))).limit(limits=n_threads)
 
 
-def _set_threads(library: Any, n_threads: int) -> None:
-    """Set the number of threads of a library for the whole process, from any thread.
+def _set_blas_threads(numbers: list[int]) -> None:
+    """Set the number of threads of every BLAS library for the whole process, from any thread.
 
     In newer threadpoolctl, only the first thread that sets it can change it later; calls from others are ignored. Here
-    the last fit that ends restores the number, in whatever thread it runs.
+    the last fit that ends restores the numbers, in whatever thread it runs.
     """
-    free = getattr(library, "clear_controlling_thread", lambda force: None)
-    free(force=True)
-    library.set_num_threads(n_threads)
-    free(force=True)
+    for library, n_threads in zip(_blas_libraries(), numbers, strict=True):
+        free = getattr(library, "clear_controlling_thread", lambda force: None)
+        free(force=True)
+        library.set_num_threads(n_threads)
+        free(force=True)
 
 
 class _ThreadBudget:
@@ -77,7 +78,7 @@ class _ThreadBudget:
             if not self.n_users:
                 self.before = [library.num_threads for library in _blas_libraries()]
                 self.n_usual = max(self.before, default=1)
-                self._set_all([1] * len(self.before))
+                _set_blas_threads([1] * len(self.before))
                 self.leftovers = absent_leftovers()
             self.n_users += 1
             depth = getattr(self.here, "depth", 0)
@@ -91,12 +92,8 @@ class _ThreadBudget:
             self.n_busy -= self.here.depth == 0
             self.n_users -= 1
             if not self.n_users:
-                self._set_all(self.before)
+                _set_blas_threads(self.before)
                 drop_leftovers(self.leftovers)
-
-    def _set_all(self, numbers: list[int]) -> None:
-        for library, n_threads in zip(_blas_libraries(), numbers, strict=True):
-            _set_threads(library, n_threads)
 
     @property
     def n_threads(self) -> int:

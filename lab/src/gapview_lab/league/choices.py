@@ -231,7 +231,7 @@ class _Without:
 
     def __matmul__(self, values: Any) -> Array:
         dense = values.toarray() if sparse.issparse(values) else values
-        none = Reach(self.reach.steps, 0, self.reach.rows, self.reach.columns, self.reach.weight)
+        none = Reach(self.reach.graph, 0, self.reach.rows, self.reach.columns, self.reach.weight)
         return np.asarray((self.reach @ dense) - (none @ dense))
 
 

@@ -98,7 +98,7 @@ def common_exponent(matrices: list[Matrix]) -> int:
     return exponent if abs(exponent) > _SAFE else 0
 
 
-def far_center(points: Array) -> Array | None:
+def far_center(points: Any) -> Array | None:
     """Return the mean of dense points in float64 if they lie far from the origin, else None."""
     xp = array_namespace(points)
     center = xp.mean(points, axis=0, dtype=xp.float64)

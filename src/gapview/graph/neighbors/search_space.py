@@ -83,11 +83,9 @@ def search_space(points: Matrix, queries: Matrix | None, seed: int) -> Space:
     given = points, points if queries is None else queries, queries is None
     if is_reduced:
         convert = _projection(points, exponent, seed)
-    elif sparse.issparse(points):
-        convert = _densification(exponent)
     else:
-        center = far_center(times_power(points, -exponent))
-        if center is None and exponent == 0 and points.dtype == np.float32:
+        center = None if sparse.issparse(points) else far_center(times_power(points, -exponent))
+        if not sparse.issparse(points) and center is None and exponent == 0 and points.dtype == np.float32:
             return Space(np.ascontiguousarray(points), np.asarray, False, 0, *given)
         convert = _rounding(center, exponent)
     n_points = points.shape[0]
@@ -99,19 +97,15 @@ def search_space(points: Matrix, queries: Matrix | None, seed: int) -> Space:
     return Space(rows, convert, is_reduced, exponent, *given)
 
 
-def _rounding(center: Array | None, exponent: int) -> Callable[[Array], Array]:
-    """Return the function that rounds dense rows to float32."""
+def _rounding(center: Array | None, exponent: int) -> Callable[[Matrix], Array]:
+    """Return the function that rounds rows to dense rows of float32."""
 
-    def convert(rows: Array) -> Array:
+    def convert(rows: Matrix) -> Array:
         shrunk = times_power(rows, -exponent)
+        shrunk = shrunk.toarray() if sparse.issparse(shrunk) else shrunk
         return np.asarray(shrunk if center is None else shrunk - center, dtype=np.float32)
 
     return convert
-
-
-def _densification(exponent: int) -> Callable[[sparse.csr_array], Array]:
-    """Return the function that makes sparse rows dense."""
-    return lambda rows: np.asarray(times_power(rows, -exponent).toarray(), dtype=np.float32)
 
 
 def _projection(points: sparse.csr_array, exponent: int, seed: int) -> Callable[[sparse.csr_array], Array]:

@@ -195,7 +195,7 @@ def cluster_rows(
     n_found = len(np.unique(labels))
     if n_found < n_clusters:
         warn_user(
-            f"Only {n_found} distinct groups were found where n_clusters={n_clusters} were asked for: the samples "
+            f"Only {n_found} distinct groups were found for n_clusters={n_clusters}: the samples "
             "have too few distinct representations.",
             GapviewWarning,
         )

@@ -1,6 +1,7 @@
 """Where the arithmetic runs: NumPy in row blocks that stay in cache, or PyTorch on a device.
 
-The formulas are written once, in terms of the array namespace of the engine that :func:`engine_for` returns.
+The formulas are written once, in terms of the array namespace of the data and of the engine that :func:`engine_for`
+returns.
 """
 
 from .arrays import (

@@ -237,9 +237,9 @@ def _candidates(
     having = xp.nonzero(queries.position[samples] >= 0)[0]
     count = min(count, len(donors))
     if count and len(having):
-        points, asked = table.points[table.position[donors]], queries.points[queries.position[samples[having]]]
+        points, rows = table.points[table.position[donors]], queries.points[queries.position[samples[having]]]
         with phase("neighbours"):
-            found[having, :count] = donors[nearest(points, count, asked, search=search)[1]]
+            found[having, :count] = donors[nearest(points, count, rows, search=search)[1]]
     return found  # type: ignore[no-any-return]
 
 

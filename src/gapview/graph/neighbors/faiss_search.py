@@ -39,7 +39,7 @@ class CellIndex:
     is_coded: bool  # whether it holds 4 bits for every 2 features, instead of the rows themselves
 
     def candidates(self, rows: Array, n_probes: int, count: int) -> Array:
-        """Return near points of every row, nearest first as far as the index can tell; −1 where there are no more."""
+        """Return near points of every row, nearest first by the distances of the index; −1 where there are no more."""
         self.index.nprobe = n_probes
         return np.asarray(self.index.search(_padded(rows, self.width), count)[1])
 

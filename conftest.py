@@ -2,4 +2,4 @@
 
 from importlib.util import find_spec
 
-collect_ignore_glob = [] if find_spec("torch") else ["src/gapview/graph/neighbors/_tensor*.py"]
+collect_ignore_glob = [] if find_spec("torch") else ["src/gapview/graph/neighbors/torch_search.py"]

@@ -24,7 +24,7 @@ PUBLIC = (
 INTERNAL = {
     *(f"gapview.choice.{name}" for name in ("Selection", "Setting", "Trial")),
     "gapview.clusters.Clustering",
-    "gapview.graph.Completion",
+    "gapview.graph.ImputedViews",
     "gapview.datasets.Dataset",
     "gapview.persist.ViewSummary",
 }

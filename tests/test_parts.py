@@ -15,7 +15,7 @@ from gapview import Views
 from gapview.clusters import balancing
 from gapview.errors import InputError
 from gapview.graph.knn import knn_graph, modularity, neighbor_rule
-from gapview.graph.neighbors import distance_elsewhere, nearest
+from gapview.graph.neighbors import distance_to_distinct, nearest
 from gapview.metrics import clustering_accuracy, clustering_scores, purity
 from gapview.scaling import fit_scaling, row_lengths, scale_views, unit_rows
 
@@ -173,12 +173,12 @@ def test_nearest_of_nothing_and_beyond_the_type():
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_distance_elsewhere_looks_past_duplicates(dtype):
+def test_distance_to_distinct_skips_duplicates(dtype):
     rng = np.random.RandomState(0)
     rows = unit_rows(rng.normal(size=(30, 6)).astype(dtype))
     twice = unit_rows(np.repeat(rows, 3, axis=0) * rng.uniform(1, 9, size=(90, 1)).astype(dtype))
-    np.testing.assert_allclose(distance_elsewhere(twice, rows), nearest(rows, 1)[0][:, 0], rtol=1e-4)
-    assert np.isinf(distance_elsewhere(twice[:3], twice[:3])).all()
+    np.testing.assert_allclose(distance_to_distinct(twice, rows), nearest(rows, 1)[0][:, 0], rtol=1e-4)
+    assert np.isinf(distance_to_distinct(twice[:3], twice[:3])).all()
 
 
 def test_neighbor_rule():

@@ -1,4 +1,4 @@
-"""From a representation of the samples to labels."""
+"""k-means on the representation of the samples: labels and centres."""
 
 from __future__ import annotations
 
@@ -9,13 +9,22 @@ import numpy as np
 from array_api_compat import array_namespace
 from sklearn.cluster import KMeans
 
-from .compute import host, is_tensor, kmeans_of_tensor, like, row_blocks, sharing_cores, spread_starts, without_helpers
+from .compute import (
+    host,
+    is_tensor,
+    kmeans_of_tensor,
+    kmeans_plus_plus,
+    like,
+    on_free_cores,
+    row_blocks,
+    single_threaded,
+)
 from .errors import GapviewWarning, SolutionError
-from .scaling import unit_rows
+from .scaling import largest_magnitude, unit_rows
 from .utils.types import Array
 from .utils.warnings import ignoring, warn_user
 
-__all__ = ["Clustering", "balanced", "balancing", "cluster_rows", "demand_representation"]
+__all__ = ["Clustering", "balanced", "balancing", "check_representation", "cluster_rows"]
 
 KMeansFunction = Callable[[Array, int, int, np.random.RandomState], tuple[Array, Array]]
 
@@ -25,17 +34,17 @@ _MANY_ROWS = 20_000
 
 @dataclass(frozen=True)
 class Clustering:
-    """Labels of the samples and centres of the groups, in the space the clustering was made in."""
+    """Labels of the samples, and centres of the groups in the space of the clustered rows."""
 
     labels: Array  # group of every sample
     centers: Array  # a row for each group
 
 
 def balancing(embedding: Array) -> Array:
-    """Find the matrix that evens out the directions of a representation by half.
+    """Return the matrix that whitens a representation by half: BΣ^-1/2 for Z = AΣBᵀ.
 
-    From Z = AΣBᵀ follows ZBΣ^-1/2 = AΣ^1/2: strong directions stay ahead of weak ones, but by the root of what they
-    were, so that a few of them do not hide what the others tell apart. Directions that are rounding only are left out.
+    ZBΣ^-1/2 = AΣ^1/2 has the square roots of the singular values of Z, so that a few strong directions do not hide the
+    groups that the others separate. Directions that consist of rounding errors are left out.
 
     Parameters
     ----------
@@ -54,7 +63,7 @@ def balancing(embedding: Array) -> Array:
     array([[3., 0.],
            [0., 2.]])
     """
-    size = max(float(embedding.max()), -float(embedding.min())) or 1.0
+    size = largest_magnitude(embedding) or 1.0
     xp = array_namespace(embedding)
     blocks = [embedding[block] / size for block in row_blocks(embedding)]  # squares of huge or tiny numbers stay finite
     products = host(sum(xp.astype(block, xp.float64).T @ xp.astype(block, xp.float64) for block in blocks))
@@ -62,7 +71,9 @@ def balancing(embedding: Array) -> Array:
 
 
 def balancing_from(products: Array, size: float, eps: float) -> Array:
-    """Find the same matrix from ZᵀZ / size², with ``size`` any number near the values of Z and ``eps`` their rounding.
+    """Return the matrix of :func:`balancing`, given ZᵀZ / size².
+
+    ``size`` is a number of the magnitude of the values of Z, and ``eps`` the rounding error of their type.
 
     Examples
     --------
@@ -73,14 +84,14 @@ def balancing_from(products: Array, size: float, eps: float) -> Array:
            [0. , 1. ]])
     """
     values, vectors = np.linalg.eigh(products)
-    # Rounding of the values, whose squares these are, and of the squares themselves
+    # Rounding of the values of Z, squared, and of the squares
     rounding = max((len(values) * eps) ** 2, len(values) * np.finfo(np.float64).eps)
     kept = values > values[-1] * rounding
     return (vectors[:, kept] * values[kept] ** -0.25 / np.sqrt(size))[:, ::-1].copy()  # type: ignore[no-any-return]
 
 
 def balanced(embedding: Array, balance: Array) -> Array:
-    """Carry rows over by the matrix of :func:`balancing`, in their own type.
+    """Return rows times the matrix of :func:`balancing`, in their own type.
 
     Parameters
     ----------
@@ -100,8 +111,8 @@ def balanced(embedding: Array, balance: Array) -> Array:
     return embedding @ xp.astype(like(balance, embedding), embedding.dtype)  # type: ignore[no-any-return]
 
 
-def demand_representation(embedding: Array) -> None:
-    """Refuse a representation that tells no sample from another.
+def check_representation(embedding: Array) -> None:
+    """Check that a representation is finite and not zero everywhere.
 
     Parameters
     ----------
@@ -116,8 +127,8 @@ def demand_representation(embedding: Array) -> None:
     Examples
     --------
     >>> import numpy as np
-    >>> from gapview.clusters import demand_representation
-    >>> demand_representation(np.eye(2))
+    >>> from gapview.clusters import check_representation
+    >>> check_representation(np.eye(2))
     """
     xp = array_namespace(embedding)
     if not xp.all(xp.isfinite(embedding)):
@@ -138,7 +149,7 @@ def cluster_rows(
     n_init: int = N_RESTARTS,
     kmeans: KMeansFunction | None = None,
 ) -> Clustering:
-    """Run k-means with restarts on the rows of a representation, scaled to unit length unless told otherwise.
+    """Run k-means with restarts on the rows of a representation, by default scaled to unit length.
 
     Parameters
     ----------
@@ -151,9 +162,9 @@ def cluster_rows(
     normalize : bool, default=True
         Scale rows to unit length first.
     n_init : int, default=20
-        Restarts, of which the best is kept.
+        Number of restarts, of which the best is returned.
     kmeans : callable, optional
-        Replaces :func:`kmeans_rows`; an estimator passes a version that records the result in its checkpoint.
+        Replaces :func:`kmeans_rows`; estimators pass a version that records the result in a checkpoint.
 
     Raises
     ------
@@ -168,23 +179,23 @@ def cluster_rows(
     >>> bool(labels[0] == labels[1]), bool(labels[0] == labels[2])
     (True, False)
     """
-    demand_representation(embedding)
+    check_representation(embedding)
     xp = array_namespace(embedding)
     n_empty = int(xp.sum(xp.astype(~xp.any(embedding != 0, axis=1), xp.int64)))
-    if normalize and n_empty:  # a row without a direction; where rows are not normalised, zero is a place like others
+    if normalize and n_empty:  # without normalisation, zero is a point like any other
         warn_user(
             f"{n_empty} sample(s) have a representation of nothing but zeros, so that the group they are in means "
             "nothing: rows of zeros have no neighbours and no codes, or a penalty has shrunk their codes away.",
             GapviewWarning,
         )
     # Divided by the largest value, so that squares of huge or tiny numbers stay finite
-    size = 1.0 if normalize else float(xp.max(xp.abs(embedding)))
+    size = 1.0 if normalize else largest_magnitude(embedding)
     points = unit_rows(embedding) if normalize else embedding / size
     labels, centers = (kmeans or kmeans_rows)(points, n_clusters, n_init, random_state)
     n_found = len(np.unique(labels))
     if n_found < n_clusters:
         warn_user(
-            f"Only {n_found} distinct groups were found where n_clusters={n_clusters} were asked for: the samples "
+            f"Only {n_found} distinct groups were found for n_clusters={n_clusters}: the samples "
             "have too few distinct representations.",
             GapviewWarning,
         )
@@ -194,26 +205,26 @@ def cluster_rows(
 def kmeans_rows(
     points: Array, n_clusters: int, n_init: int, random_state: np.random.RandomState
 ) -> tuple[Array, Array]:
-    """Run k-means and return labels and centres, for arrays and tensors."""
+    """Run k-means on an array or a tensor, and return labels and centres as arrays."""
     if is_tensor(points):
         found = kmeans_of_tensor(points, n_clusters, n_init, int(random_state.randint(2**31 - 1)))
         return host(found[0]).astype(np.int32), host(found[1])
-    # Many threads for little work wait for each other, above all on a busy machine
+    # Several threads would slow down small work, above all on a busy machine
     is_small = len(points) < _MANY_ROWS
     init = _starts_at_once(n_init) if is_small else "k-means++"
-    with ignoring("Number of distinct clusters"), without_helpers() if is_small else sharing_cores():
-        # That there are too few distinct points is said above, in words about samples and clusters
+    with ignoring("Number of distinct clusters"), single_threaded() if is_small else on_free_cores():
+        # cluster_rows warns of too few distinct points, in words about samples and clusters
         fitted = KMeans(n_clusters, init=init, n_init=n_init, random_state=random_state).fit(points)
     return np.asarray(fitted.labels_), np.asarray(fitted.cluster_centers_)
 
 
 def _starts_at_once(n_init: int) -> Callable[..., Array]:
-    """Give what k-means asks for first centres: those of all restarts are found when it asks for the first time."""
+    """Return a function for ``KMeans(init=...)`` that draws the first centres of all restarts at its first call."""
     starts: list[Array] = []
 
     def centers(points: Array, n_clusters: int, random_state: np.random.RandomState) -> Array:
         if not starts:
-            starts.extend(spread_starts(points, n_clusters, n_init, random_state))
+            starts.extend(kmeans_plus_plus(points, n_clusters, n_init, random_state))
         return points[starts.pop(0)]
 
     return centers

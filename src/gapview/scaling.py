@@ -1,4 +1,4 @@
-"""Bringing views to a common scale, and back: fitted on the rows that are present."""
+"""Scaling of views, fitted on the rows that are present, and its inverse."""
 
 from __future__ import annotations
 
@@ -18,17 +18,23 @@ from .views import Views
 
 SCALES = ("unit", "center+unit", "standard", "standard+view", "standard+unit", None)
 
-_MOSTLY_ZERO = 0.9  # share of zeros from which a view tells what is there, as counts of words do
+_MOSTLY_ZERO = 0.9  # share of zeros from which zero means absence, as in counts of words
 _NARROW = 3
-_FEW_EFFECTIVE = 0.2  # share of the features that carry the variance, below which a few large ones drown the others
+_FEW_EFFECTIVE = 0.2  # share of the features that carry the variance, below which a few features dominate
 
-_ROUNDING = 8  # units in the last place that scaling rows may leave between values that are the same
+_ROUNDING = 8  # units in the last place by which equal values may differ after rows are scaled
+
+
+def largest_magnitude(matrix: Matrix) -> float:
+    """Return the largest absolute value of a matrix; 0 if it has none."""
+    values = matrix.data if sparse.issparse(matrix) else matrix
+    return max(float(values.max()), -float(values.min())) if 0 not in values.shape else 0.0
 
 
 def row_lengths(matrix: Matrix) -> Array:
-    """Return the Euclidean length of every row, without overflow or underflow on the way.
+    """Return the Euclidean length of every row, without overflow or underflow in intermediate results.
 
-    Infinite if the length itself is too large for the type.
+    It is infinite if the length itself is too large for the type.
     """
     xp = _namespace(matrix)
     parts = [_lengths(matrix[block]) for block in row_blocks(matrix, FEW_ROWS)]
@@ -46,7 +52,7 @@ def _lengths(matrix: Matrix) -> Array:
 
 
 def unit_rows(matrix: Matrix) -> Matrix:
-    """Scale every row to unit length; rows of zeros stay as they are.
+    """Return every row divided by its length; rows of zeros stay zero.
 
     Parameters
     ----------
@@ -72,7 +78,7 @@ def unit_rows(matrix: Matrix) -> Matrix:
 def _unit(matrix: Matrix) -> Matrix:
     xp = _namespace(matrix)
     largest = _row_maxima(matrix)
-    # Two divisions instead of one: the length itself may be too small or too large for the type.
+    # Two divisions, since the length itself may be too small or too large for the type
     shrunk = _divide_rows(matrix, xp.where(largest > 0, largest, xp.ones_like(largest)))
     lengths = _lengths(shrunk)
     return _divide_rows(shrunk, xp.where(lengths > 0, lengths, xp.ones_like(lengths)))
@@ -99,7 +105,7 @@ def _divide_rows(matrix: Matrix, divisor: Array) -> Matrix:
 
 
 def times_power(matrix: Matrix, exponent: int) -> Matrix:
-    """Multiply by a power of 2, which rounds none but extreme values; by 1 without a copy."""
+    """Return a matrix times a power of 2, which rounds only extreme values; the same object for an exponent of 0."""
     if exponent == 0:
         return matrix
     if sparse.issparse(matrix):
@@ -112,15 +118,15 @@ def times_power(matrix: Matrix, exponent: int) -> Matrix:
 
 @dataclass(frozen=True)
 class Scaling:
-    """How one view was scaled: first its features, then its rows."""
+    """The scaling of one view: first of its features, then of its rows."""
 
     name: str  # of the view
-    center: Array | None  # mean and spread of the features, None if they were left alone
-    spread: Array | None  # the divisor of every feature
-    row_length: float | None  # mean length of the rows before they were scaled to 1, None if they were not
+    center: Array | None  # mean of every feature; None if features are not scaled
+    spread: Array | None  # divisor of every feature
+    row_length: float | None  # mean length of the rows before they are scaled to 1; None if rows are not scaled
 
     def apply(self, matrix: Matrix) -> Matrix:
-        """Scale rows of this view, seen in training or new."""
+        """Return rows of this view scaled, those of the fit or new ones."""
         if self.center is None or self.spread is None:
             return matrix if self.row_length is None else unit_rows(matrix)
         matrix = matrix.toarray() if sparse.issparse(matrix) else matrix
@@ -136,7 +142,7 @@ class Scaling:
         return scaled
 
     def undo(self, matrix: Array) -> Array:
-        """Bring rows back to the user's units; rows that were scaled to unit length get the mean length."""
+        """Return scaled rows in the units of the data; rows that were scaled to unit length get the mean length."""
         if self.row_length is not None:
             matrix = matrix * self.row_length
         return matrix if self.center is None else np.asarray(matrix * self.spread + self.center)
@@ -144,16 +150,16 @@ class Scaling:
 
 @dataclass(frozen=True)
 class ScaledRows:
-    """A view whose rows are scaled when they are asked for, so that a large one is not held twice.
+    """A view whose rows are scaled on access, so that a large view is not held in memory twice.
 
     Parameters
     ----------
     rows : array or other rows that can be taken as slices
         The present rows of the view.
     scaling : Scaling
-        How to scale them.
+        The scaling of the view.
     dtype : dtype
-        The type they are to have.
+        Type of the scaled rows.
 
     Examples
     --------
@@ -177,7 +183,7 @@ class ScaledRows:
 
     @property
     def device(self) -> Any:
-        """Where the rows lie."""
+        """Device that holds the rows."""
         return self.rows[:0].device
 
     def __array_namespace__(self, api_version: str | None = None) -> Any:
@@ -199,7 +205,7 @@ def _too_large(name: str, what: str, matrix: Matrix) -> InputError:
 
 @dataclass(frozen=True)
 class BlockedRows:
-    """The present rows of one view in blocks of at least one row, wherever these are.
+    """The present rows of one view in blocks of at least one row, in memory or elsewhere.
 
     Parameters
     ----------
@@ -221,7 +227,7 @@ class BlockedRows:
 
 
 def rows_in_blocks(name: str, matrix: Any, cut: Callable[[Any], Iterable[slice]] = row_blocks) -> BlockedRows:
-    """Return rows that can be taken as slices in the blocks that ``cut`` gives."""
+    """Return rows that can be sliced as :class:`BlockedRows`, in the blocks that ``cut`` returns."""
 
     def reduce(function: Callable[[Matrix], Any], combine: Callable[[Sequence[Any]], Any]) -> Any:
         parts = (function(matrix if sparse.issparse(matrix) else matrix[block]) for block in cut(matrix))
@@ -231,14 +237,19 @@ def rows_in_blocks(name: str, matrix: Any, cut: Callable[[Any], Iterable[slice]]
 
 
 def fit_scaling(name: str, matrix: Matrix, scale: str | None) -> Scaling:
-    """Learn from the present rows of one view how to scale it."""
-    if scale is not None and scale.startswith(("standard", "center")):
-        matrix = _filled_in(name, matrix)
+    """Fit a scaling to the present rows of one view."""
+    if sparse.issparse(matrix) and scale is not None and scale.startswith(("standard", "center")):
+        if is_mostly_zero(matrix):
+            raise InputError(
+                f"View '{name}' is sparse; centring or standardising its features would make it dense. Use "
+                "scale='unit', or pass the view as a dense array (.toarray()) if it fits into memory."
+            )
+        matrix = matrix.toarray()
     return fit_blocks(rows_in_blocks(name, matrix), scale)
 
 
 def fit_blocks(rows: BlockedRows, scale: str | None) -> Scaling:
-    """Learn from the blocks of one view how to scale it.
+    """Fit a scaling to the blocks of one view.
 
     Raises
     ------
@@ -278,31 +289,26 @@ def _mean_of_means(parts: Sequence[tuple[int, float]]) -> tuple[int, float]:
     return n_rows, sum(count / n_rows * mean for count, mean in parts)
 
 
-def _filled_in(name: str, matrix: Matrix) -> Array:
-    """Write out a sparse view that is not mostly zeros; one that is would grow many times."""
-    if sparse.issparse(matrix) and is_mostly_zero(matrix):
-        raise InputError(
-            f"View '{name}' is sparse; centring or standardising its features would fill it with numbers. "
-            "Use scale='unit', or pass the view as a dense array (.toarray()) if it fits into memory."
-        )
-    return matrix.toarray() if sparse.issparse(matrix) else matrix  # type: ignore[no-any-return]
-
-
 def is_mostly_zero(matrix: Matrix) -> bool:
-    """Tell whether more than nine tenths of the values are zero, whatever the matrix is stored in."""
+    """Return whether more than nine tenths of the values are zero, stored or not."""
     xp = _namespace(matrix)
     filled = matrix.count_nonzero() if sparse.issparse(matrix) else int(xp.count_nonzero(matrix))
     return bool(filled < (1 - _MOSTLY_ZERO) * matrix.shape[0] * matrix.shape[1])
 
 
 def _feature_moments(rows: BlockedRows) -> tuple[Array, Array]:
-    """Return mean and standard deviation of every feature, 0 if it is constant up to rounding, on the host."""
-    largest = rows.reduce(_feature_maxima, _maxima)
+    """Return mean and standard deviation of every feature as NumPy arrays; 0 if it is constant up to rounding."""
+    largest = rows.reduce(_feature_maxima, lambda parts: functools.reduce(_namespace(parts[0]).maximum, parts))
     xp = _namespace(largest)
-    # Divide by the largest value first, so that squares of huge or tiny numbers stay finite.
+
+    def mean(values: Callable[[Array], Array]) -> Array:
+        total = rows.reduce(lambda block: xp.sum(values(block), axis=0, dtype=xp.float64), sum)
+        return total / rows.shape[0]  # type: ignore[no-any-return]
+
+    # Divide by the largest value first, so that squares of huge or tiny numbers stay finite
     largest = xp.where(largest == 0, xp.ones_like(largest), largest)
-    center = _mean(rows, lambda block: block / largest)
-    spread = xp.sqrt(_mean(rows, lambda block: xp.square(block / largest - center)))
+    center = mean(lambda block: block / largest)
+    spread = xp.sqrt(mean(lambda block: xp.square(block / largest - center)))
     spread = xp.where(spread <= 10 * xp.finfo(rows.dtype).eps, xp.zeros_like(spread), spread)
     return host(center * largest), host(spread * largest)
 
@@ -313,40 +319,24 @@ def _feature_maxima(matrix: Array) -> Array:
     return xp.astype(xp.maximum(xp.max(matrix, axis=0), -xp.min(matrix, axis=0)), xp.float64)  # type: ignore[no-any-return]
 
 
-def _maxima(parts: Sequence[Array]) -> Array:
-    return functools.reduce(_namespace(parts[0]).maximum, parts)
-
-
-def _mean(rows: BlockedRows, values: Callable[[Array], Array]) -> Array:
-    """Average over all rows what ``values`` makes of them, in double precision."""
-    return rows.reduce(lambda block: _sum(values(block)), sum) / rows.shape[0]  # type: ignore[no-any-return]
-
-
-def _sum(values: Array) -> Array:
-    xp = _namespace(values)
-    return xp.sum(values, axis=0, dtype=xp.float64)  # type: ignore[no-any-return]
-
-
 def suitable_scale(matrix: Matrix, *, centered: bool) -> str:
-    """Choose how to scale one view from what its values look like.
+    """Return the scale that suits one view, chosen from its values.
 
-    * A view of mostly zeros, as counts of words are, says what is there; centring would turn every absence into a
-      fact, so only its rows are scaled.
-    * A view of three features or fewer would have no more than two angles left if its rows were scaled; its features
-      are standardised, and the view as a whole is brought to rows of length 1 on average.
-    * Where a few features carry nearly all of the variance, as measurements in different units and scores of principal
-      components do, they would drown the others, so features are standardised before rows are scaled.
-    * Any other view has features that belong together. Whether centring helps it does not show, and is left to the
-      caller.
+    * "unit" for a view of mostly zeros, such as counts of words. Zero means absence there, and centring would give
+      every absence a value.
+    * "standard+view" for a view of three features or fewer. Rows of unit length would have at most two angles left.
+    * "standard+unit" if a few features carry nearly all of the variance, as with measurements in different units and
+      scores of principal components. They would dominate the distances.
+    * "center+unit" or "unit" for any other view, as ``centered`` demands.
 
-    How many features carry the variance is told by their participation ratio, (Σσ²)² / Σσ⁴, over their number.
+    The share of the features that carry the variance is their participation ratio, (Σσ²)² / Σσ⁴, over their number.
 
     Parameters
     ----------
     matrix : array or csr_array of shape (n_present, n_features)
         The present rows of the view.
     centered : bool
-        Whether a view that fits none of the first three cases is to be centred.
+        Whether a view of the last kind is centred.
 
     Examples
     --------
@@ -368,42 +358,41 @@ def suitable_scale(matrix: Matrix, *, centered: bool) -> str:
 
 
 def scale_views(views: Views, scale: str | Sequence[str | None] | None) -> tuple[list[Matrix], list[Scaling]]:
-    """Scale every view on its present rows, all in the same way or each in its own.
+    """Return every view scaled on its present rows, and the scalings.
 
     Parameters
     ----------
     views : Views
         The data.
-    scale : str, None, or sequence of these
+    scale : str, None, or sequence of these with one for each view
         One of ``"unit"``, ``"center+unit"``, ``"standard"``, ``"standard+view"``, ``"standard+unit"``, None.
 
     Raises
     ------
     InputError
-        If a view is the same for all samples once it is scaled, as a single positive feature is after its rows are
-        scaled to unit length, up to rounding; or if its values are too large to be scaled.
+        If a scaled view is the same for all samples up to rounding, as a single positive feature with rows of unit
+        length is; or if its values are too large to be scaled.
     """
-    scales = one_each(scale, views.n_views)
-    named = zip(views.names, views.one_by_one(), scales, strict=True)
-    scaled, scalings = zip(*(scale_view(name, matrix, way) for name, matrix, way in named), strict=True)
+    named = zip(views.names, views.one_by_one(), scale_per_view(scale, views.n_views), strict=True)
+    scaled, scalings = zip(*(scale_view(*each) for each in named), strict=True)
     return list(scaled), list(scalings)
 
 
-def one_each(scale: str | Sequence[str | None] | None, n_views: int) -> list[str | None]:
+def scale_per_view(scale: str | Sequence[str | None] | None, n_views: int) -> list[str | None]:
     """Return one scale for each view."""
     return [scale] * n_views if scale is None or isinstance(scale, str) else list(scale)
 
 
 def scale_view(name: str, matrix: Matrix, scale: str | None) -> tuple[Matrix, Scaling]:
-    """Scale one view on its present rows."""
+    """Return one view scaled on its present rows, and the scaling."""
     scaling = fit_scaling(name, matrix, scale)
     scaled = scaling.apply(matrix)
-    demand_variation(name, scaled, scale)
+    check_variation(name, scaled, scale)
     return scaled, scaling
 
 
-def demand_variation(name: str, scaled: Matrix, scale: str | None) -> None:
-    """Refuse a view that is the same for all samples once it is scaled; two rows with the extremes will do."""
+def check_variation(name: str, scaled: Matrix, scale: str | None) -> None:
+    """Raise an error if a scaled view is the same for all samples; two rows of extremes can stand for the view."""
     if _constant_but_for_rounding(scaled):
         raise InputError(
             f"View '{name}' is constant once scaled with scale={scale!r}: all its rows point the same way. "
@@ -412,16 +401,16 @@ def demand_variation(name: str, scaled: Matrix, scale: str | None) -> None:
 
 
 def scale_alike(views: Views, scale: str | Sequence[str | None] | None) -> tuple[list[Matrix], list[Scaling]]:
-    """Scale every view as :func:`scale_views` does, and bring all to the most precise type among them."""
+    """Return what :func:`scale_views` does, with all views in the most precise type among them."""
     scaled, scalings = scale_views(views, scale)
     precise = max(scaled, key=lambda matrix: matrix.dtype.itemsize).dtype
-    if sparse.issparse(scaled[0]) or not is_tensor(scaled[0]):
-        return [matrix.astype(precise, copy=False) for matrix in scaled], scalings
-    return [matrix.to(precise) for matrix in scaled], scalings
+    if is_tensor(scaled[0]):
+        return [matrix.to(precise) for matrix in scaled], scalings
+    return [matrix.astype(precise, copy=False) for matrix in scaled], scalings
 
 
 def _constant_but_for_rounding(matrix: Matrix) -> bool:
-    """Tell whether no feature varies, each judged by its own size: a large one must not hide the others."""
+    """Return whether every feature is constant up to rounding relative to its own values."""
     xp = _namespace(matrix)
     if sparse.issparse(matrix):
         low, high = matrix.min(axis=0).toarray().ravel(), matrix.max(axis=0).toarray().ravel()

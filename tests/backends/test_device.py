@@ -12,7 +12,7 @@ from gapview.compute import TensorGraph, host, host_graph, kmeans_of_tensor
 from gapview.datasets import make_views
 from gapview.errors import InputError, MissingExtraError, ParameterError
 from gapview.graph.bridges import both_graphs, joint_graph, union_graph
-from gapview.graph.imputation import complete_views
+from gapview.graph.imputation import impute_views
 from gapview.graph.knn import knn_graph
 from gapview.scaling import SCALES, scale_views
 
@@ -78,7 +78,7 @@ def test_scaling_and_graphs_are_the_same(made, scale, device):
     for a, b in zip(ours, theirs, strict=True):
         assert abs(host_graph(knn_graph(b, 5)) - knn_graph(a, 5)).max() == 0
     union = union_graph(ours, views, counts, weights), union_graph(theirs, moved, counts, weights)
-    completion = complete_views(ours[:1] + ours[2:], some(views)), complete_views(theirs[:1] + theirs[2:], some(moved))
+    completion = impute_views(ours[:1] + ours[2:], some(views)), impute_views(theirs[:1] + theirs[2:], some(moved))
     np.testing.assert_allclose(completion[1].explained, completion[0].explained, rtol=1e-9)
     joint = [joint_graph(each, 4, [1.0, 2.0]) for each in completion]
     for a, b in (union, joint, (both_graphs(union[0], joint[0]), both_graphs(union[1], joint[1]))):

@@ -1,4 +1,4 @@
-"""The pieces that the loop is made of, against plain versions."""
+"""Products, sparse matrices and first centres of k-means, against plain versions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,18 @@ from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.cluster import kmeans_plusplus
 
-from gapview.compute import _products, added, divided, drained, graph_like, host, host_graph, spread_out, spread_starts
+from gapview.compute import (
+    NumpyEngine,
+    divide_weights,
+    drained,
+    engine,
+    expand_graph,
+    graph_like,
+    host,
+    host_graph,
+    kmeans_plus_plus,
+    sum_graphs,
+)
 from gapview.factorization.blocks import Layout
 from gapview.factorization.problem import Problem, ViewTerm, build_problem
 from gapview.factorization.runs import Stack, Weights
@@ -28,21 +39,21 @@ def test_products_in_pieces(n_rows: int, n_features: int, n_columns: int, small:
     rows, basis = random.normal(size=(n_rows, n_features)), random.normal(size=(n_features, n_columns))
     codes = random.normal(size=(n_columns, n_rows + 7))[:, 3:-4]  # some columns of a longer array, as in the loop
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_products, "_SMALL", small)
-        patch.setattr(_products, "_FEWEST_ADDED", 8)
-        np.testing.assert_allclose(_products.product(rows, basis), rows @ basis, atol=1e-12)
-        np.testing.assert_allclose(_products.inner(codes, rows), codes @ rows, atol=1e-12)
+        patch.setattr(engine, "_SMALL", small)
+        patch.setattr(engine, "_FEWEST_ADDED", 8)
+        np.testing.assert_allclose(NumpyEngine().product(rows, basis), rows @ basis, atol=1e-12)
+        np.testing.assert_allclose(NumpyEngine().inner(codes, rows), codes @ rows, atol=1e-12)
         turned = np.asfortranarray(rows)
-        np.testing.assert_allclose(_products.product(turned, basis), rows @ basis, atol=1e-12)
+        np.testing.assert_allclose(NumpyEngine().product(turned, basis), rows @ basis, atol=1e-12)
 
 
-def test_products_are_made_in_pieces_that_blas_takes_as_they_lie(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_products_are_computed_in_pieces_that_blas_does_not_copy(monkeypatch: pytest.MonkeyPatch) -> None:
     rows, basis = np.ones((1500, 240)), np.ones((240, 10))
     seen: list[tuple[int, ...]] = []
     matmul = np.matmul
     monkeypatch.setattr(np, "matmul", lambda a, b, **more: seen.append(a.shape) or matmul(a, b, **more))
-    assert (_products.product(rows, basis) == 240).all()
-    assert (_products.inner(np.ones((10, 1500)), rows) == 1500).all()
+    assert (NumpyEngine().product(rows, basis) == 240).all()
+    assert (NumpyEngine().inner(np.ones((10, 1500)), rows) == 1500).all()
     assert seen == [(4, 375, 240), (0, 240), (4, 10, 375)]
 
 
@@ -62,16 +73,16 @@ def test_arithmetic_of_graphs(tensors: bool) -> None:
     random = np.random.default_rng(0)
     first, second = _graph(random, 6), _graph(random, 6)
     own, other = _kinds(first, tensors=tensors), _kinds(second, tensors=tensors)
-    np.testing.assert_allclose(host_graph(added([own, other])).toarray(), (first + second).toarray())
-    np.testing.assert_allclose(host_graph(added([own])).toarray(), first.toarray())
+    np.testing.assert_allclose(host_graph(sum_graphs([own, other])).toarray(), (first + second).toarray())
+    np.testing.assert_allclose(host_graph(sum_graphs([own])).toarray(), first.toarray())
     divisors = random.random(6) + 1, random.random(6) + 1
     like_own = [array_namespace(getattr(own, "values", divisors[0])).asarray(each) for each in divisors]
     quotient = first.toarray() / np.outer(*divisors)
-    np.testing.assert_allclose(host_graph(divided(own, *like_own)).toarray(), quotient)
+    np.testing.assert_allclose(host_graph(divide_weights(own, *like_own)).toarray(), quotient)
     samples = np.array([0, 2, 3, 5, 8, 9])
     expected = np.zeros((11, 11))
     expected[np.ix_(samples, samples)] = 2 * first.toarray()
-    wide = host_graph(spread_out(own, samples, 11, 2.0))
+    wide = host_graph(expand_graph(own, samples, 11, 2.0))
     np.testing.assert_allclose(wide.toarray(), expected)
     assert wide.has_sorted_indices
 
@@ -136,21 +147,21 @@ def test_starts_are_drained_once_they_are_stacked() -> None:
 
 @settings(max_examples=30)
 @given(st.integers(200, 400), st.integers(1, 6), st.integers(1, 9), st.integers(1, 7), st.integers(0, 2**31 - 1))
-def test_starts_side_by_side_are_those_of_scikit_learn(
+def test_starts_at_once_are_those_of_scikit_learn(
     n_points: int, n_features: int, n_clusters: int, n_starts: int, seed: int
 ) -> None:
     # Of two candidates that are near to each other alone, rounding decides: so many points that there are none
     points = np.random.RandomState(seed).normal(size=(n_points, n_features))
     ours, theirs = np.random.RandomState(seed), np.random.RandomState(seed)
-    starts = spread_starts(points, n_clusters, n_starts, ours)
+    starts = kmeans_plus_plus(points, n_clusters, n_starts, ours)
     for start in starts:
         np.testing.assert_array_equal(start, kmeans_plusplus(points, n_clusters, random_state=theirs)[1])
     assert ours.random_sample() == theirs.random_sample()
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_starts_among_rows_that_are_mostly_the_same(dtype: type) -> None:
+def test_starts_among_mostly_equal_rows(dtype: type) -> None:
     points = np.zeros((30, 2), dtype=dtype)
     points[:2] = [[1, 0], [0, 1]]
-    for start in spread_starts(points, 5, 10, np.random.RandomState(0)):
+    for start in kmeans_plus_plus(points, 5, 10, np.random.RandomState(0)):
         assert len(np.unique(points[start], axis=0)) == 3  # each of them found, though two are one row in thirty

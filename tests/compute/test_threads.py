@@ -1,5 +1,6 @@
-"""Threads of BLAS and warnings of several fits at once: limits are lifted again, and no fit disturbs another."""
+"""Threads of BLAS and warnings of several fits at once: limits are lifted again, and fits do not affect each other."""
 
+import os
 import subprocess
 import sys
 import threading
@@ -13,7 +14,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 from gapview import GRMF
 from gapview.clusters import cluster_rows
-from gapview.compute._threads import threads_to_use
+from gapview.compute.threads import available_threads
 from gapview.datasets import make_views
 from gapview.errors import GapviewWarning
 from gapview.utils.warnings import ignoring, muted, warn_user
@@ -26,8 +27,12 @@ def blas_threads():
 
 
 def in_new_process(code, **environment):
-    """Run code in an interpreter that believes it has four cores, whatever the tests were told."""
-    environment = {"OMP_NUM_THREADS": "4", "OPENBLAS_NUM_THREADS": "4"} | environment
+    """Run code in a new interpreter with four threads, whatever the environment of the tests is."""
+    environment = {
+        "OMP_NUM_THREADS": "4",
+        "OPENBLAS_NUM_THREADS": "4",
+        "PYTHONPATH": os.pathsep.join(sys.path),
+    } | environment
     done = subprocess.run([sys.executable, "-W", "error", "-c", code], env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return done.stdout
@@ -40,7 +45,7 @@ import numpy, scipy.linalg
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from threadpoolctl import threadpool_info
-from gapview.compute._threads import one_thread_each
+from gapview.compute.threads import single_threaded_blas
 
 def look():
     print(max(each["num_threads"] for each in threadpool_info() if each["user_api"] == "blas"), end=" ")
@@ -48,8 +53,8 @@ def look():
 look()
 first, second = ExitStack(), ExitStack()
 with ThreadPoolExecutor(1) as one, ThreadPoolExecutor(1) as other:
-    one.submit(first.enter_context, one_thread_each()).result()
-    other.submit(second.enter_context, one_thread_each()).result()
+    one.submit(first.enter_context, single_threaded_blas()).result()
+    other.submit(second.enter_context, single_threaded_blas()).result()
     look()
     one.submit(first.close).result()
     look()
@@ -65,10 +70,10 @@ def test_regression_blas_is_limited_in_any_thread():
 import threading
 import numpy, scipy.linalg
 from threadpoolctl import threadpool_info
-from gapview.compute._threads import one_thread_each
+from gapview.compute.threads import single_threaded_blas
 
 def look():
-    with one_thread_each():
+    with single_threaded_blas():
         print(max(each["num_threads"] for each in threadpool_info() if each["user_api"] == "blas"), end=" ")
 
 look()
@@ -82,16 +87,16 @@ thread.join()
 def test_threads_of_all_fits_together_are_no_more_than_the_cores():
     with threadpool_limits(4, user_api="blas"):
         usual = max(blas_threads())  # may be less than asked for
-        with threads_to_use() as n_first:
+        with available_threads() as n_first:
             assert n_first == usual
             with ThreadPoolExecutor(1) as pool:
 
                 def another():
-                    with threads_to_use() as n_threads:
+                    with available_threads() as n_threads:
                         return n_threads
 
                 assert pool.submit(another).result() == 1
-        with threads_to_use() as n_again:
+        with available_threads() as n_again:
             assert n_again == usual
 
 
@@ -99,10 +104,10 @@ def test_process_of_a_pool_keeps_to_one_core_unless_told():
     code = """
 import multiprocessing
 import numpy, scipy.linalg
-from gapview.compute._threads import threads_to_use
+from gapview.compute.threads import available_threads
 
 def ask(queue):
-    with threads_to_use() as n_threads:
+    with available_threads() as n_threads:
         queue.put(n_threads)
 
 context = multiprocessing.get_context("fork")

@@ -14,11 +14,10 @@ from sklearn.base import clone
 from sklearn.metrics import adjusted_rand_score
 from threadpoolctl import threadpool_limits
 
-import gapview.compute._engine as engine
 from disk_problems import saved, with_gaps
 from gapview import GRMF, BridgedGRMF, Views, scaling
 from gapview.backends.disk import fit_size, plan_memory
-from gapview.compute import row_blocks
+from gapview.compute import NumpyEngine, row_blocks
 from gapview.datasets import make_views
 from gapview.errors import InputError
 from gapview.graph.knn import knn_graph
@@ -175,7 +174,7 @@ class TestHowItIsComputed:
         monkeypatch.setattr(row_blocks, "__defaults__", (n_rows,))
         monkeypatch.setattr(scaling, "FEW_ROWS", n_rows)
         assert len(row_blocks(np.empty((N, 1)))) > 1
-        monkeypatch.setattr(engine.NumpyEngine, "rows_at_a_time", lambda self, row_bytes: asked.append(1) or n_rows)
+        monkeypatch.setattr(NumpyEngine, "rows_at_a_time", lambda self, row_bytes: asked.append(1) or n_rows)
         same(whole, fitted(name, made.views), 1e-9)
         assert asked
 

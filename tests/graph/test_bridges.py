@@ -1,4 +1,4 @@
-"""Bridges, completion and what crosses them, against naive versions written from their definitions."""
+"""Bridges and imputation against naive versions written from their definitions."""
 
 from __future__ import annotations
 
@@ -13,12 +13,11 @@ from gapview.datasets import make_views
 from gapview.factorization.data_start import data_start
 from gapview.factorization.loop import Weights, solve
 from gapview.factorization.problem import build_problem
-from gapview.graph import donors as sources
+from gapview.graph import donors
 from gapview.graph.bridges import Reach, both_graphs, joint_graph, normalized, union_graph
-from gapview.graph.donors import N_SOURCES
-from gapview.graph.imputation import complete_views
-from gapview.graph.knn import knn_graph
-from gapview.graph.transfer import codes_from_neighbors
+from gapview.graph.donors import N_DONORS, training_rows
+from gapview.graph.imputation import impute_views
+from gapview.graph.knn import knn_graph, mean_neighbor_codes
 from gapview.scaling import scale_views, suitable_scale, unit_rows
 from problems import cases
 
@@ -32,12 +31,12 @@ def scaled_views(case, scale="unit"):
 @given(cases(), st.integers(1, 5), st.floats(0.1, 3))
 def test_reach_is_the_sum_of_powers(case, n_steps, weight):
     views, scaled = scaled_views(case)
-    steps = union_graph(scaled, views, [case.n_neighbors] * views.n_views, [1.0] * views.n_views)
-    dense = steps.toarray()
+    graph = union_graph(scaled, views, [case.n_neighbors] * views.n_views, [1.0] * views.n_views)
+    dense = graph.toarray()
     whole = weight * sum(np.linalg.matrix_power(dense, t) for t in range(n_steps + 1))
     rng = np.random.RandomState(case.seed)
     rows, columns = rng.permutation(len(views))[:5], rng.permutation(len(views))
-    reach = Reach(steps, n_steps, rows, columns, weight)
+    reach = Reach(graph, n_steps, rows, columns, weight)
     part = whole[np.ix_(rows, columns)]
     assert reach.shape == part.shape
     values = rng.normal(size=(len(columns), 3))
@@ -69,7 +68,7 @@ def test_normalized_graph_never_stretches():
     assert np.abs(np.linalg.eigvalsh(graph.toarray())).max() <= 1 + 1e-12
 
 
-def naive_sources(rows, views, view, sample, weights):
+def naive_donors(rows, views, view, sample, weights):
     """Samples that have the view, nearest by the mean squared distance in the other views shared, by their weights."""
     distances = {}
     for other in np.flatnonzero(views.mask[:, view]):
@@ -78,7 +77,7 @@ def naive_sources(rows, views, view, sample, weights):
             continue
         squares = [np.sum((rows[k][sample] - rows[k][other]) ** 2) for k in shared]
         distances[other] = np.average(squares, weights=[weights[k] for k in shared])
-    return sorted(distances, key=distances.get)[:N_SOURCES]
+    return sorted(distances, key=distances.get)[:N_DONORS]
 
 
 def comparable(scaled, views):
@@ -94,40 +93,40 @@ def comparable(scaled, views):
 
 @pytest.mark.parametrize("n_views", [2, 3])
 @pytest.mark.parametrize("scale", ["unit", "standard", None])
-def test_completion_against_its_definition(n_views, scale):
+def test_imputation_against_its_definition(n_views, scale):
     data = make_views(n_samples=60, n_features=(20, 30, 7)[:n_views], n_clusters=3, missing_rate=0.4, random_state=1)
     views, weights = data.views, [1.0, 0.3, 2.0][:n_views]
     scaled = scale_views(views, scale)[0]
-    completion = complete_views(scaled, views, weights)
+    imputed = impute_views(scaled, views, weights)
     rows = comparable(scaled, views)
     for view in range(n_views):
         having = views.mask[:, view]
         center = rows[view][having].mean(axis=0)
         expected, actual = [], []
         for sample in np.flatnonzero(having):
-            sources = naive_sources(rows, views, view, sample, weights)
-            if sources:
-                expected.append(rows[view][sources].mean(axis=0) - center)
+            donors = naive_donors(rows, views, view, sample, weights)
+            if donors:
+                expected.append(rows[view][donors].mean(axis=0) - center)
                 actual.append(rows[view][sample] - center)
         expected, actual = np.array(expected), np.array(actual)
         slope = np.clip(np.sum(expected * actual) / np.sum(expected**2), 0, 1)
         explained = 1 - np.sum((actual - slope * expected) ** 2) / np.sum(actual**2)
-        assert completion.explained[view] == pytest.approx(explained)
+        assert imputed.explained[view] == pytest.approx(explained)
         for sample in np.flatnonzero(~having):
-            sources = naive_sources(rows, views, view, sample, weights)
-            by_hand = center + slope * (rows[view][sources].mean(axis=0) - center) if sources else center
-            np.testing.assert_allclose(completion.rows[view][sample], by_hand, atol=1e-12)
+            donors = naive_donors(rows, views, view, sample, weights)
+            by_hand = center + slope * (rows[view][donors].mean(axis=0) - center) if donors else center
+            np.testing.assert_allclose(imputed.rows[view][sample], by_hand, atol=1e-12)
             total = rows[view][having].var(axis=0).sum()
-            assert completion.spread[sample, view] == pytest.approx(total * (1 - explained if sources else 1.0))
-        np.testing.assert_allclose(completion.rows[view][having], rows[view][having], rtol=1e-14)
-        assert not completion.spread[having, view].any()
+            assert imputed.variance[sample, view] == pytest.approx(total * (1 - explained if donors else 1.0))
+        np.testing.assert_allclose(imputed.rows[view][having], rows[view][having], rtol=1e-14)
+        assert not imputed.variance[having, view].any()
 
 
 @pytest.mark.parametrize("size", [1e160, 1e-170, 1e30])
 def test_units_of_the_data_do_not_matter(size):
     views = make_views(n_samples=60, n_clusters=3, missing_rate=0.4, random_state=1).views
-    usual = complete_views(views.matrices, views)
-    other = complete_views([matrix * size for matrix in views.matrices], views)
+    usual = impute_views(views.matrices, views)
+    other = impute_views([matrix * size for matrix in views.matrices], views)
     np.testing.assert_allclose(other.explained, usual.explained, rtol=1e-6)
     np.testing.assert_allclose(other.rows[0], usual.rows[0], rtol=1e-6, atol=1e-9)
 
@@ -135,18 +134,18 @@ def test_units_of_the_data_do_not_matter(size):
 def test_joint_graph_against_all_expected_distances():
     views = make_views(n_samples=50, n_clusters=3, missing_rate=0.4, random_state=2).views
     scaled = scale_views(views, "unit")[0]
-    completion = complete_views(scaled, views)
+    imputed = impute_views(scaled, views)
     weights = np.array([1.0, 0.5])
     squares = np.zeros((50, 50))
-    for rows, spread, weight in zip(completion.rows, completion.spread.T, weights, strict=True):
-        squares += weight * (np.square(rows[:, None] - rows[None]).sum(axis=2) + spread[None])
+    for rows, variance, weight in zip(imputed.rows, imputed.variance.T, weights, strict=True):
+        squares += weight * (np.square(rows[:, None] - rows[None]).sum(axis=2) + variance[None])
     np.fill_diagonal(squares, np.inf)
     directed = np.zeros((50, 50))
     np.put_along_axis(directed, np.argsort(squares, axis=1)[:, :4], 1.0, axis=1)
     binary = np.maximum(directed, directed.T)
     degrees = binary.sum(axis=1)
     expected = binary / np.sqrt(np.outer(degrees, degrees))
-    np.testing.assert_allclose(joint_graph(completion, 4, weights).toarray(), expected, atol=1e-12)
+    np.testing.assert_allclose(joint_graph(imputed, 4, weights).toarray(), expected, atol=1e-12)
 
 
 @settings(max_examples=40)
@@ -154,66 +153,68 @@ def test_joint_graph_against_all_expected_distances():
 def test_any_pattern_gives_finite_symmetric_graphs(case):
     views, scaled = scaled_views(case)
     counts, ones = [case.n_neighbors] * views.n_views, [1.0] * views.n_views
-    completion = complete_views(scaled, views)
-    union, joint = union_graph(scaled, views, counts, ones), joint_graph(completion, case.n_neighbors, ones)
+    imputed = impute_views(scaled, views)
+    union, joint = union_graph(scaled, views, counts, ones), joint_graph(imputed, case.n_neighbors, ones)
     for graph in (union, joint, both_graphs(union, joint)):
         assert graph.shape == (len(views), len(views))
         assert np.isfinite(graph.data).all()
         assert (graph.data > 0).all()
         assert abs(graph - graph.T).max() < 1e-12
         assert not graph.diagonal().any()
-    assert ((completion.explained >= 0) & (completion.explained <= 1)).all()
-    assert all(np.isfinite(rows).all() for rows in completion.rows)
+    assert ((imputed.explained >= 0) & (imputed.explained <= 1)).all()
+    assert all(np.isfinite(rows).all() for rows in imputed.rows)
 
 
-def test_samples_that_share_no_view_are_completed_by_the_mean():
+def test_samples_that_share_no_view_are_imputed_by_the_mean():
     rng = np.random.RandomState(0)
     mask = np.zeros((20, 2), dtype=bool)
     mask[:10, 0] = mask[10:, 1] = True
     views = Views([rng.normal(size=(20, 4)), rng.normal(size=(20, 5))], mask=mask)
-    completion = complete_views(views.matrices, views)
-    assert completion.explained.tolist() == [0.0, 0.0]
-    np.testing.assert_allclose(completion.rows[0][10:], np.tile(completion.rows[0][:10].mean(axis=0), (10, 1)))
-    np.testing.assert_allclose(completion.spread[10:, 0], 1.0)
+    imputed = impute_views(views.matrices, views)
+    assert imputed.explained.tolist() == [0.0, 0.0]
+    np.testing.assert_allclose(imputed.rows[0][10:], np.tile(imputed.rows[0][:10].mean(axis=0), (10, 1)))
+    np.testing.assert_allclose(imputed.variance[10:, 0], 1.0)
 
 
-def test_views_that_say_nothing_of_each_other_explain_nothing():
+def test_independent_views_explain_nothing_of_each_other():
     rng = np.random.RandomState(0)
     views = Views([rng.normal(size=(300, 20)), rng.normal(size=(300, 20))])
-    assert complete_views(views.matrices, views).explained.max() < 0.02
+    assert impute_views(views.matrices, views).explained.max() < 0.02
     tied = Views([views.matrices[0], views.matrices[0][:, ::-1]])
-    assert complete_views(tied.matrices, tied).explained.min() > 0.1
+    assert impute_views(tied.matrices, tied).explained.min() > 0.1
 
 
 def test_wide_views_keep_their_neighbours():
-    """Beyond 256 features a view stands in its leading directions; with as many as samples nothing is lost."""
+    """Beyond 256 features a view is replaced by principal components; as many as samples lose nothing."""
     rng = np.random.RandomState(0)
     values = unit_rows(rng.uniform(size=(60, 700)) * (rng.uniform(size=(60, 700)) < 0.05))
     mask = rng.uniform(size=(60, 2)) < 0.7
     mask[~mask.any(axis=1), 0] = True
     for form in (np.asarray, sparse.csr_array):
         wide = Views([form(values), form(values[:, ::-1].copy())], mask=mask)
-        graph = joint_graph(complete_views(wide.matrices, wide), 3, [1.0, 1.0])
+        graph = joint_graph(impute_views(wide.matrices, wide), 3, [1.0, 1.0])
         assert graph.shape == (60, 60)
-    points = complete_views(wide.matrices, wide).rows[0][wide.rows(0)]
+    points = impute_views(wide.matrices, wide).rows[0][wide.rows(0)]
     exact = wide.matrices[0].toarray()
     np.testing.assert_allclose(points @ points.T, exact @ exact.T, atol=1e-9)
 
 
 @pytest.mark.parametrize("size", [1.0, 1e30, 1e-30])
-def test_leading_directions_of_many_rows(monkeypatch, size):
-    """From the products of the features, a few rows at a time, as from the singular vectors of the rows."""
-    monkeypatch.setattr(sources, "_MANY_ROWS", 100)
-    monkeypatch.setattr(sources, "FEW_ROWS", 70)
+def test_principal_components_of_many_rows(monkeypatch, size):
+    """Those from the Gram matrix, computed in blocks of rows, are those from the singular vectors."""
+    monkeypatch.setattr(donors, "_MANY_ROWS", 100)
+    monkeypatch.setattr(donors, "FEW_ROWS", 70)
     rng = np.random.RandomState(0)
     points = (rng.normal(size=(400, 5)) * [9, 7, 5, 3, 2]) @ rng.normal(size=(5, 20)) + 0.01 * rng.normal(
         size=(400, 20)
     )
     for dtype, rounding in ((np.float64, 1e-9), (np.float32, 1e-3)):
-        found = sources._leading_directions((points * size).astype(dtype), 5)
+        views = Views([(points * size).astype(dtype)])
+        table = training_rows(views.matrices, views, n_most=5)[0]
         left, values, _ = np.linalg.svd(points, full_matrices=False)
-        assert found.dtype == dtype
-        np.testing.assert_allclose(np.abs(found / size), np.abs(left[:, :5] * values[:5]), atol=rounding * values[0])
+        assert table.points.dtype == dtype
+        found = table.points * (table.unit / size)
+        np.testing.assert_allclose(np.abs(found), np.abs(left[:, :5] * values[:5]), atol=rounding * values[0])
 
 
 def test_order_of_samples_does_not_matter_for_wide_views():
@@ -223,7 +224,7 @@ def test_order_of_samples_does_not_matter_for_wide_views():
     mask[~mask.any(axis=1), 0] = True
     views = Views([unit_rows(wide), unit_rows(wide[:, ::-1] + rng.normal(size=wide.shape))], mask=mask)
     order = rng.permutation(300)
-    graphs = [joint_graph(complete_views(v.matrices, v), 5, [1.0, 1.0]).toarray() for v in (views, views[order])]
+    graphs = [joint_graph(impute_views(v.matrices, v), 5, [1.0, 1.0]).toarray() for v in (views, views[order])]
     assert ((graphs[0][np.ix_(order, order)] > 0) != (graphs[1] > 0)).sum() == 0
 
 
@@ -231,9 +232,9 @@ def test_order_of_samples_does_not_matter_for_wide_views():
 @given(cases(), st.integers(1, 6))
 def test_objective_never_rises_across_bridges(case, n_steps):
     views, scaled = scaled_views(case)
-    steps = union_graph(scaled, views, [case.n_neighbors] * views.n_views, [1.0] * views.n_views)
+    graph = union_graph(scaled, views, [case.n_neighbors] * views.n_views, [1.0] * views.n_views)
     everyone = np.arange(len(views))
-    reaches = [Reach(steps, n_steps, views.rows(k), everyone) for k in range(views.n_views)]
+    reaches = [Reach(graph, n_steps, views.rows(k), everyone) for k in range(views.n_views)]
     problem = build_problem(scaled, reaches, [everyone] * views.n_views, len(views))
     weights = Weights(case.consensus_weight, case.sparsity_weight)
     start = data_start(problem, case.n_components, weights)
@@ -248,8 +249,8 @@ def test_objective_never_rises_across_bridges(case, n_steps):
 def test_sparse_views_give_the_same_problem():
     rng = np.random.RandomState(0)
     values = unit_rows(rng.uniform(size=(40, 30)) * (rng.uniform(size=(40, 30)) < 0.3))
-    steps = normalized(knn_graph(values, 3))
-    reach = Reach(steps, 3, np.arange(0, 40, 2), np.arange(40))
+    graph = normalized(knn_graph(values, 3))
+    reach = Reach(graph, 3, np.arange(0, 40, 2), np.arange(40))
     half = values[::2]
     dense = build_problem([half], [reach], [np.arange(40)], 40)
     thin = build_problem([sparse.csr_array(half)], [reach], [np.arange(40)], 40)
@@ -263,7 +264,7 @@ def test_new_samples_get_the_codes_of_their_neighbours():
     known = Views([rng.normal(size=(30, 3)), rng.normal(size=(30, 4))], mask=rng.uniform(size=(30, 2)) < [[1.1, 0.6]])
     new = Views([rng.normal(size=(5, 3)), rng.normal(size=(5, 4))], mask=[[1, 1], [1, 0], [0, 1], [1, 1], [0, 1]])
     codes = rng.normal(size=(30, 2))
-    found = codes_from_neighbors(known.matrices, known, codes, new.matrices, new, [4, 3], [1.0, 0.25])
+    found = mean_neighbor_codes(known.matrices, known, codes, new.matrices, new, [4, 3], [1.0, 0.25])
     for i in range(5):
         parts, weights = [], []
         for k, (count, weight) in enumerate([(4, 1.0), (3, 0.25)]):

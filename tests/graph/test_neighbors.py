@@ -1,4 +1,4 @@
-"""The door to the search for neighbours, whatever stands behind it, against all distances written out."""
+"""The search for neighbours by all methods, against all distances."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from scipy.spatial.distance import cdist
 from gapview.datasets import make_views
 from gapview.errors import GapviewWarning, InputTypeError, MissingExtraError, ParameterError, ParameterTypeError
 from gapview.graph.bridges import joint_graph
-from gapview.graph.imputation import complete_views
+from gapview.graph.imputation import impute_views
 from gapview.graph.neighbors import Search, SearchReport, nearest, without_last
-from gapview.graph.neighbors import search as _search
+from gapview.graph.neighbors import search as limits
 from gapview.scaling import unit_rows
 
 WIDTHS = st.sampled_from([1, 2, 5, 70, 300])
@@ -25,7 +25,7 @@ MATRICES = arrays(np.float64, st.tuples(st.integers(3, 15), WIDTHS), elements=st
 
 
 def all_distances(points, queries=None):
-    """Write out all distances in float64; nothing is its own neighbour."""
+    """Compute all distances in float64; nothing is its own neighbour."""
     table = cdist(points if queries is None else queries, points)
     if queries is None:
         np.fill_diagonal(table, np.inf)
@@ -35,12 +35,12 @@ def all_distances(points, queries=None):
 def true_recall(points, distances, queries=None):
     """Return the share of what was found that is no farther than the last true neighbour."""
     k = distances.shape[1]
-    reach = np.partition(all_distances(points, queries), k - 1, axis=1)[:, k - 1]
-    return float((distances <= reach[:, None] * (1 + 1e-5)).mean())
+    radius = np.partition(all_distances(points, queries), k - 1, axis=1)[:, k - 1]
+    return float((distances <= radius[:, None] * (1 + 1e-5)).mean())
 
 
 def check_consistent(points, distances, indices, queries=None, rtol=1e-5):
-    """Demand that distances belong to the indices, come in order, and that no query is found twice or by itself."""
+    """Check that distances belong to the indices and are sorted, and that no point is found twice or by itself."""
     asked = points if queries is None else queries
     direct = np.linalg.norm(points[indices].astype(np.float64) - asked[:, None].astype(np.float64), axis=2)
     np.testing.assert_allclose(distances, direct, rtol=rtol)
@@ -53,7 +53,7 @@ def check_consistent(points, distances, indices, queries=None, rtol=1e-5):
 @pytest.fixture
 def few_pairs(monkeypatch):
     """Lower the size beyond which search is approximate."""
-    monkeypatch.setattr(_search, "EXACT_PAIRS", 1000**2)
+    monkeypatch.setattr(limits, "EXACT_PAIRS", 1000**2)
 
 
 class TestSettings:
@@ -95,7 +95,7 @@ class TestSettings:
             nearest(np.eye(4), 1, torch.eye(4))
 
 
-class TestWhatIsDone:
+class TestMethodUsed:
     def test_exact_up_to_the_limit(self):
         search = Search()
         nearest(np.eye(5), 2, search=search)
@@ -105,25 +105,25 @@ class TestWhatIsDone:
 
     def test_sizes(self):
         search = Search()
-        most = _search.EXACT_PAIRS
+        most = limits.EXACT_PAIRS
         assert search.is_exact(20_000, 20_000, most)
         assert not search.is_exact(20_001, 20_000, most)
-        assert search.is_exact(10**6, 1000, most)  # dividing a million points costs more
+        assert search.is_exact(10**6, 1000, most)  # building cells for a million points costs more
         assert not search.is_exact(10**6, 10_000, most)
         assert Search(recall=1.0).is_exact(10**6, 10**6, most)
         assert Search("exact").is_exact(10**6, 10**6, most)
         assert not Search("approximate").is_exact(10, 10, most)
 
-    def test_callers_get_cells_beyond_the_limit(self, few_pairs):
+    def test_graphs_beyond_the_limit(self, few_pairs):
         pytest.importorskip("faiss")
         views = make_views(1500, (5, 7), n_clusters=3, missing_rate=0.3, random_state=0).views
-        graph = joint_graph(complete_views(views.matrices, views), 5, [1.0, 1.0])
+        graph = joint_graph(impute_views(views.matrices, views), 5, [1.0, 1.0])
         assert graph.shape == (1500, 1500)
         assert graph.diagonal().sum() == 0
 
 
 class TestWithoutLastColumn:
-    """Points that ask by all columns but the last get what a copy of them with zeros there gets."""
+    """Queries without their last column find what a copy with zeros in that column finds."""
 
     @pytest.mark.parametrize("dtype", [np.float32, np.float64])
     @pytest.mark.parametrize("shift", [0.0, 100.0])
@@ -150,17 +150,17 @@ class TestWithoutFaiss:
     def absent(self, monkeypatch, few_pairs):
         monkeypatch.setitem(sys.modules, "faiss", None)
 
-    def test_says_what_it_costs_and_goes_on(self):
+    def test_warns_of_the_cost_and_searches_exactly(self):
         points = np.random.RandomState(0).normal(size=(1200, 3))
         search = Search()
-        with pytest.warns(GapviewWarning, match=r"about \d+ seconds and up to 1.0 GiB.*gapview\[fast\]") as caught:
+        with pytest.warns(GapviewWarning, match=r"about \d+ s and up to 1.0 GiB.*gapview\[fast\]") as caught:
             distances, indices = nearest(points, 3, search=search)
         assert caught[0].filename == __file__
         np.testing.assert_allclose(distances, np.sort(all_distances(points), axis=1)[:, :3], atol=1e-6)
         check_consistent(points, distances, indices)
         assert search.done == [SearchReport("exact", "scikit-learn", 1200, 1200, 3)]
 
-    def test_refuses_what_was_demanded(self):
+    def test_approximate_search_is_an_error(self):
         with pytest.raises(MissingExtraError, match=r"Approximate search for neighbours needs.*gapview\[fast\]"):
             nearest(np.eye(4), 1, search=Search("approximate"))
 
@@ -169,7 +169,7 @@ class TestWithoutFaiss:
 
 
 class TestTinyApproximate:
-    """Demanded for a handful of points, cells are searched until the recall is reached, or everything is."""
+    """Approximate search of a few points probes cells until the recall is reached, or is exact."""
 
     @settings(max_examples=15)
     @given(MATRICES, st.integers(1, 4), st.booleans(), st.booleans())
@@ -198,7 +198,7 @@ class TestTinyApproximate:
 
 
 class TestExactAnywhere:
-    """Leaving points of ordinary size as they are changes nothing."""
+    """Results do not depend on whether points are rescaled or centred."""
 
     @pytest.mark.parametrize("dtype", [np.float32, np.float64])
     @pytest.mark.parametrize("exponent", [-100, -31, -29, 29, 31, 100])

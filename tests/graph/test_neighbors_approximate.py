@@ -1,6 +1,8 @@
-"""Search by cells of faiss: the recall promised is kept, and what is returned is true of what was found."""
+"""Approximate search with faiss: the recall is reached, and distances belong to the points returned."""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,9 +11,9 @@ from test_neighbors import all_distances, check_consistent, true_recall
 
 from gapview.datasets import make_views
 from gapview.errors import GapviewWarning
-from gapview.graph.neighbors import Search, _approximate, nearest
-from gapview.graph.neighbors import search as _search
-from gapview.graph.neighbors._space import space_of
+from gapview.graph.neighbors import Search, faiss_search, nearest
+from gapview.graph.neighbors import search as limits
+from gapview.graph.neighbors.search_space import search_space
 from gapview.scaling import unit_rows
 
 pytest.importorskip("faiss")
@@ -28,24 +30,19 @@ def searched(points, n_neighbors=10, queries=None, **settings):
 
 
 def some_recall(points, distances, seed=7):
-    """Judge on queries of our own choice, far fewer than all."""
+    """Return the recall on 1000 of the queries."""
     rows = np.random.RandomState(seed).choice(len(points), 1000, replace=False)
     table = np.stack([np.square(points - points[row]).sum(axis=1) for row in rows])
     table[np.arange(len(rows)), rows] = np.inf
     k = distances.shape[1]
-    reach = np.sqrt(np.partition(table, k - 1, axis=1)[:, k - 1])
-    return float((distances[rows] <= reach[:, None] * (1 + 1e-5)).mean())
+    radius = np.sqrt(np.partition(table, k - 1, axis=1)[:, k - 1])
+    return float((distances[rows] <= radius[:, None] * (1 + 1e-5)).mean())
 
 
 def search_one_cell(monkeypatch):
-    """Spoil the plan."""
-    settle = _approximate._settle
-
-    def spoilt(*arguments):
-        plan = settle(*arguments)
-        return _approximate.Plan(plan.cells, 1, plan.n_candidates)
-
-    monkeypatch.setattr(_approximate, "_settle", spoilt)
+    """Replace the number of probes of any plan by 1."""
+    choose = faiss_search.choose_plan
+    monkeypatch.setattr(faiss_search, "choose_plan", lambda *given: replace(choose(*given), n_probes=1))
 
 
 class TestRecall:
@@ -89,23 +86,23 @@ class TestRecall:
         assert (searched(points, 2, points, recall=0.99)[1][:, 0] == np.arange(3000)).mean() > 0.999
 
     def test_all_distances_where_cells_do_not_help(self, monkeypatch):
-        monkeypatch.setattr(_search, "EXACT_PAIRS", 1000**2)
+        monkeypatch.setattr(limits, "EXACT_PAIRS", 1000**2)
         points = np.random.RandomState(0).standard_normal((1500, 40))
         with pytest.warns(GapviewWarning, match="No cheaper way finds 99% of the neighbours"):
             distances, _, report = searched(points, recall=0.99)
         assert (report.method, report.recall, report.n_cells) == ("exact", 1.0, 0)
         assert true_recall(points, distances) == 1.0
 
-    def test_codes_give_way_to_rows_where_they_are_too_rough(self):
+    def test_rows_instead_of_codes_that_are_too_rough(self):
         rng = np.random.RandomState(0)
-        centers = rng.normal(size=(3, 64)) * 100  # codes can tell these apart, but nothing inside a group
+        centers = rng.normal(size=(3, 64)) * 100  # codes separate these, but no points inside a group
         points = (centers[rng.randint(3, size=3000)] + rng.normal(size=(3000, 64))).astype(np.float32)
         distances, indices, report = searched(points, 5)
         assert report.n_candidates == 6
         assert true_recall(points, distances) >= 0.95
         check_consistent(points, distances, indices, rtol=1e-4)
 
-    def test_all_distances_where_the_plan_does_not_hold(self, monkeypatch):
+    def test_all_distances_where_the_plan_misses_the_recall(self, monkeypatch):
         search_one_cell(monkeypatch)
         points = made(3000, 12)
         distances, _, report = searched(points)
@@ -238,11 +235,11 @@ class TestSparse:
         check_consistent(points.toarray(), distances, indices)
 
     @pytest.mark.parametrize("own", [True, False])
-    def test_what_the_directions_leave_out_counts_for_points_only(self, own):
+    def test_residuals_count_for_points_only(self, own):
         points = texts(700, 600)
-        space = space_of(points, None if own else points[:50], 0)
-        np.testing.assert_allclose(np.linalg.norm(space.points, axis=1), 1, rtol=1e-5)  # directions and rest
-        asking = space.asking(np.arange(50))
-        np.testing.assert_allclose(asking[:, :-1], space.points[:50, :-1], atol=1e-6)
+        space = search_space(points, None if own else points[:50], 0)
+        np.testing.assert_allclose(np.linalg.norm(space.points, axis=1), 1, rtol=1e-5)  # projection and residual
+        queries = space.float32_queries(np.arange(50))
+        np.testing.assert_allclose(queries[:, :-1], space.points[:50, :-1], atol=1e-6)
         assert (space.points[:, -1] > 0.01).all()
-        assert (asking[:, -1] == 0).all()
+        assert (queries[:, -1] == 0).all()

@@ -9,12 +9,12 @@ from test_neighbors import check_consistent, true_recall
 from gapview.datasets import make_views
 from gapview.errors import InputError, ParameterError
 from gapview.graph.neighbors import Search, SearchReport, nearest
-from gapview.graph.neighbors import search as _search
+from gapview.graph.neighbors import search as limits
 from gapview.scaling import unit_rows
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
-_tensor_cells = pytest.importorskip("gapview.graph.knn.neighbors._tensor_cells")
-_tensor_pairs = pytest.importorskip("gapview.graph.knn.neighbors._tensor_pairs")
+
+from gapview.graph.neighbors import torch_search  # noqa: E402  # imports torch
 
 DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU"))]
 
@@ -48,8 +48,8 @@ class TestExact:
     def test_in_small_blocks(self, device, dtype, monkeypatch):
         points = made(300, 6, dtype)
         expected = searched(points, 4, device=device)[1]
-        monkeypatch.setattr(_tensor_pairs, "_N_VALUES", 1000)
-        monkeypatch.setattr(_tensor_pairs, "_N_VALUES_GPU", 1000)
+        monkeypatch.setattr(torch_search, "_N_VALUES", 1000)
+        monkeypatch.setattr(torch_search, "_N_VALUES_GPU", 1000)
         np.testing.assert_array_equal(searched(points, 4, device=device)[1], expected)
 
     def test_duplicates_and_constants(self, device, dtype):
@@ -117,8 +117,8 @@ class TestCells:
         check_consistent(points, distances, indices)
 
     def test_beyond_the_limit(self, device, monkeypatch):
-        monkeypatch.setattr(_search, "EXACT_PAIRS", 1000**2)
-        monkeypatch.setattr(_search, "EXACT_PAIRS_GPU", 1000**2)
+        monkeypatch.setattr(limits, "EXACT_PAIRS", 1000**2)
+        monkeypatch.setattr(limits, "EXACT_PAIRS_GPU", 1000**2)
         points = made(5000, 20, "float64")
         points, queries = points[:4000], points[4000:]
         distances, indices, report = searched(points, 5, queries, device)
@@ -130,9 +130,9 @@ class TestCells:
     def test_in_small_blocks(self, device, monkeypatch):
         points = made(1500, 8)
         expected = searched(points, device=device, method="approximate")
-        monkeypatch.setattr(_tensor_pairs, "_N_VALUES", 2000)
-        monkeypatch.setattr(_tensor_pairs, "_N_VALUES_GPU", 2000)
-        monkeypatch.setattr(_tensor_cells, "_N_VISITS", 1000)
+        monkeypatch.setattr(torch_search, "_N_VALUES", 2000)
+        monkeypatch.setattr(torch_search, "_N_VALUES_GPU", 2000)
+        monkeypatch.setattr(torch_search, "_N_VISITS", 1000)
         found = searched(points, device=device, method="approximate")
         assert (found[1] == expected[1]).mean() > 0.99  # but for rounding of the centres
         check_consistent(points, found[0], found[1])
@@ -144,7 +144,7 @@ class TestCells:
         check_consistent(points, distances, indices)
 
     def test_rows_that_the_cells_cannot_fill(self, device, monkeypatch):
-        monkeypatch.setattr("gapview.graph.knn.neighbors._tensors.probes_needed", lambda *_: 1)
+        monkeypatch.setattr(torch_search, "probes_needed", lambda *_: 1)
         points = made(1000, 4)
         distances, indices, report = searched(points, 60, device=device, method="approximate", recall=0.05)
         assert report.n_probes == 1
@@ -166,8 +166,8 @@ class TestCells:
         assert (searched(points, seed=2, **settings)[1] != first[1]).any()
 
 
-class TestDoor:
-    def test_nothing_asked(self):
+class TestInput:
+    def test_no_queries(self):
         distances, indices = nearest(torch.eye(4), 2, torch.empty((0, 4)))
         assert distances.shape == indices.shape == (0, 2)
         assert indices.dtype == torch.int64

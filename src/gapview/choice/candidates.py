@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..compute import like, without_helpers
+from ..compute import like, single_threaded
 from ..errors import InputError, ParameterError, ParameterTypeError, some
 from ..graph.knn import resolve_n_neighbors
 from ..persist.checkpoints import remember
@@ -143,7 +143,7 @@ def settle_weights(model: Any, part: Views, setting: Setting, n_clusters: int, s
         return _read_weights(given, part)
     if model.selection == "fixed" or part.n_views == 1:
         return (1.0,) * part.n_views
-    with without_helpers():
+    with single_threaded():
         return weigh_views(part, setting, n_clusters, seed, max_iter=model.max_iter, tol=model.tol)
 
 
@@ -165,7 +165,7 @@ def suggest_count(model: Any, views: Any, known: Views, part: Views, seed: int) 
     setting = replace(first, n_components=counts[-1]) if model.n_components == "auto" else first
     automatic = isinstance(model.view_weights, str) and model.view_weights == "auto"
     weights = _read_weights(None if automatic else model.view_weights, part)
-    with without_helpers():
+    with single_threaded():
         return count_groups(part, setting, counts, weights, seed, max_iter=model.max_iter, tol=model.tol)
 
 
@@ -178,6 +178,6 @@ def select(
     seed: int,
 ) -> Selection:
     """Try the candidates on a part of the samples, and choose."""
-    with without_helpers():
+    with single_threaded():
         tried = try_settings(part, settings, n_clusters, weights, seed, max_iter=model.max_iter, tol=model.tol)
         return choose(list(tried))

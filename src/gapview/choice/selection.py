@@ -20,14 +20,14 @@ import numpy as np
 from scipy import sparse
 from sklearn.metrics import adjusted_rand_score
 
-from ..clusters import balanced, balancing, cluster_rows, demand_representation
+from ..clusters import balanced, balancing, check_representation, cluster_rows
 from ..compute import drained, host, host_graph
 from ..errors import GapviewWarning, SolutionError
 from ..factorization.data_start import data_start
 from ..factorization.loop import Solution, Weights, solve_together
 from ..factorization.problem import Problem, build_problem
 from ..graph.bridges import BRIDGES, Reach, both_graphs, joint_graph, union_graph
-from ..graph.imputation import complete_views
+from ..graph.imputation import impute_views
 from ..graph.knn import knn_graph, modularity
 from ..graph.neighbors import Search
 from ..persist.checkpoints import ongoing, remember, remember_search
@@ -182,8 +182,8 @@ def prepare(
     united = partial(union_graph, scaled, views, n_neighbors, view_weights, search, build=_recorded_graph)
 
     def joined() -> tuple[float, Any]:
-        completion = complete_views(scaled if is_kept else drained(scaled), views, view_weights, search)
-        return float(completion.explained.mean()), joint_graph(completion, max(n_neighbors), view_weights, search)
+        imputed = impute_views(scaled if is_kept else drained(scaled), views, view_weights, search)
+        return float(imputed.explained.mean()), joint_graph(imputed, max(n_neighbors), view_weights, search)
 
     with phase("bridge"):
         if set(bridges) & {"union", "both"}:
@@ -231,7 +231,7 @@ def represent(
         starts = [remember("start", lambda: data_start(problem, setting.n_components, weights))]
     with phase("iterations"):
         solution = solve_together(problem, [weights], drained(starts), max_iter, tol, track=ongoing("iterations"))[0]
-    demand_representation(solution.consensus)
+    check_representation(solution.consensus)
     with phase("k-means"):
         balance = balancing(solution.consensus)
     return Represented(problem.without_data(), solution, balance)

@@ -17,8 +17,9 @@ from ..clusters import balanced, cluster_rows
 from ..compute import host_graph, like
 from ..factorization.codes import codes_of_all
 from ..graph.bridges import BRIDGES
-from ..graph.donors import asking_views, known_views
-from ..graph.transfer import codes_from_neighbors, rows_from_neighbors
+from ..graph.donors import query_rows, training_rows
+from ..graph.imputation import impute_rows
+from ..graph.knn import mean_neighbor_codes
 from ..persist.registry import storable_method
 from ..progress import phase, tell
 from ..scaling import SCALES, unit_rows
@@ -291,16 +292,16 @@ class BridgedGRMF(LatentClusterer):
         if method != "bridge":
             yield from super()._recovered(given, embedding, method, n_neighbors)
             return
-        tables = known_views(self._scaled(self.views_), self.views_, self.view_weights_.tolist())
-        asking = tables if given is self.views_ else asking_views(self._scaled(given), given, tables)
+        training = training_rows(self._scaled(self.views_), self.views_, self.view_weights_.tolist())
+        queries = training if given is self.views_ else query_rows(self._scaled(given), given, training)
         for k, nearby in enumerate(super()._recovered(given, embedding, "neighbors", n_neighbors)):
-            yield rows_from_neighbors(self.views_, k, tables, given, asking, nearby)
+            yield impute_rows(self.views_, k, training, given, queries, nearby)
 
     def _embed(self, views: Views) -> Array:
         """Average what a sample says itself with the codes of its neighbours, as a code in training explains both."""
         counts, weights = self.setting_.n_neighbors, self._view_weights()
         known, new = self._scaled(self.views_), self._scaled(views)
-        across = codes_from_neighbors(known, self.views_, self.embedding_, new, views, counts, weights.tolist())
+        across = mean_neighbor_codes(known, self.views_, self.embedding_, new, views, counts, weights.tolist())
         return np.asarray((super()._embed(views) + across) / 2)
 
     def _view_weights(self) -> Array:

@@ -23,7 +23,7 @@ from ..errors import InputError, ParameterError
 from ..factorization.codes import codes_of_present
 from ..factorization.problem import Problem
 from ..factorization.runs import Solution, Weights
-from ..graph.knn import own_graphs, resolve_n_neighbors
+from ..graph.knn import resolve_n_neighbors, user_graphs
 from ..progress import tell
 from ..scaling import Scaling
 from ..utils.parameters import random_generator
@@ -125,7 +125,7 @@ def _fit_grmf(
 def _given_graphs(model: Any, tasks: Tasks, scaled: BlockedViews) -> list[list[Any]]:
     masks = np.concatenate(tasks.gather(tasks.map("describe", _mask, scaled.blocks)))
     known = _Known(scaled.names, masks)
-    given = own_graphs(model.graph, known, scaled.dtype)  # type: ignore[arg-type]
+    given = user_graphs(model.graph, known, scaled.dtype)  # type: ignore[arg-type]
     cut = [given_graph(graph, known.rows(k), scaled.starts) for k, graph in enumerate(given)]
     return [[tasks.share("given-graph", block) for block in blocks] for blocks in cut]
 

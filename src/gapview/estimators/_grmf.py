@@ -15,7 +15,7 @@ from ..factorization.data_start import data_start
 from ..factorization.loop import Solution, Weights, solve_together
 from ..factorization.problem import Problem
 from ..factorization.starts import own_start, random_start
-from ..graph.knn import demand_edges, own_graphs, resolve_n_neighbors
+from ..graph.knn import check_edges, resolve_n_neighbors, user_graphs
 from ..persist.checkpoints import ongoing, remember, remember_search
 from ..persist.registry import storable_method
 from ..progress import phase, tell
@@ -237,7 +237,7 @@ class GRMF(LatentClusterer):
     def _build_graphs(self, scaled: list[Matrix], views: Views) -> list[Any]:
         search = self._new_search()
         if self.graph is not None:
-            given = own_graphs(self.graph, views, host(scaled[0][:0]).dtype)
+            given = user_graphs(self.graph, views, host(scaled[0][:0]).dtype)
             graphs = [graph_like(graph, matrix) for graph, matrix in zip(given, scaled, strict=True)]
         else:
             counts = resolve_n_neighbors(self.n_neighbors, views, self.n_clusters)
@@ -247,7 +247,7 @@ class GRMF(LatentClusterer):
                 for matrix, count in zip(scaled, counts, strict=True)
             ]
         self.neighbor_search_ = tuple(search.done)
-        demand_edges(graphs, views)
+        check_edges(graphs, views)
         return graphs
 
     def _start(

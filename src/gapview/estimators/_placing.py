@@ -9,8 +9,8 @@ import numpy as np
 from scipy import sparse
 
 from ..errors import GapviewWarning, InputError, SolutionError
-from ..graph.donors import neighbor_means
-from ..graph.neighbors import distance_elsewhere, nearest
+from ..graph.donors import donor_means
+from ..graph.neighbors import distance_to_distinct, nearest
 from ..scaling import unit_rows
 from ..utils.types import Array, Matrix
 from ..utils.warnings import warn_user
@@ -120,7 +120,7 @@ class PlacingClusterer(TrustedClusterer):
         source = self.views_.matrices[view]
         points = self._points(self.embedding_[self.views_.rows(view)])
         _, indices = nearest(points, min(n_neighbors, source.shape[0]), self._points(queries))
-        means = neighbor_means(source, np.arange(source.shape[0]), indices)[0]
+        means = donor_means(source, np.arange(source.shape[0]), indices)[0]
         values, limit = means.data if sparse.issparse(means) else means, np.finfo(means.dtype).max
         np.clip(values, -limit, limit, out=values)  # rounding may carry a mean of the largest numbers beyond them
         return means
@@ -150,7 +150,7 @@ def _majority(votes: Array) -> Array:
 def _usual_distance(points: Matrix) -> float:
     """Return the median distance to the nearest point elsewhere, from a spread of the points; 1 if all coincide."""
     chosen = np.unique(np.linspace(0, points.shape[0] - 1, _N_TYPICAL).astype(np.intp))
-    distances = distance_elsewhere(points, points[chosen])
+    distances = distance_to_distinct(points, points[chosen])
     apart = distances[np.isfinite(distances)]
     return float(np.median(apart)) if apart.size else 1.0
 

@@ -11,7 +11,7 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
 from ..backends.dask import dask_kind, is_for_cluster
 from ..backends.disk import read_budget, within_budget
-from ..compute import one_thread_each
+from ..compute import single_threaded_blas
 from ..errors import ParameterError
 from ..graph.knn import mean_modularity, resolve_n_neighbors
 from ..graph.neighbors import Search, SearchReport
@@ -118,7 +118,7 @@ class LatentClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Placing
             fit_on_cluster(self, views, mask, checkpoint)
             return self
         # BLAS on one thread: its sums, and so the results, then do not depend on what else runs in the process
-        with one_thread_each(), self._training(views, mask) as training, recording(checkpoint, self, training):
+        with single_threaded_blas(), self._training(views, mask) as training, recording(checkpoint, self, training):
             self._fit_or_stay(training)
         return self
 

@@ -1,8 +1,7 @@
-"""Bridges: graphs over all samples, by which a sample without a view borrows it from samples that have it.
+"""Bridges: graphs over all samples, which connect a sample that lacks a view with samples that have it.
 
-Two graphs connect samples across views. The *union* graph adds up the neighbour graphs of the single views: two samples
-are linked if they are near in any view. The *joint* graph asks how near two samples are in all views together, where a
-missing view is replaced by what is to be expected of it.
+The *union* graph adds up the neighbour graphs of the single views: two samples are linked if they are near in any view.
+The *joint* graph links samples that are near in all views together, with missing views imputed.
 
 Both are used through :class:`Reach`, the weights A = I + T + … + Tʰ of up to h steps along the normalised graph T.
 """
@@ -19,36 +18,34 @@ from array_api_compat import array_namespace
 
 from ..compute import (
     FEW_ROWS,
-    added,
     csr,
-    divided,
+    divide_weights,
     engine_for,
+    expand_graph,
     like,
     one_by_one,
     row_blocks,
     row_parts,
-    spread_out,
+    sum_graphs,
     weights_of,
 )
 from ..progress import phase
 from ..utils.types import Array, Matrix
 from ..views import Views
-from .imputation import Completion
-from .knn import knn_graph, linked
+from .imputation import ImputedViews
+from .knn import knn_graph, symmetric_graph
 from .neighbors import Search, nearest, without_last
 
-__all__ = ["BRIDGES", "Reach", "both_graphs", "joint_graph", "normalized", "union_graph"]
-
-Step = Callable[[Array, Array], Array]  # where columns are, and where they began, to where they are next
+Step = Callable[[Array, Array], Array]  # (values, start) to T · values + start
 
 BRIDGES = ("union", "joint", "both")
-_BYTES_AT_A_TIME = 100_000_000  # of columns that go along a graph together; three times as much is needed meanwhile
+_BYTES_AT_A_TIME = 100_000_000  # of columns that are multiplied together, which needs three times as much memory
 _FEWEST_COLUMNS, _MOST_COLUMNS = 12, 64
-_COST = 16  # of a weight times a number, in operations of a dense product: numbers are read from all over the memory
+_COST = 16  # of a weight times a number, in operations of a dense product, since memory access is random
 
 
 def normalized(graph: Any) -> Any:
-    """Divide every weight by the roots of the degrees of its two samples, D^-1/2 W D^-1/2.
+    """Return D^-1/2 W D^-1/2: every weight divided by the square roots of the degrees of its two samples.
 
     Parameters
     ----------
@@ -66,16 +63,16 @@ def normalized(graph: Any) -> Any:
     """
     values = weights_of(graph)
     degrees = graph @ array_namespace(values).ones(graph.shape[0], dtype=values.dtype, device=values.device)
-    return divided_by_roots(graph, degrees, degrees)
+    return normalized_by(graph, degrees, degrees)
 
 
-def divided_by_roots(graph: Any, of_rows: Array, of_columns: Array) -> Any:
-    """Divide every weight by the roots of the degrees of its row and of its column; degrees of 0 count as 1."""
-    return divided(graph, roots(of_rows), roots(of_columns))
+def normalized_by(graph: Any, row_degrees: Array, column_degrees: Array) -> Any:
+    """Return a graph with every weight divided by the square roots of the degrees of its row and of its column."""
+    return divide_weights(graph, degree_roots(row_degrees), degree_roots(column_degrees))
 
 
-def roots(degrees: Array) -> Array:
-    """Return the square roots of degrees; of 0, which divides nothing, 1."""
+def degree_roots(degrees: Array) -> Array:
+    """Return the square roots of degrees; 1 for degrees of 0, which belong to samples without weights."""
     xp = array_namespace(degrees)
     return xp.sqrt(xp.where(degrees > 0, degrees, xp.ones_like(degrees)))  # type: ignore[no-any-return]
 
@@ -89,22 +86,22 @@ def union_graph(
     *,
     build: Callable[[Matrix, int, Search | None], Any] = knn_graph,
 ) -> Any:
-    """Add up the normalised neighbour graphs of the views over all samples, and normalise the sum.
+    """Return the normalised sum of the normalised neighbour graphs of the views, over all samples.
 
     Parameters
     ----------
     scaled : sequence of arrays or csr_arrays
         The present rows of every view, scaled.
     views : Views
-        Says which samples the rows belong to.
+        The samples that the rows belong to.
     n_neighbors : sequence of int
         Neighbours of a sample in every view.
     view_weights : sequence of float
-        How much the graph of every view counts.
+        Weights of the graphs of the views.
     search : Search, optional
-        How to look for neighbours.
+        Settings of the search for neighbours.
     build : callable, optional
-        Replaces :func:`gapview.graph.knn_graph`; a fit passes a version that records the graphs in its checkpoint.
+        Replaces :func:`gapview.graph.knn_graph`; fits pass a version that records the graphs in a checkpoint.
 
     Examples
     --------
@@ -118,61 +115,59 @@ def union_graph(
     for k, (matrix, count, weight) in enumerate(zip(scaled, n_neighbors, view_weights, strict=True)):
         with phase("neighbours"):
             graph = build(matrix, count, search)
-        parts.append(spread_out(normalized(graph), views.rows(k), views.n_samples, weight))
-    return normalized(added(parts))
+        parts.append(expand_graph(normalized(graph), views.rows(k), views.n_samples, weight))
+    return normalized(sum_graphs(parts))
 
 
 def joint_graph(
-    completion: Completion, n_neighbors: int, view_weights: Sequence[float], search: Search | None = None
+    imputed: ImputedViews, n_neighbors: int, view_weights: Sequence[float], search: Search | None = None
 ) -> Any:
-    """Link every sample with those at the smallest expected distance in all views together, and normalise.
+    """Return the normalised graph of the samples at the smallest expected distance in all views together.
 
-    The squared distance to a sample whose view is missing is expected to exceed the one to its completed row by the
-    variance of what it stands for. Without that excess completed rows, which are means and lie in the middle, would be
-    everybody's neighbours.
+    The expected squared distance to a sample with an imputed row exceeds the one to the imputed row by the variance of
+    its error. Without this excess, imputed rows, which are means, would be among the neighbours of most samples.
 
     Parameters
     ----------
-    completion : Completion
-        Every view of every sample, present or expected; of no use afterwards, since its rows are changed in place.
+    imputed : ImputedViews
+        Every view of every sample; its matrix is changed in place and cannot be used afterwards.
     n_neighbors : int
         Neighbours of a sample.
     view_weights : sequence of float
-        How much the squared distances in every view count.
+        Weights of the squared distances in every view.
     search : Search, optional
-        How to look for neighbours.
+        Settings of the search for neighbours.
 
     Examples
     --------
-    >>> from gapview.graph import joint_graph
-    >>> from gapview.graph import complete_views
+    >>> from gapview.graph import impute_views, joint_graph
     >>> from gapview.datasets import make_views
     >>> views = make_views(n_samples=30, n_clusters=2, missing_rate=0.3, random_state=0).views
-    >>> joint_graph(complete_views(views.matrices, views), 3, [1.0, 1.0]).shape
+    >>> joint_graph(impute_views(views.matrices, views), 3, [1.0, 1.0]).shape
     (30, 30)
     """
-    xp = array_namespace(completion.known)
-    samples = xp.nonzero(completion.known)[0]  # others have no place from which to be near to anything
-    n_samples, dtype = completion.known.shape[0], completion.together.dtype
+    xp = array_namespace(imputed.observed)
+    samples = xp.nonzero(imputed.observed)[0]
+    n_samples, dtype = imputed.observed.shape[0], imputed.matrix.dtype
     count = min(n_neighbors, len(samples) - 1)
     if count < 1:
         return csr(samples[:0], samples[:0], xp.zeros_like(samples[:0], dtype=dtype), (n_samples, n_samples))
-    rows = completion.together if len(samples) == n_samples else completion.together[samples]
+    rows = imputed.matrix if len(samples) == n_samples else imputed.matrix[samples]
     excess = 0.0
-    for own, spread, weight in zip(completion.columns, completion.spread.T, view_weights, strict=True):
+    for own, variance, weight in zip(imputed.columns, imputed.variance.T, view_weights, strict=True):
         rows[:, own] *= weight**0.5
-        excess = excess + spread[samples] * weight
-    # Only the sample that is found adds its variance: the one that searches has the same with everybody
+        excess = excess + variance[samples] * weight
+    # The excess of the points only: that of a query is the same for all of its distances
     rows[:, -1] = xp.astype(xp.sqrt(excess), dtype)
     with phase("neighbours"):
         found = nearest(rows, count + 1, without_last(rows), search=search)[1]
     others = found != xp.arange(len(samples), device=samples.device)[:, None]
-    others[xp.all(others, axis=1), -1] = False  # its own excess has put a sample beyond its neighbours
-    return normalized(linked(samples, samples[xp.reshape(found[others], (-1, count))], n_samples, dtype))
+    others[xp.all(others, axis=1), -1] = False  # with its own excess, a sample may not be among its neighbours
+    return normalized(symmetric_graph(samples, samples[xp.reshape(found[others], (-1, count))], n_samples, dtype))
 
 
 def both_graphs(union: Any, joint: Any) -> Any:
-    """Add the two graphs, and normalise the sum.
+    """Return the normalised sum of the two graphs.
 
     Parameters
     ----------
@@ -189,15 +184,14 @@ def both_graphs(union: Any, joint: Any) -> Any:
     array([[0., 1.],
            [1., 0.]])
     """
-    return normalized(added([union, joint]))
+    return normalized(sum_graphs([union, joint]))
 
 
 @dataclass(frozen=True)
 class Reach:
-    """The weights weight · (I + T + … + Tʰ) from some samples (rows) to others (columns), without writing them out.
+    """The weights weight · (I + T + … + Tʰ) from some samples (rows) to others (columns), as a linear operator.
 
-    T is symmetric, so that the weights seen from the other side are those with rows and columns exchanged. It can be
-    multiplied and cut like a sparse matrix, which is all that the factorisation needs.
+    It can be multiplied, transposed and sliced like a sparse matrix, but the weights are never stored.
 
     Examples
     --------
@@ -209,11 +203,11 @@ class Reach:
     array([2., 2.])
     """
 
-    steps: Any  # T, the normalised graph
-    n_steps: int  # h, the most steps
-    rows: Array  # samples from which weights lead
-    columns: Array  # samples to which they lead
-    weight: float = 1.0  # a factor for all
+    graph: Any  # T, normalised and symmetric
+    n_steps: int  # h, the largest number of steps
+    rows: Array  # samples of the rows
+    columns: Array  # samples of the columns
+    weight: float = 1.0  # factor of all weights
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -222,34 +216,35 @@ class Reach:
 
     @property
     def T(self) -> Reach:
-        """The weights seen from the other side."""
-        return Reach(self.steps, self.n_steps, self.columns, self.rows, self.weight)
+        """The transposed operator, with rows and columns exchanged, since T is symmetric."""
+        return Reach(self.graph, self.n_steps, self.columns, self.rows, self.weight)
 
     def __getitem__(self, part: tuple[slice, Array]) -> Reach:
-        """Keep some of the columns."""
+        """Return some of the rows and columns."""
         rows, columns = part
-        return Reach(self.steps, self.n_steps, self.rows[rows], self.columns[columns], self.weight)
+        return Reach(self.graph, self.n_steps, self.rows[rows], self.columns[columns], self.weight)
 
     def __matmul__(self, values: Array) -> Array:
-        """Add up the rows of ``values``, which belong to the columns, weighted."""
+        """Return the product with ``values``, which have a row for every column of the operator."""
         xp = array_namespace(values)
-        shape = (self.steps.shape[0], *values.shape[1:])
-        spread = xp.zeros(shape, dtype=values.dtype, device=values.device)
-        columns = like(self.columns, spread)
+        shape = (self.graph.shape[0], *values.shape[1:])
+        result = xp.zeros(shape, dtype=values.dtype, device=values.device)
+        columns = like(self.columns, result)
         for block in row_blocks(values, FEW_ROWS):
-            spread[columns[block]] = values[block]
-        count = _columns_at_a_time(spread)
-        with _stepping(self.steps, spread, count) as step:
-            if spread.ndim == 1:
-                spread = self._walked(spread, step)
+            result[columns[block]] = values[block]
+        count = _columns_at_a_time(result)
+        with _stepping(self.graph, result, count) as step:
+            if result.ndim == 1:
+                result = self._summed(result, step)
             else:  # in place, since this may be the largest array of all
-                for begin in range(0, spread.shape[1], count):
+                for begin in range(0, result.shape[1], count):
                     part = slice(begin, begin + count)
-                    spread[:, part] = self._walked(xp.asarray(spread[:, part], copy=True), step)
-        everyone = np.array_equal(self.rows, np.arange(len(spread)))
-        return spread if everyone else spread[like(self.rows, spread)]  # type: ignore[no-any-return]
+                    result[:, part] = self._summed(xp.asarray(result[:, part], copy=True), step)
+        all_rows = np.array_equal(self.rows, np.arange(len(result)))
+        return result if all_rows else result[like(self.rows, result)]  # type: ignore[no-any-return]
 
-    def _walked(self, start: Array, step: Step) -> Array:
+    def _summed(self, start: Array, step: Step) -> Array:
+        """Return weight · (I + T + … + Tʰ) · start by Horner's rule."""
         total = start
         for _ in range(self.n_steps):
             total = step(total, start)
@@ -258,7 +253,7 @@ class Reach:
 
 
 def _columns_at_a_time(values: Array) -> int:
-    """Say how many columns to take along the graph together: many are faster, but need room beside the result."""
+    """Return how many columns to multiply together: more are faster, but need more memory beside the result."""
     if values.ndim == 1:
         return 1
     most = _BYTES_AT_A_TIME // (max(len(values), 1) * values.dtype.itemsize)
@@ -266,11 +261,11 @@ def _columns_at_a_time(values: Array) -> int:
 
 
 @contextmanager
-def _stepping(steps: Any, values: Array, n_columns: int) -> Iterator[Step]:
-    """Get ready to go along a graph with that many columns; gives what goes one step, and adds the start."""
+def _stepping(graph: Any, values: Array, n_columns: int) -> Iterator[Step]:
+    """Yield the function that multiplies values of that many columns by the graph and adds the start."""
 
     def at_once(values: Array, start: Array) -> Array:
-        following = steps @ values
+        following = graph @ values
         following += start
         return following  # type: ignore[no-any-return]
 
@@ -285,9 +280,9 @@ def _stepping(steps: Any, values: Array, n_columns: int) -> Iterator[Step]:
         each(work, parts)
         return following  # type: ignore[no-any-return]
 
-    with engine_for(values).working(_COST * len(weights_of(steps)) * n_columns) as each:
+    with engine_for(values).working(_COST * len(weights_of(graph)) * n_columns) as each:
         if each is one_by_one:
             yield at_once
         else:
-            parts = row_parts(steps)
+            parts = row_parts(graph)
             yield in_parts

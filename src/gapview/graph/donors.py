@@ -1,4 +1,4 @@
-"""Samples to borrow a view from: those nearest in the other views."""
+"""Donors: the samples that have a view and are nearest, in the other views, to a sample that lacks it."""
 
 from __future__ import annotations
 
@@ -13,68 +13,57 @@ from sklearn.utils.extmath import randomized_svd
 
 from ..compute import FEW_ROWS, csr, is_tensor, like, row_blocks
 from ..progress import phase
-from ..scaling import row_lengths, times_power
+from ..scaling import largest_magnitude, row_lengths, times_power
 from ..utils.types import Array, Matrix
 from ..views import Views
-from .knn import comparable_rows, only_directions
+from .knn import comparable_rows, has_unit_rows
 from .neighbors import Search, nearest
 
-__all__ = [
-    "N_SOURCES",
-    "KnownRows",
-    "asking_views",
-    "judged_samples",
-    "known_views",
-    "mean_row",
-    "mean_square",
-    "nearest_sources",
-    "neighbor_means",
-    "slope_of",
-]
-
-N_SOURCES = 5  # samples that a missing row is averaged from
+N_DONORS = 5  # samples that a missing row is averaged from
 _N_CANDIDATES = 4  # times as many samples are considered in each of several views
-_N_JUDGED = 2000  # rows that are there, and are recovered all the same to see how well it goes
-_MANY_ROWS, _TALL = 2**16, 20  # rows, and rows for every feature, from which leading directions come from products
-_N_PAIRS = 20_000  # pairs of rows whose distance is taken at a time
+_MANY_ROWS, _TALL = 2**16, 20  # rows, and rows per feature, from which a PCA is computed from the Gram matrix
+_N_PAIRS = 20_000  # pairs of rows whose distance is computed at a time
 
 
 @dataclass(frozen=True)
-class KnownRows:
-    """The rows of one view that say something: directions, or rows in units of the standard deviation of the view."""
+class ComparableRows:
+    """The rows of one view in which distances can be added to those in other views.
 
-    samples: Array  # whose they are
+    Rows of unit length are kept as they are, other rows are divided by the standard deviation of the view.
+    """
+
+    samples: Array  # that the rows belong to
     points: Matrix
-    position: Array  # for every sample where its row stands, −1 if nowhere
+    position: Array  # index of the row of every sample, −1 if it has none
     unit: float
-    weight: float = 1.0  # how much squared distances in this view count
+    weight: float = 1.0  # of squared distances in this view
 
 
-def known_views(
+def training_rows(
     scaled: Iterable[Matrix], views: Views, view_weights: Sequence[float] | None = None, *, n_most: int | None = None
-) -> list[KnownRows]:
-    """Keep the rows of every view that have a direction, if wished in at most ``n_most`` dimensions."""
+) -> list[ComparableRows]:
+    """Return the comparable rows of every view, by default with all features, else with ``n_most`` components."""
     weights = [1.0] * views.n_views if view_weights is None else view_weights
     tables = []
     for k, (matrix, weight) in enumerate(zip(scaled, weights, strict=True)):
-        points, samples, position = _placed(matrix, views, k)
-        # Directions are comparable as they are; other rows may be in any unit
-        unit = 1.0 if only_directions(points) else _deviation(points)
-        points = points if n_most is None else _leading_directions(points, n_most)
-        tables.append(KnownRows(samples, _divided(points, unit), position, unit, weight))
+        points, samples, position = _located(matrix, views, k)
+        unit = 1.0 if has_unit_rows(points) else _standard_deviation(points)
+        points = points if n_most is None else _principal_components(points, n_most)
+        tables.append(ComparableRows(samples, divide(points, unit), position, unit, weight))
     return tables
 
 
-def asking_views(scaled: Sequence[Matrix], views: Views, tables: Sequence[KnownRows]) -> list[KnownRows]:
-    """Lay out the rows of other samples, in the units of ``tables``."""
-    asking = []
-    for k, (matrix, table) in enumerate(zip(scaled, tables, strict=True)):
-        points, samples, position = _placed(matrix, views, k)
-        asking.append(KnownRows(samples, _divided(points, table.unit), position, table.unit, table.weight))
-    return asking
+def query_rows(scaled: Sequence[Matrix], views: Views, training: Sequence[ComparableRows]) -> list[ComparableRows]:
+    """Return the comparable rows of other samples, in the units of the training rows."""
+    tables = []
+    for k, (matrix, table) in enumerate(zip(scaled, training, strict=True)):
+        points, samples, position = _located(matrix, views, k)
+        tables.append(ComparableRows(samples, divide(points, table.unit), position, table.unit, table.weight))
+    return tables
 
 
-def _placed(matrix: Matrix, views: Views, view: int) -> tuple[Matrix, Array, Array]:
+def _located(matrix: Matrix, views: Views, view: int) -> tuple[Matrix, Array, Array]:
+    """Return the comparable rows of a view, their samples, and the position of every sample among them."""
     kept = comparable_rows(matrix)
     xp = array_namespace(kept)
     samples = like(views.rows(view), kept)[kept]
@@ -83,12 +72,12 @@ def _placed(matrix: Matrix, views: Views, view: int) -> tuple[Matrix, Array, Arr
     return matrix if len(kept) == matrix.shape[0] else matrix[kept], samples, position
 
 
-def _deviation(points: Matrix) -> float:
-    """Return the root of the total variance; if there is none, the largest value."""
-    largest = _largest(points)
+def _standard_deviation(points: Matrix) -> float:
+    """Return the root of the total variance; the largest magnitude if there is none."""
+    largest = largest_magnitude(points)
     if not largest:
         return 1.0
-    shrunk = _divided(points, largest)  # squares of huge or tiny numbers stay finite
+    shrunk = divide(points, largest)  # squares of huge or tiny numbers stay finite
     if sparse.issparse(shrunk):
         center = np.asarray(shrunk.mean(axis=0, dtype=np.float64)).ravel()
         variance = float(shrunk.multiply(shrunk).sum(dtype=np.float64)) / shrunk.shape[0] - float(center @ center)
@@ -97,14 +86,9 @@ def _deviation(points: Matrix) -> float:
     return largest * variance**0.5 if variance > np.finfo(np.float32).eps else largest
 
 
-def _largest(points: Matrix) -> float:
-    if not points.shape[0]:
-        return 0.0
-    return float(abs(points).max()) if sparse.issparse(points) else max(float(points.max()), -float(points.min()))
-
-
-def _divided(points: Matrix, unit: float) -> Matrix:
-    # First by a power of 2, since the unit itself may be too small for the type
+def divide(points: Matrix, unit: float) -> Matrix:
+    """Return points divided by a number that may be too small or too large for their type."""
+    # First by a power of 2, since the unit itself may be outside the range of the type
     fraction, exponent = np.frexp(unit)
     return points if unit == 1 else times_power(points, -int(exponent)) / float(fraction)
 
@@ -116,36 +100,44 @@ def mean_row(points: Array) -> Array:
     return xp.astype(total / points.shape[0], points.dtype)  # type: ignore[no-any-return]
 
 
-def _leading_directions(matrix: Matrix, n_most: int) -> Array:
+def mean_square(rows: Array, center: Array | float = 0.0) -> float:
+    """Return the mean squared distance of the rows from a centre."""
+    xp = array_namespace(rows)
+    totals = [float(xp.sum(xp.square(rows[block] - center), dtype=xp.float64)) for block in row_blocks(rows)]
+    return sum(totals) / max(int(rows.shape[0]), 1)
+
+
+def _principal_components(matrix: Matrix, n_most: int) -> Array:
+    """Return the scores on the leading singular vectors of wide rows; narrow rows as a dense array."""
     if matrix.shape[1] <= n_most:
         return matrix.toarray() if sparse.issparse(matrix) else matrix  # type: ignore[no-any-return]
     if is_tensor(matrix):
-        return _leading_directions_of_tensor(matrix, n_most)  # type: ignore[no-any-return]
+        return _tensor_components(matrix, n_most)  # type: ignore[no-any-return]
     if not sparse.issparse(matrix) and matrix.shape[0] >= max(_MANY_ROWS, _TALL * matrix.shape[1]):
-        return _leading_directions_of_many(matrix, n_most)
-    # Random directions among the features, never among the samples, whose order must not matter
+        return _gram_components(matrix, n_most)
+    # Without transposition, so that the result does not depend on the order of the samples
     left, values, _ = randomized_svd(matrix, min(n_most, *matrix.shape), n_iter=4, random_state=0, transpose=False)
     return np.asarray(left * values, dtype=matrix.dtype)
 
 
-def _leading_directions_of_many(matrix: Array, n_most: int) -> Array:
-    """Find them from the products of the features, which takes two passes over the rows and no room beside the result.
+def _gram_components(matrix: Array, n_most: int) -> Array:
+    """Return the scores on the leading eigenvectors of XᵀX, computed in two passes over blocks of rows.
 
-    Squared numbers know small directions less well, but the leading ones are asked for.
+    Squaring makes small singular values inaccurate, but only the leading ones are used.
     """
-    size = _largest(matrix) or 1.0  # squares of huge or tiny numbers stay finite
+    size = largest_magnitude(matrix) or 1.0  # squares of huge or tiny numbers stay finite
     products = np.zeros((matrix.shape[1], matrix.shape[1]))
     for block in row_blocks(matrix, FEW_ROWS):
         rows = (matrix[block] / size).astype(np.float64)
         products += rows.T @ rows
     directions = np.linalg.eigh(products)[1][:, ::-1][:, :n_most].astype(matrix.dtype)
-    leading = np.empty((matrix.shape[0], n_most), dtype=matrix.dtype)
+    scores = np.empty((matrix.shape[0], n_most), dtype=matrix.dtype)
     for block in row_blocks(matrix, FEW_ROWS):
-        leading[block] = matrix[block] @ directions
-    return leading
+        scores[block] = matrix[block] @ directions
+    return scores
 
 
-def _leading_directions_of_tensor(matrix: Any, n_most: int) -> Any:
+def _tensor_components(matrix: Any, n_most: int) -> Any:
     import torch
 
     with torch.random.fork_rng(devices=[matrix.device] if matrix.is_cuda else []):
@@ -154,124 +146,112 @@ def _leading_directions_of_tensor(matrix: Any, n_most: int) -> Any:
     return left * values
 
 
-def mean_square(rows: Array, center: Array | float = 0.0) -> float:
-    """Return the mean squared distance of the rows from a centre."""
-    xp = array_namespace(rows)
-    totals = [float(xp.sum(xp.square(rows[block] - center), dtype=xp.float64)) for block in row_blocks(rows)]
-    return sum(totals) / max(int(rows.shape[0]), 1)
-
-
-def judged_samples(table: KnownRows) -> Array:
-    """Choose samples that have a view, spread over all, on which to see how well it would have been completed."""
-    chosen = np.unique(np.linspace(0, len(table.samples) - 1, _N_JUDGED).astype(np.int64))
-    return table.samples[like(chosen, table.samples)]  # type: ignore[no-any-return]
-
-
-def slope_of(expected: Matrix, actual: Matrix) -> float:
-    """Say by how much of what is expected the actual rows move along with it, between 0 and 1."""
-    largest = _largest(expected)
-    if not largest:
-        return 0.0
-    expected, actual = _divided(expected, largest), _divided(actual, largest)  # squares stay finite
-    return min(1.0, max(0.0, _inner(expected, actual) / _inner(expected, expected)))
-
-
-def _inner(first: Matrix, second: Matrix) -> float:
-    products = first.multiply(second) if sparse.issparse(first) else first * second
-    return float(products.sum())
-
-
-def neighbor_means(points: Matrix, position: Array, sources: Array) -> tuple[Matrix, Array]:
-    """Average the rows of the sources of every query; also say which queries have any."""
-    xp = array_namespace(sources)
-    found = sources >= 0
-    counts = xp.sum(xp.astype(found, xp.int64), axis=1)
-    rows = xp.nonzero(found)[0]
-    shares = xp.astype(1 / xp.clip(counts, 1), points.dtype)[rows]
-    averaging = csr(rows, position[sources[found]], shares, (sources.shape[0], points.shape[0]))
-    return averaging @ points, counts > 0
-
-
-def nearest_sources(
-    tables: Sequence[KnownRows],
-    view: int,
-    asking: Sequence[KnownRows],
-    queries: Array,
-    search: Search | None = None,
-) -> Array:
-    """Find for every query the samples nearest to it that have the view, by the other views that both have.
-
-    Considered are the samples that are among the nearest in at least one of these views.
+def donor_means(points: Matrix, position: Array, donors: Array) -> tuple[Matrix, Array]:
+    """Return the mean row of the donors of every query, and whether it has any donor.
 
     Parameters
     ----------
-    tables : sequence of KnownRows
-        Where to look, one for each view.
+    points : array or csr_array of shape (n_rows, n_features)
+        The rows of the donors.
+    position : int array of shape (n_samples,)
+        Index of the row of every sample.
+    donors : int array of shape (n_queries, n_donors)
+        Samples; −1 stands for none.
+    """
+    xp = array_namespace(donors)
+    found = donors >= 0
+    counts = xp.sum(xp.astype(found, xp.int64), axis=1)
+    rows = xp.nonzero(found)[0]
+    shares = xp.astype(1 / xp.clip(counts, 1), points.dtype)[rows]
+    averaging = csr(rows, position[donors[found]], shares, (donors.shape[0], points.shape[0]))
+    return averaging @ points, counts > 0
+
+
+def nearest_donors(
+    training: Sequence[ComparableRows],
+    view: int,
+    queries: Sequence[ComparableRows],
+    samples: Array,
+    search: Search | None = None,
+) -> Array:
+    """Return for some samples the nearest training samples that have a view, by the other views that both have.
+
+    Candidates are the training samples that are among the nearest in at least one of the other views.
+
+    Parameters
+    ----------
+    training : sequence of ComparableRows
+        The rows of the training samples, one for each view.
     view : int
-        The view that the samples must have.
-    asking : sequence of KnownRows
-        The rows of those who ask; if they are ``tables`` themselves, no sample is a source of its own.
-    queries : int array of shape (n_queries,)
-        Which of them ask.
+        The view that donors must have.
+    queries : sequence of ComparableRows
+        The rows of the samples that need donors; if this is ``training`` itself, no sample is its own donor.
+    samples : int array of shape (n_samples,)
+        The samples among those of ``queries``.
     search : Search, optional
-        How to look for neighbours.
+        Settings of the search for neighbours.
 
     Returns
     -------
-    int array of shape (n_queries, N_SOURCES)
-        Nearest first, by the mean squared distance in the views shared, each counted by its weight; −1 where there are
-        no more.
+    int array of shape (n_samples, N_DONORS)
+        Nearest first, by the weighted mean of the squared distances in the views shared; −1 where there are no more.
     """
-    xp = array_namespace(queries)
-    others = [k for k in range(len(tables)) if k != view]
-    if not others or not len(queries):
-        return xp.full((len(queries), N_SOURCES), -1, device=queries.device)  # type: ignore[no-any-return]
-    # Itself may be among the nearest, and who is near in one of several views need not be in all of them
-    count = (N_SOURCES + 1) * (1 if len(others) == 1 else _N_CANDIDATES)
-    found = [_candidates(tables[k], tables[view], asking[k], queries, count, search) for k in others]
+    xp = array_namespace(samples)
+    others = [k for k in range(len(training)) if k != view]
+    if not others or not len(samples):
+        return xp.full((len(samples), N_DONORS), -1, device=samples.device)  # type: ignore[no-any-return]
+    # One more than the donors, since a sample may find itself; and more, since the nearest in one of several views need
+    # not be near in the others
+    count = (N_DONORS + 1) * (1 if len(others) == 1 else _N_CANDIDATES)
+    found = [_candidates(training[k], training[view], queries[k], samples, count, search) for k in others]
     candidates = xp.sort(xp.concat(found, axis=1), axis=1)
     repeated = xp.zeros_like(candidates, dtype=xp.bool)
     repeated[:, 1:] = candidates[:, 1:] == candidates[:, :-1]
-    if asking is tables:
-        repeated |= candidates == queries[:, None]
+    if queries is training:
+        repeated |= candidates == samples[:, None]
     candidates[repeated] = -1
     total = xp.zeros_like(candidates, dtype=xp.float64)
     shared = xp.zeros_like(total)
     for k in others:
-        _add_distances(tables[k], asking[k], queries, candidates, total, shared)
+        _add_distances(training[k], queries[k], samples, candidates, total, shared)
     none = xp.full_like(total, xp.inf)
     distances = xp.where(shared > 0, total / xp.where(shared > 0, shared, xp.ones_like(shared)), none)
-    best = xp.argsort(distances, axis=1, stable=True)[:, :N_SOURCES]
-    chosen = xp.take_along_axis(candidates, best, axis=1)
-    chosen[xp.isinf(xp.take_along_axis(distances, best, axis=1))] = -1
-    return chosen  # type: ignore[no-any-return]
+    best = xp.argsort(distances, axis=1, stable=True)[:, :N_DONORS]
+    donors = xp.take_along_axis(candidates, best, axis=1)
+    donors[xp.isinf(xp.take_along_axis(distances, best, axis=1))] = -1
+    return donors  # type: ignore[no-any-return]
 
 
 def _candidates(
-    table: KnownRows, wanted: KnownRows, asking: KnownRows, queries: Array, count: int, search: Search | None
+    table: ComparableRows,
+    wanted: ComparableRows,
+    queries: ComparableRows,
+    samples: Array,
+    count: int,
+    search: Search | None,
 ) -> Array:
-    """Find in one view those samples nearest to every query that have the wanted view, too."""
-    xp = array_namespace(queries)
-    sources = table.samples[wanted.position[table.samples] >= 0]
-    found = xp.full((len(queries), count), -1, device=queries.device)
-    having = xp.nonzero(asking.position[queries] >= 0)[0]
-    count = min(count, len(sources))
+    """Return the training samples nearest in one view among those that also have the wanted view."""
+    xp = array_namespace(samples)
+    donors = table.samples[wanted.position[table.samples] >= 0]
+    found = xp.full((len(samples), count), -1, device=samples.device)
+    having = xp.nonzero(queries.position[samples] >= 0)[0]
+    count = min(count, len(donors))
     if count and len(having):
-        points, asked = table.points[table.position[sources]], asking.points[asking.position[queries[having]]]
+        points, rows = table.points[table.position[donors]], queries.points[queries.position[samples[having]]]
         with phase("neighbours"):
-            found[having, :count] = sources[nearest(points, count, asked, search=search)[1]]
+            found[having, :count] = donors[nearest(points, count, rows, search=search)[1]]
     return found  # type: ignore[no-any-return]
 
 
 def _add_distances(
-    table: KnownRows, asking: KnownRows, queries: Array, candidates: Array, total: Array, shared: Array
+    table: ComparableRows, queries: ComparableRows, samples: Array, candidates: Array, total: Array, shared: Array
 ) -> None:
-    """Add the squared distances in one view, and its weight, to those pairs of queries and candidates that have it."""
-    xp = array_namespace(queries)
-    first, second = asking.position[queries], table.position[candidates]
+    """Add the squared distances in one view, and its weight, for the pairs of samples and candidates that have it."""
+    xp = array_namespace(samples)
+    first, second = queries.position[samples], table.position[candidates]
     rows, columns = xp.nonzero((candidates >= 0) & (first[:, None] >= 0) & (second >= 0))
     shared[rows, columns] += table.weight
     for begin in range(0, len(rows), _N_PAIRS):
         i, j = rows[begin : begin + _N_PAIRS], columns[begin : begin + _N_PAIRS]
-        gaps = asking.points[first[i]] - table.points[second[i, j]]
+        gaps = queries.points[first[i]] - table.points[second[i, j]]
         total[i, j] += table.weight * xp.astype(row_lengths(gaps), xp.float64) ** 2

@@ -1,4 +1,7 @@
-"""What a missing view is to be expected to look like, from the samples nearest in the views that are there."""
+"""Imputation of missing views by the mean of donors, shrunk towards the mean of the view.
+
+The shrinkage is estimated on samples that have the view: their rows are imputed, and compared with the actual rows.
+"""
 
 from __future__ import annotations
 
@@ -10,139 +13,211 @@ from operator import or_
 
 import numpy as np
 from array_api_compat import array_namespace
+from scipy import sparse
 
-from ..compute import drained
+from ..compute import drained, like
+from ..scaling import largest_magnitude, times_power
 from ..utils.types import Array, Matrix
 from ..views import Views
-from .donors import (
-    KnownRows,
-    judged_samples,
-    known_views,
-    mean_row,
-    mean_square,
-    nearest_sources,
-    neighbor_means,
-    slope_of,
-)
+from .donors import ComparableRows, divide, donor_means, mean_row, mean_square, nearest_donors, training_rows
 from .neighbors import Search
 
-__all__ = ["Completion", "complete_views"]
-
-# A wider view is replaced by its leading directions, which keep the distances and stay dense: as many as fit into a
-# bound for all samples
-_MOST_DIRECTIONS, _FEWEST_DIRECTIONS = 256, 48
+_N_VALIDATED = 2000  # rows that are present, and imputed to estimate the accuracy
+# Wider views are replaced by principal components, which keep the distances and are dense: as many as keep the matrix
+# of all samples within a bound
+_MOST_COMPONENTS, _FEWEST_COMPONENTS = 256, 48
 _MOST_VALUES = 2**26
 
 
 @dataclass(frozen=True)
-class Completion:
-    """Every view of every sample: what is known, and what is to be expected where it is missing.
+class ImputedViews:
+    """Every view of every sample, with missing rows imputed.
 
-    Views whose rows do not have unit length are in units of their own standard deviation, so that distances in
-    different views can be added up.
+    Views whose rows do not have unit length are divided by their standard deviation, so that distances in different
+    views can be added up.
     """
 
-    together: Array  # a row for every sample: its views side by side, in at most 256 directions each; a spare column
-    columns: tuple[slice, ...]  # where every view stands in it
-    spread: Array  # samples × views: expected squared distance of the truth from the row, 0 where it is known
-    explained: Array  # per view, the share of its variance that the other views explain; 0 if no sample can tell
-    known: Array  # for every sample whether it has a view that says anything
+    matrix: Array  # a row for every sample: its views side by side, at most 256 components each, and a spare column
+    columns: tuple[slice, ...]  # of every view in the matrix
+    variance: Array  # samples × views: expected squared error of the imputed row, 0 for present rows
+    explained: Array  # per view, the share of its variance explained by the other views; 0 if it cannot be estimated
+    observed: Array  # for every sample, whether it has a row in any view
 
     @property
     def rows(self) -> list[Array]:
         """Per view, a row for every sample."""
-        return [self.together[:, own] for own in self.columns]
+        return [self.matrix[:, own] for own in self.columns]
 
 
-def complete_views(
+def impute_views(
     scaled: Iterable[Matrix],
     views: Views,
     view_weights: Sequence[float] | None = None,
     search: Search | None = None,
-) -> Completion:
-    """Expect missing rows from the nearest samples that have the view, as far as such expectations come true.
+) -> ImputedViews:
+    """Impute the missing rows of every view, and estimate how accurate they are.
 
-    A missing row is expected at the mean of the rows of the nearest samples, by the views shared with them, drawn to
-    the mean of the view: by how much follows from completing rows that are there. Where the views say nothing of each
-    other, the expectation is the plain mean, and all variance of the view is left open.
+    A missing row becomes the mean of the rows of its donors, shrunk towards the mean of the view. Where the views do
+    not predict each other, it becomes the mean of the view, with all of its variance.
 
     Parameters
     ----------
     scaled : iterable of arrays or csr_arrays
-        The present rows of every view, scaled. Rows of zeros among unit rows count as missing. Those of an iterator are
-        let go one by one.
+        The present rows of every view, scaled. Rows of zeros among unit rows count as missing. Rows of an iterator are
+        freed one view after the other.
     views : Views
-        Says which samples the rows belong to.
+        The samples that the rows belong to.
     view_weights : sequence of float, optional
-        How much the squared distances in every view count; all the same by default.
+        Weights of the squared distances in every view; all the same by default.
     search : Search, optional
-        How to look for neighbours.
+        Settings of the search for neighbours.
 
     Examples
     --------
-    >>> from gapview.graph import complete_views
+    >>> from gapview.graph import impute_views
     >>> from gapview.datasets import make_views
     >>> views = make_views(n_samples=100, n_clusters=2, missing_rate=0.3, random_state=0).views
-    >>> completion = complete_views(views.matrices, views)
-    >>> [rows.shape for rows in completion.rows], (completion.explained > 0.2).all()
+    >>> imputed = impute_views(views.matrices, views)
+    >>> [rows.shape for rows in imputed.rows], (imputed.explained > 0.2).all()
     ([(100, 20), (100, 30)], np.True_)
     """
-    n_most = min(max(_MOST_VALUES // views.n_samples, _FEWEST_DIRECTIONS), _MOST_DIRECTIONS)
-    tables = known_views(scaled, views, view_weights, n_most=n_most)
-    known = reduce(or_, [table.position >= 0 for table in tables])
-    expected = [_expect(tables, k, search) for k in range(views.n_views)]
-    xp = array_namespace(known)
+    n_most = min(max(_MOST_VALUES // views.n_samples, _FEWEST_COMPONENTS), _MOST_COMPONENTS)
+    tables = training_rows(scaled, views, view_weights, n_most=n_most)
+    observed = reduce(or_, [table.position >= 0 for table in tables])
+    parts = [_impute_view(tables, k, search) for k in range(views.n_views)]
+    xp = array_namespace(observed)
     ends = np.cumsum([table.points.shape[1] for table in tables]).tolist()
     columns = tuple(slice(begin, end) for begin, end in pairwise([0, *ends]))
-    first = tables[0].points
-    together = xp.empty((views.n_samples, ends[-1] + 1), dtype=first.dtype, device=first.device)
-    del first
-    spread = xp.zeros((views.n_samples, views.n_views), dtype=xp.float64, device=together.device)
-    for k, (table, missing) in enumerate(zip(drained(tables), expected, strict=True)):
-        together[table.samples, columns[k]] = table.points
-        together[missing.samples, columns[k]] = missing.rows
-        spread[missing.samples, k] = missing.spread
-    return Completion(together, columns, spread, np.asarray([missing.explained for missing in expected]), known)
+    dtype = tables[0].points.dtype
+    matrix = xp.empty((views.n_samples, ends[-1] + 1), dtype=dtype, device=observed.device)
+    variance = xp.zeros((views.n_samples, views.n_views), dtype=xp.float64, device=observed.device)
+    for k, (table, part) in enumerate(zip(drained(tables), parts, strict=True)):
+        matrix[table.samples, columns[k]] = table.points
+        matrix[part.samples, columns[k]] = part.rows
+        variance[part.samples, k] = part.variance
+    return ImputedViews(matrix, columns, variance, np.asarray([part.explained for part in parts]), observed)
 
 
 @dataclass(frozen=True)
-class _Expected:
-    """What is to be expected of one view of the samples that lack it."""
+class _ImputedRows:
+    """The imputed rows of one view."""
 
-    samples: Array  # that lack it
+    samples: Array  # that lack the view
     rows: Array
-    spread: Array  # the variance left open for each
-    explained: float  # the share of the variance that is not left open where anything can be expected
+    variance: Array  # expected squared error of every row
+    explained: float  # share of the variance of the view explained where there are donors
 
 
-def _expect(tables: Sequence[KnownRows], view: int, search: Search | None) -> _Expected:
-    """Expect one view of the samples that lack it."""
+def _impute_view(tables: Sequence[ComparableRows], view: int, search: Search | None) -> _ImputedRows:
+    """Impute one view of the samples that lack it."""
     table = tables[view]
     points = table.points
     xp = array_namespace(points)
     center = mean_row(points)
-    lacking, judged = xp.nonzero(table.position < 0)[0], judged_samples(table)
-    judged_means, judgeable = _means_for(tables, view, judged, search)
-    means, possible = _means_for(tables, view, lacking, search)
+    lacking, validated = xp.nonzero(table.position < 0)[0], _validation_samples(table)
+    predicted, is_valid = donor_means(points, table.position, nearest_donors(tables, view, tables, validated, search))
+    means, has_donors = donor_means(points, table.position, nearest_donors(tables, view, tables, lacking, search))
 
-    actual = points[table.position[judged[judgeable]]] - center
-    slope, explained = _success(judged_means[judgeable] - center, actual)
+    actual = points[table.position[validated[is_valid]]] - center
+    slope, explained = _accuracy(predicted[is_valid] - center, actual)
     means -= center
-    means *= slope * xp.astype(possible, points.dtype)[:, None]
+    means *= slope * xp.astype(has_donors, points.dtype)[:, None]
     means += center
-    spread = mean_square(points, center) * (1 - explained * xp.astype(possible, xp.float64))
-    return _Expected(lacking, means, spread, explained)
+    variance = mean_square(points, center) * (1 - explained * xp.astype(has_donors, xp.float64))
+    return _ImputedRows(lacking, means, variance, explained)
 
 
-def _means_for(tables: Sequence[KnownRows], view: int, samples: Array, search: Search | None) -> tuple[Array, Array]:
-    sources = nearest_sources(tables, view, tables, samples, search)
-    return neighbor_means(tables[view].points, tables[view].position, sources)
+def _validation_samples(table: ComparableRows) -> Array:
+    """Return evenly spaced samples that have the view, on which imputation is validated."""
+    chosen = np.unique(np.linspace(0, len(table.samples) - 1, _N_VALIDATED).astype(np.int64))
+    return table.samples[like(chosen, table.samples)]  # type: ignore[no-any-return]
 
 
-def _success(expected: Array, actual: Array) -> tuple[float, float]:
-    """Say how far expectations come true: the slope to draw them to the mean by, and the variance then explained."""
-    slope = slope_of(expected, actual)
+def _accuracy(imputed: Array, actual: Array) -> tuple[float, float]:
+    """Return the slope by which to shrink imputed rows, and the share of the variance then explained."""
+    slope = _regression_slope(imputed, actual)
     total = mean_square(actual)
     if not slope or not total:
         return 0.0, 0.0
-    return slope, max(0.0, 1 - mean_square(actual - slope * expected) / total)
+    return slope, max(0.0, 1 - mean_square(actual - slope * imputed) / total)
+
+
+def _regression_slope(imputed: Matrix, actual: Matrix) -> float:
+    """Return the regression slope of actual on imputed rows, clipped to [0, 1]."""
+    largest = largest_magnitude(imputed)
+    if not largest:
+        return 0.0
+    imputed, actual = divide(imputed, largest), divide(actual, largest)  # squares stay finite
+    return min(1.0, max(0.0, _inner(imputed, actual) / _inner(imputed, imputed)))
+
+
+def _inner(first: Matrix, second: Matrix) -> float:
+    products = first.multiply(second) if sparse.issparse(first) else first * second
+    return float(products.sum())
+
+
+def impute_rows(
+    views: Views,
+    view: int,
+    training: Sequence[ComparableRows],
+    new_views: Views,
+    queries: Sequence[ComparableRows],
+    nearby: Matrix,
+) -> Matrix:
+    """Impute the missing rows of one view in the units of the data.
+
+    The imputed row is the mean of two estimates, which errs less than either: the mean of the donors, and ``nearby``,
+    the mean of the neighbours in the latent space. It is shrunk towards the mean of the view; in a sparse view towards
+    zero, so that it stays sparse.
+
+    Parameters
+    ----------
+    views : Views
+        The training samples, in the units of the data.
+    view : int
+        The view to impute.
+    training : sequence of ComparableRows
+        The rows of every view of the training samples, scaled.
+    new_views : Views
+        The samples of which some lack the view.
+    queries : sequence of ComparableRows
+        The rows of these samples; ``training`` itself if they are the training samples.
+    nearby : array or csr_array of shape (n_lacking, n_features)
+        The mean of the neighbours in the latent space for every sample that lacks the view, in the units of the data.
+
+    Returns
+    -------
+    array or csr_array of shape (n_lacking, n_features)
+        In the units of the data.
+    """
+    raw, position = views.matrices[view], np.full(views.n_samples, -1)
+    if power := _overflow_exponent(raw):
+        raw, nearby = times_power(raw, -power), times_power(nearby, -power)
+    position[views.rows(view)] = np.arange(raw.shape[0])
+    center = 0.0 if sparse.issparse(raw) else raw.mean(axis=0, dtype=np.float64).astype(raw.dtype)
+    slope = raw.dtype.type(_validated_slope(raw, center, position, view, training))
+    lacking = np.flatnonzero(~new_views.mask[:, view])
+    means, has_donors = donor_means(raw, position, nearest_donors(training, view, queries, lacking))
+    if sparse.issparse(raw):
+        share = sparse.diags_array(np.where(has_donors, 0.5, 1.0).astype(raw.dtype))
+        return sparse.csr_array((share @ nearby + means * raw.dtype.type(0.5)) * slope)
+    both = np.where(has_donors[:, None], (nearby + means) / 2, nearby)
+    return times_power(np.asarray(center + slope * (both - center)), power)
+
+
+def _overflow_exponent(raw: Matrix) -> int:
+    """Return the power of 2 to divide dense values by so that their differences are finite; 0 for most data."""
+    return 3 if not sparse.issparse(raw) and largest_magnitude(raw) > np.finfo(raw.dtype).max / 8 else 0
+
+
+def _validated_slope(
+    raw: Matrix, center: Array | float, position: Array, view: int, training: Sequence[ComparableRows]
+) -> float:
+    """Return the slope by which to shrink imputed rows, from rows that are present."""
+    samples = _validation_samples(training[view])
+    imputed, is_valid = donor_means(raw, position, nearest_donors(training, view, training, samples))
+    actual = raw[position[samples]]
+    if sparse.issparse(raw):
+        # Without validation there is no shrinkage, since rows of zeros would claim to be known
+        return _regression_slope(imputed[is_valid], actual[is_valid]) if is_valid.any() else 1.0
+    return _regression_slope((imputed - center)[is_valid], (actual - center)[is_valid])

@@ -1,4 +1,4 @@
-"""Neighbour graphs: which samples explain which."""
+"""k-NN graphs of single views, graphs given by the user, modularity, and codes averaged over neighbours."""
 
 from __future__ import annotations
 
@@ -16,18 +16,6 @@ from ..utils.types import Array, Matrix
 from ..views import Views
 from ..views.checks import one_per_view, real_matrix
 from .neighbors import Search, nearest
-
-__all__ = [
-    "comparable_rows",
-    "demand_edges",
-    "knn_graph",
-    "linked",
-    "mean_modularity",
-    "modularity",
-    "neighbor_rule",
-    "own_graphs",
-    "resolve_n_neighbors",
-]
 
 _UNIT_LENGTH_TOLERANCE = 1e-3
 
@@ -55,7 +43,7 @@ def neighbor_rule(n_samples: int, n_clusters: int) -> int:
 
 
 def resolve_n_neighbors(n_neighbors: int | str, views: Views, n_clusters: int) -> list[int]:
-    """Settle the number of neighbours in every view; the rule gives way to small views, a number does not."""
+    """Return the number of neighbours in every view: a number, or the rule limited by the size of the view."""
     counts = list(views.n_present)
     if n_neighbors == "auto":
         rule = neighbor_rule(views.n_samples, n_clusters)
@@ -72,9 +60,8 @@ def resolve_n_neighbors(n_neighbors: int | str, views: Views, n_clusters: int) -
 def knn_graph(matrix: Matrix, n_neighbors: int, search: Search | None = None) -> Any:
     """Build the graph W of Eq. (3): 1 if either sample is among the nearest of the other, else 0; no loops.
 
-    Where all rows have unit length they say directions only, and a row of zeros, which has none, gets no edge. With
-    fewer than ``n_neighbors`` other rows to choose from, all of them are neighbours. ``search`` says how to look for
-    them. A csr_array, or a sparse tensor of tensors.
+    If all other rows have unit length, a row of zeros has no direction and gets no edge. If there are fewer than
+    ``n_neighbors`` other rows, all of them are neighbours. The graph is a csr_array; for tensors, a sparse tensor.
 
     Parameters
     ----------
@@ -83,7 +70,7 @@ def knn_graph(matrix: Matrix, n_neighbors: int, search: Search | None = None) ->
     n_neighbors : int
         Neighbours of every row.
     search : Search, optional
-        How to look for them.
+        Settings of the search for neighbours.
 
     Examples
     --------
@@ -100,17 +87,17 @@ def knn_graph(matrix: Matrix, n_neighbors: int, search: Search | None = None) ->
         nothing = array_namespace(rows).zeros_like(rows[:0], dtype=matrix.dtype)
         return csr(rows[:0], rows[:0], nothing, (n_rows, n_rows))
     _, found = nearest(matrix if len(rows) == n_rows else matrix[rows], n_neighbors, search=search)
-    return linked(rows, rows[found], n_rows, matrix.dtype)
+    return symmetric_graph(rows, rows[found], n_rows, matrix.dtype)
 
 
-def linked(origins: Array, ends: Array, n_rows: int, dtype: Any) -> Any:
-    """Link every origin with the ends in its row, in both directions, by weights of 1.
+def symmetric_graph(origins: Array, ends: Array, n_rows: int, dtype: Any) -> Any:
+    """Build the graph with an edge of weight 1, in both directions, between every origin and the ends in its row.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from gapview.graph.knn import linked
-    >>> linked(np.array([0, 2]), np.array([[1], [0]]), 3, np.float64).toarray()
+    >>> from gapview.graph.knn import symmetric_graph
+    >>> symmetric_graph(np.array([0, 2]), np.array([[1], [0]]), 3, np.float64).toarray()
     array([[0., 1., 1.],
            [1., 0., 0.],
            [1., 0., 0.]])
@@ -125,11 +112,12 @@ def linked(origins: Array, ends: Array, n_rows: int, dtype: Any) -> Any:
     return csr(keys // n_rows, keys % n_rows, xp.ones_like(keys, dtype=dtype), (n_rows, n_rows))
 
 
-def comparable_rows(matrix: Matrix) -> Array:
-    """Find the rows that have a place among the others: all, but rows of zeros among rows of unit length.
+def comparable_rows(matrix: Matrix, reference: Matrix | None = None) -> Array:
+    """Return the rows that can be compared with the rows of ``reference``, by default those of the matrix itself.
 
-    A row of zeros lies at distance 1 from every direction, nearer than any at more than 60 degrees: it would be
-    everybody's neighbour for saying nothing.
+    These are all rows, but no rows of zeros if the rows of ``reference`` have unit length. A row of zeros lies at
+    distance 1 from every unit row, nearer than any at more than 60 degrees, so that it would be among the neighbours of
+    most rows.
 
     Examples
     --------
@@ -140,41 +128,32 @@ def comparable_rows(matrix: Matrix) -> Array:
     """
     lengths = row_lengths(matrix)
     xp = array_namespace(lengths)
-    if _all_one(lengths):
+    if _are_unit(lengths) if reference is None else has_unit_rows(reference):
         return xp.nonzero(lengths > 0)[0]  # type: ignore[no-any-return]
     return xp.arange(matrix.shape[0], device=lengths.device)  # type: ignore[no-any-return]
 
 
-def rows_with_a_place(asking: Matrix, known: Matrix) -> Array:
-    """Find the rows that can be compared with known ones: all, but rows of zeros if the known ones say directions."""
-    lengths = row_lengths(asking)
-    xp = array_namespace(lengths)
-    if only_directions(known):
-        return xp.nonzero(lengths > 0)[0]  # type: ignore[no-any-return]
-    return xp.arange(asking.shape[0], device=lengths.device)  # type: ignore[no-any-return]
+def has_unit_rows(matrix: Matrix) -> bool:
+    """Return whether all rows but those of zeros have unit length."""
+    return _are_unit(row_lengths(matrix))
 
 
-def only_directions(matrix: Matrix) -> bool:
-    """Tell whether all rows but those of zeros have unit length, so that they say directions only."""
-    return _all_one(row_lengths(matrix))
-
-
-def _all_one(lengths: Array) -> bool:
+def _are_unit(lengths: Array) -> bool:
     xp = array_namespace(lengths)
     return bool(xp.all(xp.abs(lengths[lengths > 0] - 1) <= _UNIT_LENGTH_TOLERANCE))
 
 
-def own_graphs(graph: Any, views: Views, dtype: Any) -> list[sparse.csr_array]:
-    """Read the graphs a user brings: per view over its present samples, or over all samples."""
+def user_graphs(graph: Any, views: Views, dtype: Any) -> list[sparse.csr_array]:
+    """Check the graphs of a user, over the present samples of a view or over all samples, and return them."""
     expected = (
         f"graph must be None or one square matrix of weights for each of the {views.n_views} views, in a list or in a "
         "dict with the names of the views"
     )
     graphs = one_per_view(graph, views, expected)
-    return [_own_graph(weights, views, k, dtype) for k, weights in enumerate(graphs)]
+    return [_user_graph(weights, views, k, dtype) for k, weights in enumerate(graphs)]
 
 
-def _own_graph(weights: Any, views: Views, view: int, dtype: Any) -> sparse.csr_array:
+def _user_graph(weights: Any, views: Views, view: int, dtype: Any) -> sparse.csr_array:
     name, n_rows = views.names[view], int(views.mask[:, view].sum())
     matrix = sparse.csr_array(real_matrix(weights, f"The graph of view '{name}'", dtype))
     if matrix.shape == (views.n_samples, views.n_samples):
@@ -194,27 +173,27 @@ def _own_graph(weights: Any, views: Views, view: int, dtype: Any) -> sparse.csr_
     return matrix
 
 
-def demand_edges(graphs: Sequence[sparse.csr_array], views: Views) -> None:
-    """Refuse a view whose graph says nothing: its samples could only be placed by chance.
+def check_edges(graphs: Sequence[sparse.csr_array], views: Views) -> None:
+    """Check that the graph of every view has edges; without any, the codes of its samples would be arbitrary.
 
     Examples
     --------
     >>> import numpy as np
     >>> from gapview import Views
-    >>> from gapview.graph.knn import demand_edges, knn_graph
+    >>> from gapview.graph.knn import check_edges, knn_graph
     >>> view = np.array([[0.0], [1.0], [3.0]])
-    >>> demand_edges([knn_graph(view, 1)], Views([view]))
+    >>> check_edges([knn_graph(view, 1)], Views([view]))
     """
     for name, graph in zip(views.names, graphs, strict=True):
         if not len(weights_of(graph)):
             raise InputError(
-                f"The graph of view '{name}' has no edge between samples that have the view: it was given so, or fewer "
-                "than 2 rows of the view are other than zero. Leave this view out."
+                f"The graph of view '{name}' has no edge between samples that have the view: the given graph has none, "
+                "or fewer than 2 rows of the view are other than zero. Leave this view out."
             )
 
 
 def modularity(graph: sparse.csr_array, labels: Array) -> float:
-    """Return how much more weight lies inside groups than chance would put there (Newman and Girvan, 2004).
+    """Return the share of the weight inside groups minus its expectation by chance (Newman and Girvan, 2004).
 
     Between −0.5 and 1; 0 if all samples are in one group.
 
@@ -248,18 +227,18 @@ def modularity(graph: sparse.csr_array, labels: Array) -> float:
 def mean_modularity(
     labelings: Sequence[Array], scaled: Sequence[Matrix], views: Views, n_neighbors: Sequence[int]
 ) -> Array:
-    """Judge labellings of all samples by their modularity on the neighbour graph of each view, averaged over views.
+    """Return the modularity of labellings of all samples on the neighbour graph of each view, averaged over views.
 
-    Views that fewer than two samples have say nothing and are left out.
+    Views that fewer than two samples have are skipped.
 
     Parameters
     ----------
     labelings : sequence of arrays of shape (n_samples,)
-        The labellings to judge.
+        The labellings.
     scaled : sequence of arrays or csr_arrays
         The present rows of every view, scaled.
     views : Views
-        Says which samples the rows belong to.
+        The samples that the rows belong to.
     n_neighbors : sequence of int
         Neighbours of a sample in every view.
 
@@ -282,5 +261,49 @@ def mean_modularity(
             graph, rows = knn_graph(matrix, count), views.rows(k)
             values.append([modularity(graph, labels[rows]) for labels in labelings])
     if not values:
-        raise InputError("Judging groups needs at least 2 samples that share a view; there are none.")
+        raise InputError("Modularity needs at least 2 samples that share a view; there are none.")
     return np.asarray(np.mean(values, axis=0))
+
+
+def mean_neighbor_codes(
+    scaled: Sequence[Matrix],
+    views: Views,
+    codes: Array,
+    new_scaled: Sequence[Matrix],
+    new_views: Views,
+    n_neighbors: Sequence[int],
+    view_weights: Sequence[float],
+) -> Array:
+    """Return the mean code of the neighbours of new samples, averaged over the views in which they have any.
+
+    Parameters
+    ----------
+    scaled, new_scaled : sequences of arrays or csr_arrays
+        The present rows of every view, with the same scaling: of the samples with codes, and of the new ones.
+    views, new_views : Views
+        The samples that the rows belong to.
+    codes : array of shape (n_samples, n_components)
+        The codes.
+    n_neighbors : sequence of int
+        Neighbours to average in every view.
+    view_weights : sequence of float
+        Weights of the views in the average.
+
+    Returns
+    -------
+    array of shape (n_new, n_components)
+        Zero for samples whose rows have no direction.
+    """
+    total = np.zeros((new_views.n_samples, codes.shape[1]), dtype=codes.dtype)
+    weight_found = np.zeros(new_views.n_samples, dtype=codes.dtype)
+    for k, (points, queries) in enumerate(zip(scaled, new_scaled, strict=True)):
+        usable, comparable = comparable_rows(points), comparable_rows(queries, points)
+        count = min(max(n_neighbors[k], 1), len(usable))
+        if not count or not len(comparable):
+            continue
+        _, found = nearest(points[usable], count, queries[comparable])
+        rows = new_views.rows(k)[comparable]
+        weight = codes.dtype.type(view_weights[k])
+        total[rows] += weight * codes[views.rows(k)[usable][found]].mean(axis=1)
+        weight_found[rows] += weight
+    return np.asarray(total / np.where(weight_found > 0, weight_found, 1)[:, None])

@@ -8,7 +8,7 @@ import numpy as np
 from array_api_compat import array_namespace
 from scipy import sparse
 
-from ..compute import TensorGraph, coordinates, csr, divided, weights_of
+from ..compute import TensorGraph, coordinates, csr, divide_weights, weights_of
 from ..errors import InputError
 from ..utils.types import Array
 
@@ -41,7 +41,7 @@ def row_shares(graph: Any) -> tuple[Any, Array]:
     xp = array_namespace(weights)
     ones = xp.ones(graph.shape[0], dtype=weights.dtype, device=weights.device)
     totals = others @ ones
-    return divided(others, totals, ones), totals > 0
+    return divide_weights(others, totals, ones), totals > 0
 
 
 def _without_loops(graph: Any) -> Any:

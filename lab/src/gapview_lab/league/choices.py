@@ -29,7 +29,7 @@ from gapview.clusters import balancing, cluster_rows
 from gapview.factorization.data_start import data_start
 from gapview.factorization.loop import Weights, solve
 from gapview.factorization.problem import build_problem
-from gapview.graph import Reach, both_graphs, complete_views, joint_graph, union_graph
+from gapview.graph import Reach, both_graphs, impute_views, joint_graph, union_graph
 from gapview.graph.knn import modularity, resolve_n_neighbors
 from gapview.metrics import clustering_accuracy
 from gapview.scaling import scale_views, suitable_scale
@@ -193,10 +193,10 @@ def cluster(views: Views, n_clusters: int, seed: int, change: Change) -> Array:
         max(2, min(round(change.neighbors * k), m.shape[0] - 1)) for k, m in zip(rule, views.matrices, strict=True)
     ]
     ones = [1.0] * views.n_views
-    completion = complete_views(scaled, views)
+    imputed = impute_views(scaled, views)
     if not change.excess:
-        completion = replace(completion, spread=np.zeros_like(completion.spread))
-    union, joint = union_graph(scaled, views, counts, ones), joint_graph(completion, max(counts), ones)
+        imputed = replace(imputed, variance=np.zeros_like(imputed.variance))
+    union, joint = union_graph(scaled, views, counts, ones), joint_graph(imputed, max(counts), ones)
     steps = {"union": union, "joint": joint, "both": both_graphs(union, joint)}[change.bridge]
     everyone = np.arange(views.n_samples)
     reaches: list[Any] = [Reach(steps, change.reach, views.rows(k), everyone) for k in range(views.n_views)]
@@ -231,7 +231,7 @@ class _Without:
 
     def __matmul__(self, values: Any) -> Array:
         dense = values.toarray() if sparse.issparse(values) else values
-        none = Reach(self.reach.steps, 0, self.reach.rows, self.reach.columns, self.reach.weight)
+        none = Reach(self.reach.graph, 0, self.reach.rows, self.reach.columns, self.reach.weight)
         return np.asarray((self.reach @ dense) - (none @ dense))
 
 

@@ -18,9 +18,9 @@ import numpy as np
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 
-from ...compute import without_helpers
+from ...compute import single_threaded
 from ...graph.neighbors import Search, SearchReport, nearest
-from ...graph.neighbors.recall import N_SAMPLED, Sample, surely
+from ...graph.neighbors.exact import N_SAMPLED, RecallSample, fewest_probes
 from ...graph.neighbors.search import number_of_cells
 from ...utils.types import Array
 from .exchange import crossed, exchanged, flat, waves_of
@@ -55,9 +55,9 @@ def found_by_cells(points: Points, count: int, search: Search) -> list[Any] | No
     n_cells = tasks.gather(tasks.submit("cells", len, centers))
     sizes = sum(tasks.gather(tasks.map("cells-count", _cell_sizes, points.blocks, [centers] * len(points.blocks))))
     home = tasks.gather(tasks.submit("cells-of-neighbours", _ranks_of, asking, truth, centers))
-    n_probes = _probes_needed(home, n_cells, search.recall)
+    n_probes = fewest_probes(home, n_cells, search.recall)
     region = regions_of(tasks.gather(centers), sizes, len(points.blocks))
-    sample = tasks.gather(tasks.submit("cells-of-neighbours", _reach_of, asking, truth))
+    sample = tasks.gather(tasks.submit("cells-of-neighbours", _recall_sample, asking, truth))
     while n_probes is not None:
         found = _search(points, count, _Plan(centers, region, n_probes))
         recall = _recall(points, found, sample)
@@ -120,17 +120,11 @@ def _ranks_of(asking: tuple[Array, Array], truth: tuple[Array, Array, Array], ce
     return np.take_along_axis(rank, cells, axis=1)
 
 
-def _probes_needed(ranks: Array, n_cells: int, recall: float) -> int | None:
-    """Say how many cells to search so that enough true neighbours lie in them; None if more than half."""
-    enough = (n for n in range(1, n_cells // 2 + 1) if surely((ranks < n).mean(axis=1)) >= recall)
-    return next(enough, None)
+def _recall_sample(asking: tuple[Array, Array], truth: tuple[Array, Array, Array]) -> RecallSample:
+    return RecallSample(asking[1], truth[0][:, -1])
 
 
-def _reach_of(asking: tuple[Array, Array], truth: tuple[Array, Array, Array]) -> Sample:
-    return Sample(asking[1], truth[0][:, -1])
-
-
-def _recall(points: Points, found: list[Any], sample: Sample) -> float:
+def _recall(points: Points, found: list[Any], sample: RecallSample) -> float:
     parts = points.tasks.gather(points.tasks.map("recall", _distances_of, found, [sample.rows] * len(found)))
     return float(sample.hits(np.concatenate(parts)).mean())
 
@@ -157,7 +151,7 @@ def _centers(seen: Sequence[Array], n_cells: int, seed: int) -> Array:
     rows = np.concatenate(seen)
     distinct = np.unique(rows, axis=0) if len(rows) < 10 * n_cells else rows
     n_cells = min(n_cells, len(distinct))
-    with without_helpers(), warnings.catch_warnings():
+    with single_threaded(), warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # rows may repeat; some cells then stay empty
         fitted = KMeans(n_cells, init="random", n_init=1, max_iter=_N_ITERATIONS, random_state=seed).fit(rows)
     return np.asarray(fitted.cluster_centers_)
@@ -166,7 +160,7 @@ def _centers(seen: Sequence[Array], n_cells: int, seed: int) -> Array:
 def _nearest_cells(rows: Array, centers: Array, count: int) -> Array:
     if not len(rows):
         return np.empty((0, count), dtype=np.intp)
-    with without_helpers():
+    with single_threaded():
         return np.asarray(nearest(centers, count, rows.astype(np.float32), search=_EXACT)[1])
 
 

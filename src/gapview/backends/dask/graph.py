@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from ...graph.bridges import divided_by_roots
+from ...graph.bridges import normalized_by
 from ...utils.types import Array
 from .exchange import Exchange, exchanged, flat
 from .neighbors import whole_numbers
@@ -34,7 +34,7 @@ class BlockGraph:
 
 
 def linked_blocks(tasks: Tasks, found: list[Any], starts: Array, dtype: Any) -> list[Any]:
-    """Link samples with those found near them, in both directions, by weights of 1 (:func:`gapview.graph.knn.linked`).
+    """Build the graph of :func:`gapview.graph.knn.symmetric_graph` in blocks.
 
     ``found`` holds for every block a pair of places among all samples: those who asked, and what each has found.
     """
@@ -124,7 +124,7 @@ def _summed(graphs: Sequence[BlockGraph], needed: Array, pieces: Any, *, view_we
     total, others = None, stacked(pieces)
     for k, (graph, weight) in enumerate(zip(graphs, view_weights, strict=True)):
         places = np.searchsorted(needed, graph.needed)
-        own = divided_by_roots(graph.weights, graph.degrees, others[places, k]).tocoo()
+        own = normalized_by(graph.weights, graph.degrees, others[places, k]).tocoo()
         shape = (graph.weights.shape[0], len(needed))
         placed = sparse.csr_array((own.data * own.dtype.type(weight), (own.row, places[own.col])), shape=shape)
         total = placed if total is None else total + placed
@@ -132,4 +132,4 @@ def _summed(graphs: Sequence[BlockGraph], needed: Array, pieces: Any, *, view_we
 
 
 def _normalized(graph: BlockGraph, pieces: Any) -> BlockGraph:
-    return BlockGraph(graph.needed, divided_by_roots(graph.weights, graph.degrees, stacked(pieces)))
+    return BlockGraph(graph.needed, normalized_by(graph.weights, graph.degrees, stacked(pieces)))

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from sklearn.metrics import pairwise_distances_argmin
 
-from ...clusters import Clustering, balanced, balancing_from, cluster_rows, demand_representation
-from ...compute import without_helpers
+from ...clusters import Clustering, balanced, balancing_from, check_representation, cluster_rows
+from ...compute import single_threaded
 from ...errors import GapviewWarning
 from ...scaling import unit_rows
 from ...trust.confidence import N_STEPS, claims_of_distance, distances_to
@@ -59,9 +59,9 @@ def cluster_blocks(
     n_empty = sum(empty for _, _, empty in told)
     n_samples, starts = sum(sizes), np.concatenate([[0], np.cumsum(sizes)])
     if not all(finite for finite, _, _ in told):
-        demand_representation(np.full((1, 1), np.nan))
+        check_representation(np.full((1, 1), np.nan))
     if not any(filled for _, filled, _ in told):
-        demand_representation(np.zeros((1, 1)))
+        check_representation(np.zeros((1, 1)))
     if n_samples <= _N_SEEN:
         found = cluster_rows(np.concatenate(tasks.gather(rows)), n_clusters, random_state)
         return [tasks.share("groups", part) for part in np.split(found.labels, starts[1:-1])], found.centers
@@ -101,7 +101,7 @@ def _settled(tasks: Tasks, rows: list[Any], first: Clustering, variance: float) 
 
 
 def _nearest_center(rows: Array, centers: Array) -> Array:
-    with without_helpers():
+    with single_threaded():
         return np.asarray(pairwise_distances_argmin(unit_rows(rows), centers)).astype(np.int32)
 
 

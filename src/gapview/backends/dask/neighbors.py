@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from ...compute import without_helpers
+from ...compute import single_threaded
 from ...errors import GapviewWarning
-from ...graph.knn import only_directions
+from ...graph.knn import has_unit_rows
 from ...graph.neighbors import Search, SearchReport, nearest
 from ...graph.neighbors import search as _search
-from ...graph.neighbors.pairs import nearest_listed
+from ...graph.neighbors.distances import nearest_listed
 from ...scaling import row_lengths
 from ...utils.types import Array
 from ...utils.warnings import warn_user
@@ -44,7 +44,7 @@ class Points:
 
 
 def _only_directions(views: Views, *, view: int) -> bool:
-    return only_directions(views.matrices[view])
+    return has_unit_rows(views.matrices[view])
 
 
 def _points(views: Views, begin: int, *, view: int, directions: bool) -> tuple[Array, Array]:
@@ -106,7 +106,7 @@ def nearest_within(asking: tuple[Array, Array], known: tuple[Array, Array], *, c
     most = min(count + 1, len(rows))  # one more, since the point itself may be among them
     if not most or not len(distances):
         return distances, found
-    with without_helpers():  # the cluster keeps all cores busy
+    with single_threaded():  # the cluster keeps all cores busy
         near, places = nearest(rows, most, asking[0], search=_EXACT)
     kept = min(count, most)
     near, chosen = nearest_listed(near, samples[places], kept, asking[1])

@@ -10,9 +10,9 @@ import numpy as np
 from ...scaling import (
     BlockedRows,
     Scaling,
-    demand_variation,
+    check_variation,
     fit_blocks,
-    one_each,
+    scale_per_view,
 )
 from ...utils.types import Array
 from ...views import Views
@@ -26,14 +26,14 @@ def scaled_views(
     tasks: Tasks, views: BlockedViews, scale: str | Sequence[str | None] | None
 ) -> tuple[BlockedViews, list[Scaling]]:
     """Scale every view on its present rows; all in the most precise type among them."""
-    scales = one_each(scale, views.n_views)
+    scales = scale_per_view(scale, views.n_views)
     rows = [_rows_of(tasks, views, k) for k in range(views.n_views)]
     scalings = [fit_blocks(own, way) for own, way in zip(rows, scales, strict=True)]
     blocks = tasks.map("scale", _apply, views.blocks, scalings=scalings, dtype=views.dtype)
     told = tasks.gather(tasks.map("describe", _extremes, blocks))
     for k, (own, way) in enumerate(zip(rows, scales, strict=True)):
         low, high = np.min([low[k] for low, _ in told], axis=0), np.max([high[k] for _, high in told], axis=0)
-        demand_variation(own.name, np.stack([low, high]).astype(own.dtype), way)
+        check_variation(own.name, np.stack([low, high]).astype(own.dtype), way)
     return views.of(blocks), scalings
 
 

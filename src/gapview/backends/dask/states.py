@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ...compute import one_by_one, one_thread_each
+from ...compute import one_by_one, single_threaded_blas
 from ...factorization.problem import Problem
 from ...factorization.runs import Run, Solution, Stack
 from ...factorization.sweep import Sweep
@@ -56,7 +56,7 @@ class Step:
 def first(problem: Problem, starts: Sequence[Sequence[Array]], *, runs: list[Run]) -> State:
     """Put the starting codes of all runs together."""
     stack = Stack.of(problem, [run.weights for run in runs], starts)
-    with one_thread_each():
+    with single_threaded_blas():
         shares = Sweep(problem, 1, one_by_one).correlate(stack)
     return stack.codes, [*shares, np.zeros(len(runs))]
 
@@ -65,7 +65,7 @@ def advanced(problem: Problem, state: State, bases: list[list[Array]], *, runs: 
     """Bring one block up to date with the bases; what it was made from stays as it is."""
     with_bases = [replace(run, bases=own) for run, own in zip(runs, bases, strict=True)]
     stack = Stack(problem, with_bases, [codes.copy() for codes in state[0]])
-    with one_thread_each():  # the cluster keeps all cores busy
+    with single_threaded_blas():  # the cluster keeps all cores busy
         shares, values = Sweep(problem, n_rounds, one_by_one).iterate(stack)
     return stack.codes, [*shares, np.asarray(values)]
 

@@ -12,14 +12,14 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from ...graph.bridges import roots
+from ...graph.bridges import degree_roots
 from ...utils.types import Array
 
 __all__ = ["link_rows", "united"]
 
 
 def link_rows(rows: Array, found: Array, n_rows: int, dtype: Any) -> sparse.csr_array:
-    """Link rows with those found near them, in both directions, by weights of 1; see :func:`gapview.graph.knn.linked`.
+    """Build the graph of :func:`gapview.graph.knn.symmetric_graph` from neighbours in ascending order.
 
     Parameters
     ----------
@@ -90,6 +90,6 @@ def united(parts: Iterable[tuple[sparse.csr_array, Array, float]], n_samples: in
 
 def _normalize(graph: sparse.csr_array) -> None:
     """Divide every weight by the roots of the degrees of its two ends, in place."""
-    divisors = roots(graph @ np.ones(graph.shape[0], dtype=graph.dtype))
+    divisors = degree_roots(graph @ np.ones(graph.shape[0], dtype=graph.dtype))
     graph.data /= np.repeat(divisors, np.diff(graph.indptr))
     graph.data /= divisors[graph.indices]

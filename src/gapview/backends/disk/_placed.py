@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...graph.neighbors.centering import common_exponent, far_center
+from ...graph.neighbors.distances import common_exponent, far_center
 from ...scaling import times_power
 from ...utils.types import Array
 from ._rows import FileRows

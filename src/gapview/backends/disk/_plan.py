@@ -7,7 +7,7 @@ import shutil
 import tempfile
 from dataclasses import dataclass
 
-from ...compute import NumpyEngine, one_thread_each
+from ...compute import NumpyEngine, single_threaded_blas
 from ...errors import DataFileError, ParameterError
 from ...factorization.data_start import MOST_FEATURES, ROWS_AT_A_TIME
 from ...views.trial import TRIED_PER_CLUSTER
@@ -164,7 +164,7 @@ def _kept(size: FitSize) -> dict[str, int]:
 
 
 def _n_threads() -> int:
-    with one_thread_each() as n_threads:
+    with single_threaded_blas() as n_threads:
         return n_threads
 
 

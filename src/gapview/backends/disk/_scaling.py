@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ...scaling import Scaling, demand_variation, fit_blocks, one_each, row_lengths, rows_in_blocks
+from ...scaling import Scaling, check_variation, fit_blocks, row_lengths, rows_in_blocks, scale_per_view
 from ...utils.types import Array
 from ...views import Views
 from ._rows import FileRows
@@ -24,12 +24,12 @@ def scale_alike(
     """
     dtype = max((matrix.dtype for matrix in views.matrices), key=lambda kind: kind.itemsize)
     scaled, scalings = [], []
-    scales = one_each(scale, views.n_views)
+    scales = scale_per_view(scale, views.n_views)
     for name, matrix, way, width in zip(views.names, views.matrices, scales, widths, strict=True):
         scaling = fit_blocks(rows_in_blocks(name, matrix, lambda rows: rows.blocks(n_bytes)), way)
         tiles = scratch.matrix(matrix.shape, dtype, width)
         extremes = _write_scaled(scaling, matrix, tiles, n_bytes)
-        demand_variation(name, extremes, way)
+        check_variation(name, extremes, way)
         scaled.append(tiles)
         scalings.append(scaling)
     return scaled, scalings

@@ -14,12 +14,12 @@ from sklearn.exceptions import ConvergenceWarning
 from ...errors import GapviewWarning
 from ...graph.neighbors import Search, SearchReport
 from ...graph.neighbors import search as _search
-from ...graph.neighbors.exact import duration, exact
-from ...graph.neighbors.pairs import nearest_listed
-from ...graph.neighbors.recall import Sample, sampled_rows, surely
+from ...graph.neighbors.distances import nearest_listed
+from ...graph.neighbors.exact import RecallSample, exact, fewest_probes, sampled_rows
 from ...graph.neighbors.search import number_of_cells
 from ...utils.types import Array
 from ...utils.warnings import warn_user
+from ...utils.words import duration
 from ._placed import placed
 from ._rows import FileRows
 from ._scratch import Scratch, ScratchMatrix
@@ -105,7 +105,7 @@ def _by_cells(
         recall = 0.0
         if n_probes is not None:
             found, reached = _searched(cells, n_probes, n_neighbors, n_bytes, places)
-            recall = float(Sample(places, distances[:, -1]).hits(reached).mean())
+            recall = float(RecallSample(places, distances[:, -1]).hits(reached).mean())
     if n_probes is None or recall < search.recall:  # or which cells are near is a matter of rounding
         _say_what_it_costs(len(points), seconds, search.recall)
         return None
@@ -176,8 +176,7 @@ def _probes_needed(cells: Cells, asking: Array, true: Array, recall: float) -> i
     rank = np.empty_like(ordered)
     np.put_along_axis(rank, ordered, np.arange(cells.n_cells)[None], axis=1)
     cell_of_true = np.searchsorted(cells.starts, true, side="right") - 1
-    ranks = np.take_along_axis(rank, cell_of_true, axis=1)
-    return next((n for n in range(1, cells.n_cells // 2 + 1) if surely((ranks < n).mean(axis=1)) >= recall), None)
+    return fewest_probes(np.take_along_axis(rank, cell_of_true, axis=1), cells.n_cells, recall)
 
 
 def _searched(

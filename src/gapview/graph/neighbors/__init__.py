@@ -1,8 +1,7 @@
-"""Nearest neighbours behind one function: exact up to a stated size, by cells beyond it, on tensors where they are."""
+"""Nearest neighbours by one function: exact up to a stated size, by cells beyond it, on the device of tensors."""
 
-from ._asking import without_last
-from ._elsewhere import distance_elsewhere
 from ._nearest import nearest
+from .distances import distance_to_distinct, without_last
 from .search import Search, SearchReport
 
-__all__ = ["Search", "SearchReport", "distance_elsewhere", "nearest", "without_last"]
+__all__ = ["Search", "SearchReport", "distance_to_distinct", "nearest", "without_last"]

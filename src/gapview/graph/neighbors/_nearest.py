@@ -1,4 +1,4 @@
-"""The door to every search for neighbours."""
+"""The function that every search for neighbours goes through."""
 
 from __future__ import annotations
 
@@ -6,35 +6,35 @@ from typing import Any
 
 import numpy as np
 
+from ...compute import is_tensor
 from ...errors import InputTypeError, MissingExtraError, ParameterError
 from ...utils.parameters import check_integer
-from ...views.containers import descends
 from . import search as _search
-from ._approximate import approximate
-from .exact import exact, exact_at_a_cost
+from .exact import exact, exact_with_warning
+from .faiss_search import approximate
 from .search import Search, SearchReport
 
 _FASTER = "With the package 'faiss-cpu' it would be many times faster: pip install 'gapview[fast]'"
 
 
 def nearest(points: Any, n_neighbors: int, queries: Any = None, *, search: Search | None = None) -> tuple[Any, Any]:
-    """Find the nearest points by Euclidean distance.
+    """Return the nearest points by Euclidean distance.
 
     Up to 20,000 points and queries the neighbours are exact but for rounding: distances below about 1e-8 of the extent
-    of the points drown in it, and such neighbours come in any order. Beyond, at least 0.95 of the neighbours are the
-    true ones, by an estimate on a sample; ``search`` changes that, and says what was done. The distances returned are
-    those to the points returned in any case.
+    of the points are inaccurate, and such neighbours come in any order. Beyond, at least 0.95 of the neighbours are the
+    true ones, by an estimate on a sample; ``search`` changes this share. The distances returned are always those to the
+    points returned.
 
     Parameters
     ----------
     points : array, csr_array or torch tensor of shape (n_points, n_features)
-        Where to look.
+        The points.
     n_neighbors : int
-        How many neighbours to find.
+        Number of neighbours.
     queries : array, csr_array or torch tensor of shape (n_queries, n_features), optional
-        Whose neighbours to find; by default those of the points themselves, none of which counts as its own.
+        The queries; by default the points themselves, none of which is its own neighbour.
     search : Search, optional
-        How to look; its ``done`` gets a line on what was done.
+        Settings; a report is appended to its ``done``.
 
     Returns
     -------
@@ -50,14 +50,14 @@ def nearest(points: Any, n_neighbors: int, queries: Any = None, *, search: Searc
     """
     search = Search() if search is None else search
     _check(points, n_neighbors, queries)
-    distances, indices, report = _found(points, int(n_neighbors), queries, search)
+    distances, indices, report = _dispatch(points, int(n_neighbors), queries, search)
     search.done.append(report)
     return distances, indices
 
 
-def _found(points: Any, n_neighbors: int, queries: Any, search: Search) -> tuple[Any, Any, SearchReport]:
-    if _is_tensor(points):
-        from ._tensors import nearest_tensors  # imports torch
+def _dispatch(points: Any, n_neighbors: int, queries: Any, search: Search) -> tuple[Any, Any, SearchReport]:
+    if is_tensor(points):
+        from .torch_search import nearest_tensors  # imports torch
 
         return nearest_tensors(points, n_neighbors, queries, search)
     size = points.shape[0], points.shape[0] if queries is None else queries.shape[0]
@@ -71,21 +71,15 @@ def _found(points: Any, n_neighbors: int, queries: Any, search: Search) -> tuple
     except ImportError:
         if search.method == "approximate":
             raise MissingExtraError("faiss-cpu", "fast", "Approximate search for neighbours") from None
-        return *exact_at_a_cost(points, n_neighbors, queries, _FASTER), report
+        return *exact_with_warning(points, n_neighbors, queries, _FASTER), report
     return approximate(points, n_neighbors, queries, search)
 
 
 def _check(points: Any, n_neighbors: Any, queries: Any) -> None:
     check_integer("n_neighbors", n_neighbors, low=1)
-    if queries is not None and _is_tensor(points) != _is_tensor(queries):
+    if queries is not None and is_tensor(points) != is_tensor(queries):
         kinds = f"{type(points).__name__} and {type(queries).__name__}"
         raise InputTypeError(f"points and queries must both be arrays or both be tensors; got {kinds}.")
     n_others = int(points.shape[0]) - (queries is None)
     if n_neighbors > n_others and (queries is None or queries.shape[0]):
-        raise ParameterError(
-            f"n_neighbors must be at most {n_others}, the points there are to find; got {n_neighbors}."
-        )
-
-
-def _is_tensor(data: Any) -> bool:
-    return descends(data, "torch", "Tensor")
+        raise ParameterError(f"n_neighbors must be at most {n_others}, the number of points; got {n_neighbors}.")

@@ -1,4 +1,4 @@
-"""What kind of search is wanted, and what was done."""
+"""Settings of a search for neighbours, and the report on it."""
 
 from __future__ import annotations
 
@@ -8,28 +8,28 @@ from dataclasses import dataclass, field
 from ...utils.parameters import check_choice, check_integer, check_real
 
 # Pairs of points and queries up to which all distances are computed: 20,000 × 20,000 on a processor. A GPU computes
-# 100,000 × 100,000 in less time than it takes to lay out cells.
+# 100,000 × 100,000 in less time than it takes to build cells.
 EXACT_PAIRS = 20_000**2
 EXACT_PAIRS_GPU = 100_000**2
 
 
 @dataclass(frozen=True)
 class SearchReport:
-    """What one search has done.
+    """Report on one search.
 
     Attributes
     ----------
     method : {"exact", "approximate"}
-        What was done in the end, whatever was asked for.
+        The method used, which may differ from the one requested.
     engine : {"scikit-learn", "faiss", "torch"}
-        What it was done with.
+        The library used.
     n_points, n_queries, n_neighbors : int
         The size of the search.
     recall : float
-        Share of the true neighbours that were found, estimated on a sample of the queries; 1 for exact searches.
+        Share of the true neighbours that are found, estimated on a sample of the queries; 1 for exact searches.
     n_cells, n_probes, n_candidates : int
-        Into how many cells the points were divided, how many of them were searched for every query, and how many
-        points were then compared one by one; 0 for exact searches.
+        Number of cells that the points are divided into, of cells searched for every query, and of points then
+        compared one by one; 0 for exact searches.
 
     Examples
     --------
@@ -60,24 +60,24 @@ class SearchReport:
 
 @dataclass(frozen=True)
 class Search:
-    """How to look for nearest neighbours, and a list of what was done with these settings.
+    """Settings of a search for nearest neighbours, and the reports on the searches made with them.
 
     Parameters
     ----------
     method : {"auto", "exact", "approximate"}, default="auto"
         "auto" is exact up to 400 million pairs of points and queries (20,000 × 20,000; on a GPU 100,000 × 100,000), and
-        beyond wherever that costs less; approximate otherwise. Approximate search needs ``gapview[fast]``: without it
-        "auto" warns of what exact search will cost and goes on, "approximate" is an error. Tensors need only torch.
+        beyond if that costs less; approximate otherwise. Approximate search needs ``gapview[fast]``: without it "auto"
+        warns of the cost and searches exactly, and "approximate" is an error. Tensors need only torch.
     recall : float, default=0.95
-        Share of the true neighbours that an approximate search must find. It is estimated on 500 queries and aimed at
-        with two standard errors to spare. Where exact search is the cheaper way to reach it, search is exact.
+        Share of the true neighbours that an approximate search must find. It is estimated on 500 queries; the estimate
+        minus two standard errors must reach it. If exact search is the cheaper way to reach it, search is exact.
     seed : int, default=0
         Seed of the sample and of the cells; the same seed gives the same neighbours.
 
     Attributes
     ----------
     done : list of SearchReport
-        One for every search with this object, in order.
+        One for every search with these settings, in order.
 
     Examples
     --------
@@ -101,7 +101,7 @@ class Search:
         check_integer("seed", self.seed, low=0)
 
     def is_exact(self, n_points: int, n_queries: int, most_pairs: int) -> bool:
-        """Tell whether all distances are to be computed at this size.
+        """Return whether all distances are computed at this size.
 
         Parameters
         ----------
@@ -112,10 +112,10 @@ class Search:
         """
         if self.method != "auto":
             return self.method == "exact"
-        # Few queries do not pay for dividing many points into cells
+        # For few queries, dividing many points into cells costs more than it saves
         return n_points * n_queries <= most_pairs or n_queries <= number_of_cells(n_points) or self.recall == 1
 
 
 def number_of_cells(n_points: int) -> int:
-    """Say into how many cells to divide points: finding the near cells and searching them cost about the same."""
+    """Return the number of cells with which finding the near cells and searching them cost about the same."""
     return max(1, min(n_points, round(1.5 * math.sqrt(n_points))))

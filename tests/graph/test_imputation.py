@@ -1,9 +1,9 @@
-"""Across the bridge: recovered rows against their definition, new samples that say nothing, weights that count."""
+"""Imputed rows against their definition, new samples without a direction, weights of views."""
 
 import numpy as np
 import pytest
 from scipy import sparse
-from test_bridges import comparable, naive_sources
+from test_bridges import comparable, naive_donors
 
 from gapview import BridgedGRMF, Views
 from gapview.choice.selection import Setting, prepare, represent, weigh_views
@@ -13,8 +13,8 @@ from gapview.errors import GapviewWarning, ParameterError, ParameterTypeError, S
 from gapview.factorization.data_start import data_start
 from gapview.factorization.loop import Weights, solve
 from gapview.factorization.problem import build_problem
-from gapview.graph.donors import asking_views, known_views
-from gapview.graph.transfer import rows_from_neighbors
+from gapview.graph.donors import query_rows, training_rows
+from gapview.graph.imputation import impute_rows
 from gapview.scaling import scale_views
 
 
@@ -24,51 +24,50 @@ def made():
 
 
 def by_hand(views, scaled, view, weights, nearby):
-    """Recover a view of the training samples: mean of both kinds of neighbours, drawn to the mean of the view."""
+    """Impute a view of the training samples: mean of both kinds of neighbours, shrunk to the mean of the view."""
     rows = comparable(scaled, views)
     raw = np.full((views.n_samples, views.n_features[view]), np.nan)
     raw[views.rows(view)] = views.matrices[view]
     center = views.matrices[view].mean(axis=0)
     expected, actual = [], []
     for sample in views.rows(view):
-        sources = naive_sources(rows, views, view, sample, weights)
-        if sources:
-            expected.append(raw[sources].mean(axis=0) - center)
+        donors = naive_donors(rows, views, view, sample, weights)
+        if donors:
+            expected.append(raw[donors].mean(axis=0) - center)
             actual.append(raw[sample] - center)
     slope = np.clip(np.sum(np.multiply(expected, actual)) / np.sum(np.square(expected)), 0, 1)
-    recovered = []
+    imputed = []
     for place, sample in enumerate(np.flatnonzero(~views.mask[:, view])):
-        sources = naive_sources(rows, views, view, sample, weights)
-        both = (nearby[place] + raw[sources].mean(axis=0)) / 2 if sources else nearby[place]
-        recovered.append(center + slope * (both - center))
-    return np.array(recovered), slope
+        donors = naive_donors(rows, views, view, sample, weights)
+        both = (nearby[place] + raw[donors].mean(axis=0)) / 2 if donors else nearby[place]
+        imputed.append(center + slope * (both - center))
+    return np.array(imputed), slope
 
 
-def test_recovered_rows_against_their_definition(made):
+def test_imputed_rows_against_their_definition(made):
     views, weights = made.views, [1.0, 0.5, 2.0]
     scaled = scale_views(views, "standard")[0]
-    tables = known_views(scaled, views, weights)
+    training = training_rows(scaled, views, weights)
     rng = np.random.RandomState(0)
     for view in range(3):
         nearby = rng.normal(size=((~views.mask[:, view]).sum(), views.n_features[view]))
         expected, slope = by_hand(views, scaled, view, weights, nearby)
-        assert 0.2 < slope < 0.95  # so that drawing to the mean shows
-        found = rows_from_neighbors(views, view, tables, views, tables, nearby)
+        assert 0.2 < slope < 0.95  # so that the shrinkage matters
+        found = impute_rows(views, view, training, views, training, nearby)
         np.testing.assert_allclose(found, expected, atol=1e-10)
 
 
-def test_the_same_samples_as_new_ones_find_themselves_too(made):
-    """A new sample has no row of its own among the known ones, so that asking for known samples differs."""
+def test_training_samples_as_queries_have_the_same_rows(made):
     views = made.views
     scaled = scale_views(views, "standard")[0]
-    tables = known_views(scaled, views)
-    asking = asking_views(scaled, views, tables)
-    for table, asked in zip(tables, asking, strict=True):
-        np.testing.assert_array_equal(table.points, asked.points)
-        assert asked.unit == table.unit
+    training = training_rows(scaled, views)
+    queries = query_rows(scaled, views, training)
+    for table, query in zip(training, queries, strict=True):
+        np.testing.assert_array_equal(table.points, query.points)
+        assert query.unit == table.unit
 
 
-def test_sparse_view_that_nobody_can_judge_is_not_recovered_as_zeros():
+def test_sparse_view_without_validation_is_not_imputed_as_zeros():
     rng = np.random.RandomState(0)
     words = sparse.csr_array((rng.uniform(size=(40, 30)) < 0.2) * rng.uniform(1, 2, size=(40, 30)))
     mask = np.zeros((40, 2), dtype=bool)
@@ -79,7 +78,7 @@ def test_sparse_view_that_nobody_can_judge_is_not_recovered_as_zeros():
 
 
 @pytest.mark.parametrize("size", [1e150, 1e-150])
-def test_recovery_does_not_depend_on_units(made, size):
+def test_imputation_does_not_depend_on_units(made, size):
     views = made.views
     model = BridgedGRMF(3, scale="standard", selection="fixed", random_state=0)
     usual = model.fit(views).recover()
@@ -97,24 +96,24 @@ def test_rows_of_zeros_are_placed_with_a_warning(made):
 
 
 def test_views_count_by_their_weights_in_the_problem(made):
-    """The weights stand in the sums over neighbours, and nowhere else."""
+    """The weights are factors of the sums over neighbours, and of nothing else."""
     views, weights = made.views, (0.2, 1.8, 1.0)
     setting = Setting(("standard",) * 3, (5, 5, 5), "both", 3, 4, 1.0, 1e-3)
     ground = prepare(views, setting.scales, setting.n_neighbors, weights)
     found = represent(ground, views, setting, max_iter=15, tol=0)
-    everyone, steps = np.arange(len(views)), ground.graphs["both"].toarray()
-    whole = sum(np.linalg.matrix_power(steps, t) for t in range(4))
+    everyone, graph = np.arange(len(views)), ground.graphs["both"].toarray()
+    whole = sum(np.linalg.matrix_power(graph, t) for t in range(4))
     graphs = [sparse.csr_array(weight * whole[views.rows(k)]) for k, weight in enumerate(weights)]
     problem = build_problem(ground.scaled, graphs, [everyone] * 3, len(views))
     expected = solve(problem, Weights(1.0, 1e-3), data_start(problem, 4, Weights(1.0, 1e-3)), 15, 0)
     np.testing.assert_allclose(found.solution.objective, expected.objective, rtol=1e-8)
-    # signs and turns of the latent space aside, the points are the balanced codes
+    # up to signs and rotations of the latent space, the points are the balanced codes
     points = balanced(expected.consensus, balancing(expected.consensus))
     np.testing.assert_allclose(found.points @ found.points.T, points @ points.T, atol=1e-6)
 
 
-def test_a_view_that_sees_few_groups_does_not_lose_its_say():
-    """Its neighbours hold together as well as can be, though modularity cannot be large among two groups."""
+def test_a_view_of_few_groups_keeps_its_weight():
+    """Its modularity is the largest possible, though that is small for two groups."""
     data = make_views(n_samples=240, n_clusters=6, separation=12.0, random_state=0)
     mask = np.ones((240, 2), dtype=bool)
     mask[data.target >= 2, 1] = False
@@ -124,7 +123,7 @@ def test_a_view_that_sees_few_groups_does_not_lose_its_say():
     np.testing.assert_allclose(weights, [1.0, 1.0], atol=0.05)
 
 
-def test_a_number_of_groups_cannot_be_suggested_from_nothing(made):
+def test_a_number_of_groups_needs_a_representation_other_than_zero(made):
     with pytest.raises(SolutionError, match="sparsity_weight"):
         BridgedGRMF("auto", sparsity_weight=1e6, random_state=0).fit(made.views)
 
@@ -141,6 +140,6 @@ def test_a_number_of_groups_cannot_be_suggested_from_nothing(made):
         ({"scale": ["unit", "unit", "odd"]}, ParameterError),
     ],
 )
-def test_settings_for_each_view_say_what_is_wrong(made, settings, error):
+def test_errors_name_the_setting(made, settings, error):
     with pytest.raises(error, match=next(iter(settings))):
         BridgedGRMF(3, **settings).fit(made.views)

@@ -1,0 +1,214 @@
+"""Dense and sparse arrays of NumPy and SciPy, and the same of PyTorch: what the two do differently."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from itertools import pairwise
+from operator import add
+from typing import Any
+
+import numpy as np
+from array_api_compat import array_namespace
+from scipy import sparse
+
+from ..errors import MissingExtraError, ParameterError
+
+_ROWS_AT_A_TIME = 2**16
+FEW_ROWS = 2**14  # rows at a time, where several copies of them are made
+_N_PARTS = 16  # of a sparse matrix, which threads multiply one after the other
+
+
+def is_tensor(array: Any) -> bool:
+    """Return whether an object is a tensor of PyTorch, without an import of it."""
+    return any(c.__module__.partition(".")[0] == "torch" and c.__name__ == "Tensor" for c in type(array).__mro__)
+
+
+def host(array: Any) -> Any:
+    """Return an array of NumPy with the values of an array or a tensor."""
+    return array.cpu().numpy() if is_tensor(array) else array
+
+
+def like(array: Any, other: Any) -> Any:
+    """Return an array of NumPy as a tensor on the device of ``other`` if that is a tensor, else as it is."""
+    if not is_tensor(other):
+        return array
+    import torch
+
+    return torch.as_tensor(_shareable(array), device=other.device)
+
+
+def _shareable(array: Any) -> Any:
+    """Return a copy of an array that PyTorch cannot share: one with negative strides, or one that is read-only."""
+    if isinstance(array, np.ndarray) and (not array.flags.writeable or min(array.strides, default=0) < 0):
+        return np.array(array)
+    return array
+
+
+def to_device(array: Any, device: Any) -> Any:
+    """Return an array as a tensor on a device.
+
+    Raises
+    ------
+    MissingExtraError
+        If PyTorch is not installed.
+    ParameterError
+        If there is no such device.
+    """
+    try:
+        import torch
+    except ImportError:
+        raise MissingExtraError("torch", "gpu", "Computing on a device") from None
+    try:
+        return torch.as_tensor(_shareable(array), device=device)
+    except (RuntimeError, AssertionError) as error:
+        reason = str(error).strip().splitlines()[0].rstrip(".")
+        raise ParameterError(
+            f"device must be None or the name of a device that PyTorch can use, such as 'cuda' or 'cpu'; got "
+            f"{device!r}: {reason}."
+        ) from None
+
+
+def row_blocks(matrix: Any, most: int = _ROWS_AT_A_TIME) -> list[slice]:
+    """Return slices of at most ``most`` rows, so that intermediate results stay small; one slice for sparse data."""
+    n_rows = matrix.shape[0]
+    if sparse.issparse(matrix) or n_rows <= most:
+        return [slice(0, n_rows)]
+    return [slice(begin, min(begin + most, n_rows)) for begin in range(0, n_rows, most)]
+
+
+def drained(items: list[Any]) -> Iterator[Any]:
+    """Yield the items of a list one by one and remove them from it, so that their memory can be freed.
+
+    Examples
+    --------
+    >>> from gapview.compute import drained
+    >>> items = [1, 2]
+    >>> next(drained(items)), items
+    (1, [2])
+    """
+    while items:
+        yield items.pop(0)
+
+
+def csr(rows: Any, columns: Any, values: Any, shape: Any) -> Any:
+    """Return a sparse matrix in rows; values in the same place are added up."""
+    if not is_tensor(values):
+        index = sparse.get_index_dtype(maxval=max(*shape, len(values)))  # 8 bytes only where they are needed
+        places = rows.astype(index, copy=False), columns.astype(index, copy=False)
+        return sparse.csr_array((values, places), shape=shape)
+    return TensorGraph.of(rows, columns, values, tuple(shape))
+
+
+def graph_like(graph: sparse.csr_array, other: Any) -> Any:
+    """Return a sparse matrix of SciPy as tensors on the device of ``other`` if that is a tensor, else as it is."""
+    if not is_tensor(other):
+        return graph
+    rows, columns, values = (like(part, other) for part in coordinates(graph))
+    return csr(rows.long(), columns.long(), values.to(other.dtype), graph.shape)
+
+
+def host_graph(graph: Any) -> sparse.csr_array:
+    """Return a sparse matrix of SciPy with the values of a sparse matrix of either kind."""
+    if not isinstance(graph, TensorGraph):
+        return graph
+    parts = (graph.values, graph.compressed.col_indices(), graph.compressed.crow_indices())
+    return sparse.csr_array(tuple(host(part) for part in parts), shape=graph.shape)
+
+
+def coordinates(graph: Any) -> tuple[Any, Any, Any]:
+    """Return rows, columns and values of a sparse matrix."""
+    if isinstance(graph, TensorGraph):
+        return graph.rows, graph.columns, graph.values
+    places = graph.tocoo()
+    return places.row, places.col, places.data
+
+
+def weights_of(graph: Any) -> Any:
+    """Return the stored values of a sparse matrix, row by row."""
+    return graph.values if isinstance(graph, TensorGraph) else graph.data
+
+
+def divide_weights(graph: Any, row_divisors: Any, column_divisors: Any) -> Any:
+    """Return a sparse matrix with every value divided by the divisors of its row and of its column."""
+    if isinstance(graph, TensorGraph):
+        values = graph.values / (row_divisors[graph.rows] * column_divisors[graph.columns])
+        return csr(graph.rows, graph.columns, values, graph.shape)
+    values = np.repeat(row_divisors, np.diff(graph.indptr))  # in place from here on, and the pattern is shared
+    values *= column_divisors[graph.indices]
+    np.divide(graph.data, values, out=values)
+    return sparse.csr_array((values, graph.indices, graph.indptr), shape=graph.shape)
+
+
+def expand_graph(graph: Any, samples: Any, n_samples: int, weight: float) -> Any:
+    """Return a square sparse matrix over some samples, in ascending order, as one over all samples times a weight."""
+    shape = (n_samples, n_samples)
+    if isinstance(graph, TensorGraph):
+        places = like(samples, graph.values)
+        return csr(places[graph.rows], places[graph.columns], graph.values * weight, shape)
+    starts = np.zeros(n_samples + 1, dtype=graph.indptr.dtype)
+    starts[samples + 1] = np.diff(graph.indptr)
+    columns = samples.astype(graph.indices.dtype)[graph.indices]
+    return sparse.csr_array((graph.data * weight, columns, np.cumsum(starts, dtype=starts.dtype)), shape=shape)
+
+
+def sum_graphs(graphs: Sequence[Any]) -> Any:
+    """Return the sum of sparse matrices of one shape."""
+    if not isinstance(graphs[0], TensorGraph):
+        return reduce(add, graphs)
+    parts = zip(*(coordinates(graph) for graph in graphs), strict=True)
+    rows, columns, values = (array_namespace(part[0]).concat(part) for part in parts)
+    return csr(rows, columns, values, graphs[0].shape)
+
+
+def row_parts(graph: sparse.csr_array) -> list[tuple[slice, sparse.csr_array]]:
+    """Return a sparse matrix in parts of its rows, without a copy, for threads to multiply."""
+    edges = np.linspace(0, graph.shape[0], _N_PARTS + 1).astype(int).tolist()
+    parts = []
+    for begin, end in pairwise(edges):
+        first, last = graph.indptr[begin], graph.indptr[end]
+        own = graph.data[first:last], graph.indices[first:last], graph.indptr[begin : end + 1] - first
+        parts.append((slice(begin, end), sparse.csr_array(own, shape=(end - begin, graph.shape[1]))))
+    return parts
+
+
+@dataclass(frozen=True)
+class TensorGraph:
+    """A sparse matrix of tensors that can be multiplied, transposed and sliced like one of SciPy."""
+
+    rows: Any  # in ascending order, as the columns of each row are
+    columns: Any
+    values: Any
+    shape: tuple[int, int]
+    compressed: Any  # the same matrix in the format that PyTorch multiplies
+
+    @classmethod
+    def of(cls, rows: Any, columns: Any, values: Any, shape: tuple[int, int]) -> TensorGraph:
+        """Build one from values in any order; those in the same place are added up."""
+        import torch
+
+        with warnings.catch_warnings():  # PyTorch warns that sparse tensors are in beta and are not checked
+            warnings.simplefilter("ignore", UserWarning)
+            placed = torch.sparse_coo_tensor(torch.stack([rows, columns]), values, shape, check_invariants=False)
+            placed = placed.coalesce()
+            indices = placed.indices()
+            return cls(indices[0], indices[1], placed.values(), shape, placed.to_sparse_csr())
+
+    @property
+    def T(self) -> TensorGraph:
+        """The transposed matrix."""
+        return TensorGraph.of(self.columns, self.rows, self.values, self.shape[::-1])
+
+    def __getitem__(self, part: tuple[slice, Any]) -> TensorGraph:
+        """Return some of the columns, given by a mask."""
+        kept = like(part[1], self.values)
+        inside = kept[self.columns]
+        columns = (kept.cumsum(dim=0) - 1)[self.columns[inside]]
+        shape = (self.shape[0], int(kept.sum()))
+        return TensorGraph.of(self.rows[inside], columns, self.values[inside], shape)
+
+    def __matmul__(self, values: Any) -> Any:
+        """Return the product with a dense tensor."""
+        return self.compressed @ values

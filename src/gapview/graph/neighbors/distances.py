@@ -1,0 +1,219 @@
+"""Euclidean distances that stay accurate for values of any size, and queries that leave out a column."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from array_api_compat import array_namespace
+from scipy import sparse
+from sklearn.metrics import pairwise_distances_chunked
+
+from ...compute import is_tensor
+from ...scaling import largest_magnitude, row_lengths, times_power
+from ...utils.types import Array, Matrix
+
+_FAR = 100.0  # squared distance of the points from the origin, in units of their variance, above which they are centred
+_SAFE = 30  # powers of 2 up to which float32 and float64 hold squares and squared differences: no copy is needed
+_N_VALUES = 2**22  # values that are held at a time
+
+
+@dataclass(frozen=True)
+class WithoutLast:
+    """Rows whose last column counts as 0. All rows are copied only where all are needed at once."""
+
+    rows: Array
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Number of rows and of columns."""
+        return self.rows.shape
+
+    @property
+    def dtype(self) -> Any:
+        """Type of the values."""
+        return self.rows.dtype
+
+    def __getitem__(self, part: Any) -> Array:
+        """Return a copy of some of the rows."""
+        copied = np.array(self.rows[part])
+        copied[:, -1] = 0
+        return copied
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+        return np.asarray(self[:], dtype=dtype)
+
+
+def without_last(points: Any) -> Any:
+    """Return points as queries whose last column is 0.
+
+    The last column of a point then adds the same amount to its distance from every query.
+
+    Parameters
+    ----------
+    points : array or tensor of shape (n_points, n_features)
+        The points.
+
+    Returns
+    -------
+    queries for :func:`gapview.graph.neighbors.nearest`
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gapview.graph.neighbors import nearest, without_last
+    >>> points = np.array([[0.0, 9.0], [1.0, 0.0], [3.0, 0.0]])
+    >>> nearest(points, 1, without_last(points))[1].ravel()
+    array([1, 1, 2])
+    """
+    if not is_tensor(points):
+        return WithoutLast(points)
+    queries = points.clone()
+    queries[:, -1] = 0
+    return queries
+
+
+def conditioned(points: Matrix, queries: Matrix | None) -> tuple[Matrix, Matrix | None, int]:
+    """Return points and queries whose squared distances are accurate, and the power of 2 they were divided by.
+
+    Squares overflow or underflow for extreme values; values are divided by a power of 2 there. Distances computed from
+    products lose all digits if the points lie far from the origin; dense points are centred there. Other points are
+    not changed: centring would break exact ties by rounding, and sparse data would become dense.
+    """
+    queries = np.asarray(queries) if isinstance(queries, WithoutLast) else queries
+    given = [points] if queries is None else [points, queries]
+    exponent = common_exponent(given)
+    shrunk = [times_power(matrix, -exponent) for matrix in given]
+    if not any(sparse.issparse(matrix) for matrix in shrunk):
+        center = far_center(shrunk[0])
+        if center is not None:
+            shrunk = [matrix - array_namespace(matrix).astype(center, matrix.dtype) for matrix in shrunk]
+    return shrunk[0], None if queries is None else shrunk[1], exponent
+
+
+def common_exponent(matrices: list[Matrix]) -> int:
+    """Return the power of 2 to divide the values by before they are squared; 0 if they can be squared as they are."""
+    exponent = int(np.frexp(max(largest_magnitude(matrix) for matrix in matrices))[1])
+    return exponent if abs(exponent) > _SAFE else 0
+
+
+def far_center(points: Any) -> Array | None:
+    """Return the mean of dense points in float64 if they lie far from the origin, else None."""
+    xp = array_namespace(points)
+    center = xp.mean(points, axis=0, dtype=xp.float64)
+    # From the squares, since the variance would need a copy of all differences. If the points are so far out that
+    # rounding dominates, the result is nearly 0 either way.
+    if is_tensor(points):
+        squares = points.norm(dtype=xp.float64) ** 2
+    else:
+        squares = np.einsum("ij,ij->", points, points, dtype=np.float64)
+    variance = squares / len(points) - center @ center
+    return center if center @ center > _FAR * variance else None
+
+
+def scaled_back(distances: Array, exponent: int) -> Array:
+    """Return distances times a power of 2, infinite where they are too large for the type."""
+    with np.errstate(over="ignore"):
+        return times_power(distances, exponent)  # type: ignore[no-any-return]
+
+
+def pair_distances(points: Matrix, queries: Matrix, indices: Array, exponent: int) -> Array:
+    """Compute the distance of every query to the points in its row of ``indices`` from their differences.
+
+    Parameters
+    ----------
+    points, queries : arrays or csr_arrays
+        As in :func:`nearest`.
+    indices : int array of shape (n_queries, n_candidates)
+        Points; −1 stands for no point, at infinite distance.
+    exponent : int
+        Power of 2 by which the values are divided before they are squared.
+
+    Returns
+    -------
+    float64 array of shape (n_queries, n_candidates)
+    """
+    is_sparse = sparse.issparse(points)
+    width = points.nnz // points.shape[0] + 1 if is_sparse else points.shape[1]
+    step = max(1, _N_VALUES // (indices.shape[1] * width + points.shape[1]))
+    compute = _sparse_squares if is_sparse else _dense_squares
+    squares = np.empty(indices.shape)
+    for begin in range(0, len(indices), step):
+        block = slice(begin, begin + step)
+        candidates = np.maximum(indices[block], 0)
+        rows = times_power(points[candidates.ravel()], -exponent)
+        squares[block] = compute(rows, times_power(queries[block], -exponent), candidates.shape)
+    return np.asarray(np.where(indices >= 0, scaled_back(np.sqrt(squares), exponent), np.inf))
+
+
+def _dense_squares(rows: Array, queries: Array, shape: tuple[int, ...]) -> Array:
+    gaps = (rows.reshape(*shape, -1) - queries[:, None]).astype(np.float64, copy=False)
+    return np.asarray(np.einsum("ijk,ijk->ij", gaps, gaps))
+
+
+def _sparse_squares(rows: sparse.csr_array, queries: sparse.csr_array, shape: tuple[int, ...]) -> Array:
+    """Compute |p − q|² as |q|² plus the sum of p (p − 2q) over the stored values of p."""
+    dense = queries.toarray().astype(np.float64)
+    begin = np.repeat(np.arange(shape[0]) * dense.shape[1], np.diff(rows.indptr[:: shape[1]]))
+    values = rows.data * (rows.data - 2 * dense.ravel().take(begin + rows.indices))
+    squares = np.repeat(np.square(dense).sum(axis=1), shape[1])
+    filled = np.flatnonzero(np.diff(rows.indptr))  # reduceat cannot sum over empty rows
+    squares[filled] += np.add.reduceat(values, rows.indptr[filled]) if len(filled) else 0.0
+    return np.asarray(np.maximum(squares.reshape(shape), 0.0))
+
+
+def nearest_listed(distances: Array, indices: Array, count: int, own: Array | None) -> tuple[Array, Array]:
+    """Return the nearest candidates of every query in order; −1 and infinite where there are too few.
+
+    Parameters
+    ----------
+    distances, indices : arrays of shape (n_queries, n_candidates)
+        The candidates; −1 is no point.
+    count : int
+        How many to return, at most ``n_candidates``.
+    own : int array of shape (n_queries,) or None
+        The index of every query among the points, if queries are points that must not be their own neighbours.
+    """
+    if own is not None:
+        is_own = indices == own[:, None]
+        distances, indices = np.where(is_own, np.inf, distances), np.where(is_own, -1, indices)
+    if count < distances.shape[1]:
+        kept = np.argpartition(distances, count - 1, axis=1)[:, :count]
+        distances, indices = np.take_along_axis(distances, kept, axis=1), np.take_along_axis(indices, kept, axis=1)
+    order = np.lexsort((indices, distances), axis=1)
+    return np.take_along_axis(distances, order, axis=1), np.take_along_axis(indices, order, axis=1)
+
+
+def distance_to_distinct(points: Matrix, queries: Matrix) -> Array:
+    """Compute the distance of every query to the nearest point that is no duplicate of it; infinite if there is none.
+
+    Points that differ from the query by no more than rounding are duplicates.
+
+    Parameters
+    ----------
+    points : matrix of shape (n_points, n_features)
+        The points.
+    queries : matrix of shape (n_queries, n_features)
+        The queries.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gapview.graph.neighbors import distance_to_distinct
+    >>> points = np.array([[0.0], [0.0], [3.0]])
+    >>> distance_to_distinct(points, points)
+    array([3., 3., 3.])
+    """
+    given = queries
+    points, queries, exponent = conditioned(points, queries)
+    # Rounding of the values, and of the squares that distances are computed from, which the square root enlarges
+    value_error = np.finfo(given.dtype).eps * row_lengths(times_power(given, -exponent))
+    square_error = np.sqrt(np.finfo(np.float64).eps) * row_lengths(queries)
+    tolerance = 10 * (value_error + square_error)[:, None]
+
+    def smallest(block: Array, start: int) -> Array:
+        return np.asarray(np.where(block > tolerance[start : start + len(block)], block, np.inf).min(axis=1))
+
+    parts = pairwise_distances_chunked(queries, points, reduce_func=smallest)
+    return scaled_back(np.concatenate(list(parts)), exponent)

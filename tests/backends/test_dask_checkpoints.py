@@ -86,6 +86,29 @@ def test_a_checkpoint_without_a_seed_keeps_the_one_it_drew(three: Views, tmp_pat
     np.testing.assert_array_equal(first.labels_.compute(), again.labels_.compute())
 
 
+def test_a_checkpoint_of_other_code_or_of_another_generator_is_refused(
+    three: Views, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from gapview.persist.checkpoints import identity
+
+    blocks, path = unevenly(written_out(three), 0.5), tmp_path / "fit"
+    settings = {"n_clusters": 4, "tol": 0, "max_iter": 15}
+    whole = GRMF(**settings, random_state=np.random.RandomState(3)).fit(blocks)
+    source = np.random.RandomState(3)
+    with pytest.raises(_Cut), _cut_at(12):
+        GRMF(**settings, random_state=source).fit(blocks, checkpoint=path)
+    with pytest.raises(DataFileError, match="random_state was a RandomState .state"):
+        GRMF(**settings, random_state=np.random.RandomState(4)).fit(blocks, checkpoint=path)
+    with monkeypatch.context() as patch, pytest.raises(DataFileError, match="source code of gapview has changed"):
+        patch.setattr(identity, "code_digest", lambda: "0123")
+        GRMF(**settings, random_state=source).fit(blocks, checkpoint=path)
+    seen: list[int] = []
+    with listening(lambda event: seen.append(event.done) if event.phase == "Iterating" else None):
+        again = GRMF(**settings, random_state=source).fit(blocks, checkpoint=path)
+    assert seen[0] == 11
+    np.testing.assert_array_equal(again.embedding_.compute(), whole.embedding_.compute())
+
+
 class _Cut(Exception):
     pass
 

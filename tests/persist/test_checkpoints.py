@@ -118,6 +118,12 @@ def test_a_source_of_random_numbers_is_left_as_by_an_undisturbed_fit(folder, mon
     assert source.randint(10**9) == undisturbed.randint(10**9)
 
 
+def test_a_failed_fit_with_a_checkpoint_leaves_the_generator_as_it_was(folder, monkeypatch):
+    source = np.random.RandomState(7)
+    assert cut_off(GRMF(3, random_state=source), VIEWS, folder, 13, monkeypatch)
+    assert source.randint(10**9) == np.random.RandomState(7).randint(10**9)
+
+
 def test_interruptions_leave_a_checkpoint_and_an_unfitted_model(folder):
     expected = GRMF(3, random_state=0).fit(VIEWS)
     for moment in (1, 2, 7, 20, expected.n_iter_, expected.n_iter_ + 1):

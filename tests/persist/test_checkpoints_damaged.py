@@ -58,12 +58,64 @@ class TestRefused:
         monkeypatch.setattr(_identity, "version", lambda name: "99.0")
         self.refused(folder, "the version of gapview was .* and is 99.0 now")
 
+    def test_other_code(self, folder, monkeypatch):
+        monkeypatch.setattr(_identity, "code_digest", lambda: "0123")
+        self.refused(folder, "another fit: the source code of gapview has changed.*Give another folder, or delete this")
+        monkeypatch.setattr(_identity, "code_digest", lambda: None)
+        self.refused(folder, "the source code of gapview has changed")
+
     def test_in_use(self, folder):
         lock = _folder.lock_folder(folder)
         if lock is None:
             pytest.skip("this system has no locks for folders")
         self.refused(folder, "in use by another fit")
         os.close(lock)
+
+
+@pytest.mark.parametrize("other", [np.random.RandomState(4), np.random.RandomState(np.random.PCG64(3)), 3, None])
+def test_a_generator_in_another_state_is_refused(folder, monkeypatch, other):
+    assert cut_off(GRMF(3, random_state=np.random.RandomState(3)), VIEWS, folder, 4, monkeypatch)
+    message = r"random_state was a RandomState \(state [0-9a-f]{8}\) and is .* now"
+    with pytest.raises(DataFileError, match=message):
+        GRMF(3, random_state=other).fit(VIEWS, checkpoint=folder)
+    advanced = np.random.RandomState(3)
+    advanced.uniform()
+    with pytest.raises(DataFileError, match=message):
+        GRMF(3, random_state=advanced).fit(VIEWS, checkpoint=folder)
+    again = GRMF(3, random_state=np.random.RandomState(3)).fit(VIEWS, checkpoint=folder)
+    assert np.array_equal(again.embedding_, GRMF(3, random_state=np.random.RandomState(3)).fit(VIEWS).embedding_)
+
+
+def test_the_code_digest_follows_the_sources(tmp_path):
+    (tmp_path / "inner").mkdir()
+    (tmp_path / "a.py").write_text("A = 1")
+    (tmp_path / "inner" / "b.py").write_text("B = 1")
+    before = _identity.source_digest(tmp_path)
+    (tmp_path / "a.pyc").write_text("compiled")
+    assert _identity.source_digest(tmp_path) == before
+    (tmp_path / "inner" / "b.py").write_text("B = 2")
+    changed = _identity.source_digest(tmp_path)
+    (tmp_path / "inner" / "b.py").rename(tmp_path / "inner" / "c.py")
+    assert len({before, changed, _identity.source_digest(tmp_path)}) == 3
+
+
+@pytest.mark.parametrize(
+    ("folder", "direct_url", "expected"),
+    [
+        ("checkout/src/gapview", None, True),
+        ("lib/python3.12/site-packages/gapview", None, False),
+        ("lib/python3/dist-packages/gapview", '{"url": "file:///home/me/gapview", "dir_info": {}}', False),
+        ("lib/python3.12/site-packages/gapview", '{"url": "file:///x", "dir_info": {"editable": true}}', True),
+    ],
+)
+def test_development_installs_are_detected(tmp_path, folder, direct_url, expected):
+    assert _identity.is_development_install(tmp_path / folder, direct_url) is expected
+
+
+def test_the_code_digest_is_computed_once(monkeypatch):
+    assert _identity.code_digest() is not None  # the tests run on a checkout
+    monkeypatch.setattr(_identity, "source_digest", lambda package: pytest.fail("the digest is computed again"))
+    assert _identity.code_digest() is not None
 
 
 def test_folders_that_cannot_be_used(tmp_path):

@@ -10,8 +10,8 @@ import pytest
 from checkpoint_problems import VIEWS, contents, cut_off, keep_everything
 from gapview import GRMF, BridgedGRMF
 from gapview.errors import DataFileError, GapviewWarning, InputTypeError
-from gapview.persist.checkpoints import _folder
-from gapview.persist.checkpoints import identity as _identity
+from gapview.persist.checkpoints import folder as checkpoint_folder
+from gapview.persist.checkpoints import identity
 
 
 @pytest.fixture(autouse=True)
@@ -55,17 +55,15 @@ class TestRefused:
         self.refused(folder, "another order", views=VIEWS._like(VIEWS.matrices, VIEWS.mask, VIEWS.sample_ids[::-1]))
 
     def test_another_version(self, folder, monkeypatch):
-        monkeypatch.setattr(_identity, "version", lambda name: "99.0")
+        monkeypatch.setattr(identity, "version", lambda name: "99.0")
         self.refused(folder, "the version of gapview was .* and is 99.0 now")
 
     def test_other_code(self, folder, monkeypatch):
-        monkeypatch.setattr(_identity, "code_digest", lambda: "0123")
+        monkeypatch.setattr(identity, "code_digest", lambda: "0123")
         self.refused(folder, "another fit: the source code of gapview has changed.*Give another folder, or delete this")
-        monkeypatch.setattr(_identity, "code_digest", lambda: None)
-        self.refused(folder, "the source code of gapview has changed")
 
     def test_in_use(self, folder):
-        lock = _folder.lock_folder(folder)
+        lock = checkpoint_folder.lock_folder(folder)
         if lock is None:
             pytest.skip("this system has no locks for folders")
         self.refused(folder, "in use by another fit")
@@ -90,13 +88,13 @@ def test_the_code_digest_follows_the_sources(tmp_path):
     (tmp_path / "inner").mkdir()
     (tmp_path / "a.py").write_text("A = 1")
     (tmp_path / "inner" / "b.py").write_text("B = 1")
-    before = _identity.source_digest(tmp_path)
+    before = identity.source_digest(tmp_path)
     (tmp_path / "a.pyc").write_text("compiled")
-    assert _identity.source_digest(tmp_path) == before
+    assert identity.source_digest(tmp_path) == before
     (tmp_path / "inner" / "b.py").write_text("B = 2")
-    changed = _identity.source_digest(tmp_path)
+    changed = identity.source_digest(tmp_path)
     (tmp_path / "inner" / "b.py").rename(tmp_path / "inner" / "c.py")
-    assert len({before, changed, _identity.source_digest(tmp_path)}) == 3
+    assert len({before, changed, identity.source_digest(tmp_path)}) == 3
 
 
 @pytest.mark.parametrize(
@@ -109,13 +107,13 @@ def test_the_code_digest_follows_the_sources(tmp_path):
     ],
 )
 def test_development_installs_are_detected(tmp_path, folder, direct_url, expected):
-    assert _identity.is_development_install(tmp_path / folder, direct_url) is expected
+    assert identity.is_development_install(tmp_path / folder, direct_url) is expected
 
 
 def test_the_code_digest_is_computed_once(monkeypatch):
-    assert _identity.code_digest() is not None  # the tests run on a checkout
-    monkeypatch.setattr(_identity, "source_digest", lambda package: pytest.fail("the digest is computed again"))
-    assert _identity.code_digest() is not None
+    digest = identity.code_digest()
+    monkeypatch.setattr(identity, "source_digest", lambda package: pytest.fail("the digest is computed again"))
+    assert identity.code_digest() is digest
 
 
 def test_folders_that_cannot_be_used(tmp_path):
@@ -177,7 +175,7 @@ def test_a_checkpoint_that_cannot_say_whose_it_is(folder, monkeypatch):
     assert cut_off(GRMF(3, random_state=0), VIEWS, folder, 9, monkeypatch)
     content = (folder / "fit.part").read_bytes()
     (folder / "fit.part").write_bytes(content[:-9])
-    with pytest.raises(DataFileError, match="is damaged, so that nobody can tell.*delete this one"):
+    with pytest.raises(DataFileError, match="is damaged, so that its fit cannot be identified.*delete this one"):
         GRMF(3, random_state=0).fit(VIEWS, checkpoint=folder)
     (folder / "fit.part").unlink()
     with pytest.raises(DataFileError, match="something else than a checkpoint"):

@@ -17,7 +17,7 @@ from gapview import GRMF, BridgedGRMF
 from gapview.baselines import Concat
 from gapview.datasets import make_views
 from gapview.errors import DataFileError, GapviewError
-from gapview.persist.container import from_json, opened, pack, read_blocks, read_header, to_json
+from gapview.persist.container import from_json, opened, pieces, read_blocks, read_header, to_json
 
 DATA = make_views(12, (4, 3), n_clusters=2, missing_rate=0.3, random_state=0)
 
@@ -48,7 +48,7 @@ def taken_apart(path):
 def put_together(header, state, blocks, raw_state=None):
     """A forgery with all checksums right."""
     text = to_json(state) if raw_state is None else raw_state
-    return pack(header, [np.frombuffer(text, dtype=np.uint8), *blocks])
+    return b"".join(pieces(header, [np.frombuffer(text, dtype=np.uint8), *blocks]))
 
 
 def prefixed(content, *, version=None, header_length=None, length=None):

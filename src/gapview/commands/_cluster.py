@@ -130,7 +130,7 @@ def _said_what_is_kept(checkpoint: Checkpoint | None) -> Iterator[None]:
     try:
         yield
     except BaseException as error:
-        if checkpoint is not None and checkpoint.is_ours and checkpoint.is_there:
+        if checkpoint is not None and checkpoint.was_opened and checkpoint.is_there:
             error.add_note(
                 f"What was finished is kept in {str(checkpoint.path)!r}; run the same command again to go on, or "
                 "delete that folder."

@@ -20,16 +20,16 @@ from .state import Standing
 from .steps import basis_step
 from .sweep import Sweep
 
-__all__ = ["Solution", "Track", "Weights", "solve", "solve_together"]
+__all__ = ["LoopRecord", "Solution", "Weights", "solve", "solve_together"]
 
 
-class Track(Protocol):
+class LoopRecord(Protocol):
     """Where the loop records its state, so that it can resume after an interruption."""
 
     last: Any  # the last recorded state; None at the beginning
 
-    def note(self, standing: Callable[[], Any]) -> None:
-        """Record the state that ``standing`` returns, or skip it if the last one is recent."""
+    def save(self, state: Callable[[], Any]) -> None:
+        """Record the state that ``state`` returns, or skip it if the last one is recent."""
 
 
 def solve(
@@ -59,12 +59,12 @@ def solve_together(
     tol: float,
     *,
     n_rounds: int = 1,
-    track: Track | None = None,
+    record: LoopRecord | None = None,
 ) -> list[Solution]:
     """Run Algorithm 1 from several starts, with penalties for each, in the same passes over the data.
 
     Every run is the one that :func:`solve` makes of it alone, up to rounding, and stops when that one stops. Starts
-    from an iterator are discarded once they are copied. With a ``track``, the loop resumes from the state recorded
+    from an iterator are discarded once they are copied. With a ``record``, the loop resumes from the state recorded
     there and records its state after every iteration.
     """
     stack = Stack.of(problem, weights, starts)
@@ -72,10 +72,10 @@ def solve_together(
     n_operations = 4 * stack.n_components * sum(len(problem.rows[t.part]) * t.n_features for t in problem.terms)
     with engine_for(problem.degrees).working(n_operations) as each:
         sweep = Sweep(problem, n_rounds, each)
-        if track is None or track.last is None:
+        if record is None or record.last is None:
             now = Standing(runs, stack, sweep.correlate(stack))
         else:
-            now = Standing.of(track.last, stack)
+            now = Standing.of(record.last, stack)
         while not now.has_ended:
             for run in now.stack.runs:
                 run.bases = [basis_step(correlation[run.rows].T) for correlation in now.correlations]
@@ -86,6 +86,6 @@ def solve_together(
                 run.add(problem.constant + value, tol)
             tell(ITERATING, now.n_iter, max_iter, min(run.objective[-1] for run in now.stack.runs))
             now.end([run for run in now.stack.runs if run.converged or now.n_iter == max_iter])
-            if track is not None:
-                track.note(now.state)
+            if record is not None:
+                record.save(now.state)
     return now.solutions()

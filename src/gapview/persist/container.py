@@ -44,13 +44,8 @@ def model_path(path: Any) -> Path:
     return Path(path)
 
 
-def pack(header: dict[str, Any], blocks: Sequence[Array]) -> bytes:
-    """Put a header and blocks of bytes together."""
-    return b"".join(pieces(header, blocks))
-
-
 def pieces(header: dict[str, Any], blocks: Sequence[Array]) -> list[Any]:
-    """Give what :func:`pack` puts together one by one, without a copy of the blocks."""
+    """Return the content of a file in pieces, without a copy of the blocks."""
     digest = hashlib.sha256()
     body: list[Any] = []
     for block in blocks:

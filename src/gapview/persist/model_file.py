@@ -6,13 +6,11 @@ from dataclasses import replace
 from importlib.metadata import version
 from typing import Any
 
-import numpy as np
-
 from ..errors import InputError, InputTypeError
 from ..utils.storage import write_whole
 from ..utils.types import Array
 from ._consistency import check_model
-from .container import FORMAT, from_json, model_path, opened, pack, read_blocks, read_header, to_json
+from .container import FORMAT, model_path, opened, pieces, read_blocks, read_header
 from .registry import METHODS, method_name
 from .summary import ModelSummary, from_header, summarise, to_header
 from .values import Decoder, Encoder
@@ -37,9 +35,8 @@ def save(model: Any, path: Any) -> None:
             )
     encoder = Encoder()
     attributes = {name: encoder.encode(value, f"model.{name}") for name, value in vars(model).items()}
-    state = to_json({"attributes": attributes, "objects": encoder.objects, "arrays": encoder.entries})
     header = {"model": to_header(summarise(model, version("gapview"), FORMAT))}
-    write_whole(file, pack(header, [np.frombuffer(state, dtype=np.uint8), *encoder.blocks]))
+    write_whole(file, pieces(header, encoder.to_blocks({"attributes": attributes})))
 
 
 def load(path: Any) -> Any:
@@ -128,8 +125,7 @@ def _is_known(method: type[Any], name: str) -> bool:
 
 def _rebuilt(summary: ModelSummary, blocks: list[Array]) -> Any:
     """Make the model from the blocks of its file."""
-    state = from_json(blocks.pop(0))
-    decoder = Decoder(state["arrays"], blocks, state["objects"])
+    decoder, state = Decoder.from_blocks(blocks)
     attributes = {name: decoder.decode(value) for name, value in state["attributes"].items()}
     method = METHODS[summary.method]
     settings = {name: attributes.pop(name) for name in method._get_param_names() if name in attributes}

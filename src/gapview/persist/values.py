@@ -11,7 +11,7 @@ import math
 import struct
 from collections.abc import Callable
 from dataclasses import MISSING, fields
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from scipy import sparse
@@ -33,6 +33,7 @@ from ..views import Views
 from ._hints import hints_of
 from ._leaves import KINDS as LEAVES
 from ._leaves import put_together, take_apart
+from .container import from_json, to_json
 from .registry import RECORDS
 
 _MOST_DEPTH = 30
@@ -70,6 +71,11 @@ class Encoder:
         if kind in (np.ndarray, np.memmap) and id(value) in self._seen:
             return self._seen[id(value)]
         return self._encode_object(value, where, depth)
+
+    def to_blocks(self, state: dict[str, Any]) -> list[Array]:
+        """Return encoded values, and everything they refer to, as the blocks of a file."""
+        text = to_json(state | {"objects": self.objects, "arrays": self.entries})
+        return [np.frombuffer(text, dtype=np.uint8), *self.blocks]
 
     def _encode_object(self, value: Any, where: str, depth: int) -> dict[str, Any]:
         kind, deeper = type(value), depth + 1
@@ -134,6 +140,12 @@ class Decoder:
         self._objects: list[Array] = []
         for entry in objects:  # an array of objects can hold those before it, never itself
             self._objects.append(self._object_array(entry))
+
+    @classmethod
+    def from_blocks(cls, blocks: list[Array]) -> tuple[Self, dict[str, Any]]:
+        """Return a decoder for the blocks that :meth:`Encoder.to_blocks` has made, and their encoded values."""
+        state = from_json(blocks[0])
+        return cls(state["arrays"], blocks[1:], state["objects"]), state
 
     def decode(self, item: Any, depth: int = 0) -> Any:
         """Decode one value."""

@@ -1,10 +1,13 @@
-"""What a checkpoint belongs to: the data, the settings and the version of gapview."""
+"""The identity of a fit: version and source code of gapview, settings, random state and digests of the data."""
 
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Mapping
-from importlib.metadata import version
+from functools import cache
+from importlib.metadata import distribution, version
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,14 +17,23 @@ from ...compute import host
 from ...utils.types import Matrix
 from ...views import Views
 
-__all__ = ["described", "differences", "digest_of", "digest_of_matrix", "identity_of"]
+__all__ = [
+    "code_digest",
+    "differences",
+    "digest_of",
+    "digest_of_matrix",
+    "fit_identity",
+    "identity_of",
+    "is_development_install",
+    "source_digest",
+]
 
 _BLOCK_BYTES = 2**22
-_MOST_SHOWN = 60  # signs of a setting in a message
+_MOST_SHOWN = 60  # characters of a setting in a message
 
 
 def identity_of(model: Any, views: Views) -> dict[str, Any]:
-    """Say what a fit depends on, such that it can be compared, and shown where it differs.
+    """Return everything that the result of a fit depends on, as values that JSON can hold.
 
     Examples
     --------
@@ -30,21 +42,69 @@ def identity_of(model: Any, views: Views) -> dict[str, Any]:
     >>> identity_of(GRMF(2), Views([[[0.0], [1.0]]]))["method"]
     'GRMF'
     """
-    settings = {name: described(value) for name, value in model.get_params(deep=False).items()}
+    matrices = zip(views.names, views.matrices, strict=True)
+    return fit_identity(
+        model,
+        {name: [list(map(int, matrix.shape)), digest_of_matrix(matrix)] for name, matrix in matrices},
+        [views.n_samples, digest_of(views.mask), digest_of(views.sample_ids)],
+    )
+
+
+def fit_identity(model: Any, views: dict[str, Any], samples: list[Any]) -> dict[str, Any]:
+    """Return the identity of a fit from its model and the digests of its data.
+
+    Parameters
+    ----------
+    model : estimator
+        Its settings and the state of its generator at the start of the fit become part of the identity.
+    views : dict
+        For every view its shape as a list, and a digest of its values.
+    samples : list
+        The number of samples, a digest of the mask and a digest of the sample ids.
+    """
     return {
         "gapview": version("gapview"),
+        "code": code_digest(),
         "method": type(model).__name__,
-        "settings": settings,
-        "views": {
-            name: [list(map(int, matrix.shape)), digest_of_matrix(matrix)]
-            for name, matrix in zip(views.names, views.matrices, strict=True)
-        },
-        "samples": [views.n_samples, digest_of(views.mask), digest_of(views.sample_ids)],
+        "settings": {name: _described(value) for name, value in model.get_params(deep=False).items()},
+        "views": views,
+        "samples": samples,
     }
 
 
+# -- the code --------------------------------------------------------------------------------------------------
+
+
+@cache
+def code_digest() -> str | None:
+    """Return the digest of the package's sources in a development install; None where the version suffices."""
+    package = Path(__file__).resolve().parents[2]
+    direct_url = distribution("gapview").read_text("direct_url.json")
+    return source_digest(package) if is_development_install(package, direct_url) else None
+
+
+def is_development_install(package: Path, direct_url: str | None) -> bool:
+    """Return whether the sources in the folder ``package`` can change without a change of version.
+
+    They can in a source checkout and in an editable install, which ``direct_url``, the text of ``direct_url.json``
+    in the metadata of the distribution, marks.
+    """
+    if not {"site-packages", "dist-packages"} & set(package.parts):
+        return True
+    return direct_url is not None and bool(json.loads(direct_url).get("dir_info", {}).get("editable"))
+
+
+def source_digest(package: Path) -> str:
+    """Return the SHA-256 digest of the names and contents of all .py files in a folder."""
+    files = sorted(package.rglob("*.py"))
+    return digest_of([(file.relative_to(package).as_posix(), file.read_bytes()) for file in files])
+
+
+# -- comparison ------------------------------------------------------------------------------------------------
+
+
 def differences(kept: dict[str, Any], new: dict[str, Any]) -> list[str]:
-    """Say in words where two identities differ.
+    """Return in words where two identities differ.
 
     Examples
     --------
@@ -58,6 +118,8 @@ def differences(kept: dict[str, Any], new: dict[str, Any]) -> list[str]:
     for name, what in (("gapview", "the version of gapview"), ("method", "the method")):
         if kept[name] != new[name]:
             found.append(f"{what} was {kept[name]} and is {new[name]} now")
+    if kept.get("code") != new["code"]:
+        found.append("the source code of gapview has changed")
     for name in dict.fromkeys([*kept["settings"], *new["settings"]]):
         (before, sum_before), (now, sum_now) = (each["settings"].get(name, ["missing", ""]) for each in (kept, new))
         if sum_before != sum_now:
@@ -67,7 +129,9 @@ def differences(kept: dict[str, Any], new: dict[str, Any]) -> list[str]:
     for name in kept["views"]:
         (shape, content), (shape_now, content_now) = kept["views"][name], new["views"].get(name, kept["views"][name])
         if shape != shape_now:
-            found.append(f"view '{name}' had {_size(shape)} and has {_size(shape_now)} now")
+            found.append(
+                f"view '{name}' had {shape[0]} rows of {shape[1]} and has {shape_now[0]} rows of {shape_now[1]} now"
+            )
         elif content != content_now:
             found.append(f"view '{name}' holds other values")
     before, now = kept["samples"], new["samples"]
@@ -84,35 +148,36 @@ def _listed(names: Any) -> str:
     return ", ".join(f"'{name}'" for name in names)
 
 
-def _size(shape: list[int]) -> str:
-    return f"{shape[0]} rows of {shape[1]}"
-
-
-def described(value: Any) -> list[str]:
-    """Return a setting as it can be shown, and a checksum of it."""
-    if isinstance(value, np.random.RandomState):  # where it stood at the start is kept with the results
-        return ["a RandomState", "a RandomState"]
+def _described(value: Any) -> list[str]:
+    """Return a setting as text for messages, and its digest; of a generator the digest of its state."""
+    if isinstance(value, np.random.RandomState):
+        digest = digest_of(value.get_state(legacy=False))
+        return [f"a RandomState (state {digest[:8]})", digest]
     shown = " ".join(repr(value).split()) if _is_plain(value) else f"a {type(value).__name__}"
     return [shown if len(shown) <= _MOST_SHOWN else shown[: _MOST_SHOWN - 1] + "…", digest_of(value)]
 
 
 def _is_plain(value: Any) -> bool:
+    """Return whether a value has a short text, that is, contains no array."""
+    if isinstance(value, Mapping):
+        value = list(value.values())
     if isinstance(value, list | tuple):
         return all(_is_plain(each) for each in value)
-    if isinstance(value, Mapping):
-        return all(_is_plain(each) for each in value.values())
     return not hasattr(value, "shape")
 
 
+# -- digests ---------------------------------------------------------------------------------------------------
+
+
 def digest_of(value: Any) -> str:
-    """Return the SHA-256 checksum of a value."""
+    """Return the SHA-256 digest of a value."""
     digest = hashlib.sha256()
     _feed(digest, value)
     return digest.hexdigest()
 
 
 def _feed(digest: Any, value: Any) -> None:
-    """Add a value to a checksum: arrays by their bytes, containers by their parts, anything else as it is shown."""
+    """Add a value to a digest: arrays by their bytes, containers by their parts, anything else by its repr."""
     value = host(value)
     if sparse.issparse(value):
         compressed = sparse.csr_array(value)
@@ -134,7 +199,7 @@ def _feed(digest: Any, value: Any) -> None:
 
 
 def digest_of_matrix(matrix: Matrix) -> str:
-    """Add up a view block by block: it may be on disk, or on a device."""
+    """Return the SHA-256 digest of a view, read block by block: it may be on disk or on a device."""
     if sparse.issparse(matrix):
         return digest_of(matrix)
     digest = hashlib.sha256(str(matrix.dtype).removeprefix("torch.").encode())

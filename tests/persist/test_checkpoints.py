@@ -254,7 +254,7 @@ def test_views_on_disk(tmp_path, folder, monkeypatch, method):
     changed = np.load(tmp_path / "1.npy")
     changed[data.views.rows(1)[0], 0] += 1
     np.save(tmp_path / "1.npy", changed)
-    with pytest.raises(DataFileError, match="view 'view_1' holds other values"):
+    with pytest.raises(DataFileError, match="view 'view_1' has changed"):
         new().fit([np.load(tmp_path / f"{k}.npy", mmap_mode="r") for k in range(2)], checkpoint=folder)
 
 

@@ -223,7 +223,7 @@ def test_a_source_of_random_numbers_out_of_its_range(state, tmp_path):
     Concat(2, random_state=np.random.RandomState(0)).fit(DATA.views).save(path)
     header, good, blocks = taken_apart(path)
     good["attributes"]["random_state"]["RandomState"][1:3] = state
-    refused(path, put_together(header, good, blocks), "in a state that none has")
+    refused(path, put_together(header, good, blocks), "RandomState in an impossible state")
 
 
 @pytest.mark.parametrize(

@@ -35,12 +35,12 @@ _MOST_HEADER = 2**24  # a header is a few thousand bytes; a file that says other
 _AGAIN = "Copy or download the file again, or save the model again."
 
 
-def model_path(path: Any) -> Path:
-    """Demand something that can be the name of a file."""
+def check_path(path: Any, expected: str = "path must be the path of a model file") -> Path:
+    """Return a path, or raise unless it can be the name of a file or folder; ``expected`` begins the message."""
     if not isinstance(path, str | os.PathLike) or isinstance(os.fspath(path), bytes):
-        raise InputTypeError(f"path must be the path of a model file, as text or a pathlib.Path; got {path!r}.")
-    if "\0" in os.fspath(path):
-        raise DataFileError(f"No file can be called {os.fspath(path)!r}.")
+        raise InputTypeError(f"{expected}, as text or a pathlib.Path; got {path!r}.")
+    if not os.fspath(path) or "\0" in os.fspath(path):
+        raise DataFileError(f"No file or folder can be called {os.fspath(path)!r}.")
     return Path(path)
 
 
@@ -64,7 +64,7 @@ def pieces(header: dict[str, Any], blocks: Sequence[Array]) -> list[Any]:
 @contextmanager
 def opened(path: Any) -> Iterator[BinaryIO]:
     """Open a model file; whatever goes wrong while it is read is told as an error of that file."""
-    file = model_path(path)
+    file = check_path(path)
     if not os.path.isfile(file):
         raise DataFileError(f"There is no file {str(file)!r}. Give the path of a file that model.save has written.")
     try:

@@ -8,6 +8,7 @@ from ..clusters import Clustering
 from ..errors import InputTypeError
 from ..graph.neighbors import Search, SearchReport
 from ..scaling import Scaling
+from ..views import Views
 from ..views.containers import Container
 
 __all__ = ["METHODS", "RECORDS", "method_name", "storable_method", "storable_record"]
@@ -16,7 +17,7 @@ T = TypeVar("T", bound=type)
 
 METHODS: dict[str, type[Any]] = {}  # filled by the modules that define them
 RECORDS: dict[str, type[Any]] = {
-    record.__name__: record for record in (Clustering, Container, Scaling, Search, SearchReport)
+    record.__name__: record for record in (Clustering, Container, Scaling, Search, SearchReport, Views)
 }
 
 

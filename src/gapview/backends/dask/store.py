@@ -200,10 +200,14 @@ def identity_of_blocks(tasks: Tasks, model: Any, views: BlockedViews) -> dict[st
     return fit_identity(
         model,
         {
-            name: [[views.n_present[k], views.n_features[k]], _combined([own[k] for own in of_views])]
+            name: ((views.n_present[k], views.n_features[k]), _combined([own[k] for own in of_views]))
             for k, name in enumerate(views.names)
         },
-        [views.n_samples, _combined(masks), _combined([*ids, *map(str, views.sizes)])],
+        {
+            "the pattern of missing views": _combined(masks),
+            "the list of sample ids": _combined(ids),
+            "the sizes of the blocks": _combined([str(size) for size in views.sizes]),
+        },
     )
 
 

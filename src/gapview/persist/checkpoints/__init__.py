@@ -10,21 +10,10 @@ when they were computed, so all files in a folder fit together; a missing one is
 """
 
 from .folder import Checkpoint, recording
-from .journal import (
-    Journal,
-    StateRecord,
-    checkpointed,
-    checkpointed_search,
-    fit_generator,
-    restored_on_error,
-    state_record,
-    writing_every,
-)
+from .journal import checkpointed, checkpointed_search, fit_generator, restored_on_error, state_record, writing_every
 
 __all__ = [
     "Checkpoint",
-    "Journal",
-    "StateRecord",
     "checkpointed",
     "checkpointed_search",
     "fit_generator",

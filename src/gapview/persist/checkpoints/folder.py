@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any, Self
 
 from ...compute import TensorGraph, graph_like, host, host_graph, is_tensor, to_device
-from ...errors import DataFileError, GapviewWarning, InputTypeError
+from ...errors import DataFileError, GapviewWarning
 from ...utils.storage import lock_folder, sync_folder, write_whole
 from ...utils.warnings import warn_user
 from ...views import Views
-from ..container import opened, pieces, read_blocks, read_header, to_json
+from ..container import check_path, opened, pieces, read_blocks, read_header, to_json
 from ..values import Decoder, Encoder
 from .identity import differences, identity_of
 from .journal import INSIDE, MISSING, Journal, restored_on_error, use_journal
@@ -51,13 +51,8 @@ class Checkpoint:
     """
 
     def __init__(self, path: Any, *, keep: bool = False, replace: bool = False) -> None:
-        if not isinstance(path, str | os.PathLike) or isinstance(os.fspath(path), bytes):
-            raise InputTypeError(
-                f"checkpoint must be None or the path of a folder, as text or a pathlib.Path; got {path!r}."
-            )
-        if not os.fspath(path) or "\0" in os.fspath(path):
-            raise DataFileError(f"No folder can be called {os.fspath(path)!r}.")
-        self.path, self.keep, self.replace = Path(path), keep, replace
+        self.path = check_path(path, "checkpoint must be None or the path of a folder")
+        self.keep, self.replace = keep, replace
         self.was_opened = False  # whether a fit has started with it
 
     @property
@@ -246,7 +241,7 @@ class CheckpointFolder:
             )
         try:
             found = differences(_read(self.path / _IDENTITY, None), self._identity)
-        except (DataFileError, LookupError, TypeError, ValueError) as error:
+        except (DataFileError, AttributeError, TypeError, ValueError) as error:
             if self._replace:
                 return False
             raise DataFileError(

@@ -17,58 +17,51 @@ from ...compute import host
 from ...utils.types import Matrix
 from ...views import Views
 
-__all__ = [
-    "code_digest",
-    "differences",
-    "digest_of",
-    "digest_of_matrix",
-    "fit_identity",
-    "identity_of",
-    "is_development_install",
-    "source_digest",
-]
-
 _BLOCK_BYTES = 2**22
 _MOST_SHOWN = 60  # characters of a setting in a message
 
 
-def identity_of(model: Any, views: Views) -> dict[str, Any]:
-    """Return everything that the result of a fit depends on, as values that JSON can hold.
+_ABSENT = ["absent", ""]
+
+
+def identity_of(model: Any, views: Views) -> dict[str, list[str]]:
+    """Return everything that the result of a fit depends on: for each fact a text for messages, and a digest.
 
     Examples
     --------
     >>> from gapview import GRMF, Views
     >>> from gapview.persist.checkpoints.identity import identity_of
-    >>> identity_of(GRMF(2), Views([[[0.0], [1.0]]]))["method"]
+    >>> identity_of(GRMF(2), Views([[[0.0], [1.0]]]))["the method"][0]
     'GRMF'
     """
     matrices = zip(views.names, views.matrices, strict=True)
     return fit_identity(
         model,
-        {name: [list(map(int, matrix.shape)), digest_of_matrix(matrix)] for name, matrix in matrices},
-        [views.n_samples, digest_of(views.mask), digest_of(views.sample_ids)],
+        {name: (matrix.shape, digest_of_matrix(matrix)) for name, matrix in matrices},
+        {"the pattern of missing views": digest_of(views.mask), "the list of sample ids": digest_of(views.sample_ids)},
     )
 
 
-def fit_identity(model: Any, views: dict[str, Any], samples: list[Any]) -> dict[str, Any]:
-    """Return the identity of a fit from its model and the digests of its data.
+def fit_identity(model: Any, views: dict[str, tuple[Any, str]], samples: dict[str, str]) -> dict[str, list[str]]:
+    """Return the identity of a fit from its model and digests of its data.
 
     Parameters
     ----------
     model : estimator
-        Its settings and the state of its generator at the start of the fit become part of the identity.
+        Its settings and the state of its generator at the start of the fit are part of the identity.
     views : dict
-        For every view its shape as a list, and a digest of its values.
-    samples : list
-        The number of samples, a digest of the mask and a digest of the sample ids.
+        The shape of every view, and a digest of its values.
+    samples : dict
+        Digests of other facts about the samples, by name.
     """
     return {
-        "gapview": version("gapview"),
-        "code": code_digest(),
-        "method": type(model).__name__,
-        "settings": {name: _described(value) for name, value in model.get_params(deep=False).items()},
-        "views": views,
-        "samples": samples,
+        "the version of gapview": [version("gapview")] * 2,
+        "the source code of gapview": ["", code_digest() or ""],
+        "the method": [type(model).__name__] * 2,
+        "the list of views": _described(list(views)),
+        **{name: _described(value) for name, value in model.get_params(deep=False).items()},
+        **{f"view '{name}'": ["{} rows of {}".format(*shape), digest] for name, (shape, digest) in views.items()},
+        **{name: ["", digest] for name, digest in samples.items()},
     }
 
 
@@ -103,7 +96,7 @@ def source_digest(package: Path) -> str:
 # -- comparison ------------------------------------------------------------------------------------------------
 
 
-def differences(kept: dict[str, Any], new: dict[str, Any]) -> list[str]:
+def differences(kept: dict[str, list[str]], new: dict[str, list[str]]) -> list[str]:
     """Return in words where two identities differ.
 
     Examples
@@ -115,37 +108,11 @@ def differences(kept: dict[str, Any], new: dict[str, Any]) -> list[str]:
     ['tol was 1e-05 and is 0.1 now']
     """
     found = []
-    for name, what in (("gapview", "the version of gapview"), ("method", "the method")):
-        if kept[name] != new[name]:
-            found.append(f"{what} was {kept[name]} and is {new[name]} now")
-    if kept.get("code") != new["code"]:
-        found.append("the source code of gapview has changed")
-    for name in dict.fromkeys([*kept["settings"], *new["settings"]]):
-        (before, sum_before), (now, sum_now) = (each["settings"].get(name, ["missing", ""]) for each in (kept, new))
-        if sum_before != sum_now:
-            found.append(f"{name} was {before} and is {now} now" if before != now else f"{name} holds other values")
-    if list(kept["views"]) != list(new["views"]):
-        found.append(f"the views were {_listed(kept['views'])} and are {_listed(new['views'])} now")
-    for name in kept["views"]:
-        (shape, content), (shape_now, content_now) = kept["views"][name], new["views"].get(name, kept["views"][name])
-        if shape != shape_now:
-            found.append(
-                f"view '{name}' had {shape[0]} rows of {shape[1]} and has {shape_now[0]} rows of {shape_now[1]} now"
-            )
-        elif content != content_now:
-            found.append(f"view '{name}' holds other values")
-    before, now = kept["samples"], new["samples"]
-    if before[0] != now[0]:
-        found.append(f"there were {before[0]} samples and are {now[0]} now")
-    elif before[1] != now[1]:
-        found.append("other samples lack a view")
-    elif before[2] != now[2]:
-        found.append("the samples have other ids, or another order")
+    for name in {**kept, **new}:
+        (before, old_digest), (now, new_digest) = kept.get(name, _ABSENT), new.get(name, _ABSENT)
+        if old_digest != new_digest:
+            found.append(f"{name} was {before} and is {now} now" if before != now else f"{name} has changed")
     return found
-
-
-def _listed(names: Any) -> str:
-    return ", ".join(f"'{name}'" for name in names)
 
 
 def _described(value: Any) -> list[str]:

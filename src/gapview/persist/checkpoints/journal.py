@@ -15,21 +15,6 @@ import numpy as np
 
 from ...utils.parameters import random_generator
 
-__all__ = [
-    "INSIDE",
-    "MISSING",
-    "Journal",
-    "ResultStore",
-    "StateRecord",
-    "checkpointed",
-    "checkpointed_search",
-    "fit_generator",
-    "restored_on_error",
-    "state_record",
-    "use_journal",
-    "writing_every",
-]
-
 T = TypeVar("T")
 
 SECONDS = 10.0  # between two writes, at least: so much work can be lost
@@ -60,7 +45,7 @@ class Journal:
 
     Examples
     --------
-    >>> from gapview.persist.checkpoints import Journal
+    >>> from gapview.persist.checkpoints.journal import Journal
     >>> class Memory(dict):
     ...     def load(self, key):
     ...         return self[key]

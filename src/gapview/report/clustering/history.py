@@ -16,8 +16,7 @@ from scipy import sparse
 from ...choice.n_clusters import ClusterCount
 from ...choice.selection import Selection
 from ...graph.knn import resolve_n_neighbors
-from ...persist.container import FORMAT
-from ...persist.summary import summarise as summarise_model
+from ...persist.model_file import summarise as summarise_model
 from ...utils.types import Array
 from ...views import Views
 
@@ -92,7 +91,7 @@ class Repeat:
 
 def summarise_choices(model: Any) -> Choices:
     """Say which settings a model has, and where they come from."""
-    shown = summarise_model(model, version("gapview"), FORMAT).settings
+    shown = summarise_model(model).settings
     weights = getattr(model, "view_weights_", None)
     settled = _settled(model)
     return Choices(

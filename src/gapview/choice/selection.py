@@ -23,9 +23,9 @@ from sklearn.metrics import adjusted_rand_score
 from ..clusters import balanced, balancing, cluster_rows, demand_representation
 from ..compute import drained, host, host_graph
 from ..errors import GapviewWarning, SolutionError
-from ..factorization.data_start import data_start
 from ..factorization.loop import Solution, Weights, solve_together
 from ..factorization.problem import Problem, build_problem
+from ..factorization.starts import data_start
 from ..graph.bridges import BRIDGES, Reach, both_graphs, joint_graph, union_graph
 from ..graph.imputation import complete_views
 from ..graph.knn import knn_graph, modularity

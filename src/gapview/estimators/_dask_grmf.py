@@ -20,9 +20,8 @@ from ..backends.dask.states import BlockSolution
 from ..backends.dask.store import Store, identity_of_blocks
 from ..backends.dask.tasks import Tasks, current_tasks
 from ..errors import InputError, ParameterError
-from ..factorization.codes import codes_of_present
 from ..factorization.problem import Problem
-from ..factorization.runs import Solution, Weights
+from ..factorization.runs import Solution, Weights, codes_of_present
 from ..graph.knn import own_graphs, resolve_n_neighbors
 from ..persist.checkpoints import restored_on_error
 from ..progress import tell

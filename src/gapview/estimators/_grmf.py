@@ -10,11 +10,10 @@ import numpy as np
 from ..choice.tools import tools_for
 from ..clusters import cluster_rows
 from ..compute import drained, graph_like, host, host_graph, like
-from ..factorization.codes import codes_of_present
-from ..factorization.data_start import data_start
 from ..factorization.loop import Solution, Weights, solve_together
 from ..factorization.problem import Problem
-from ..factorization.starts import own_start, random_start
+from ..factorization.runs import codes_of_present
+from ..factorization.starts import data_start, own_start, random_start
 from ..graph.knn import demand_edges, own_graphs, resolve_n_neighbors
 from ..persist.checkpoints import checkpointed, checkpointed_search, state_record
 from ..persist.registry import storable_method

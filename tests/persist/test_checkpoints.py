@@ -185,7 +185,7 @@ def test_writing_takes_little_of_the_time(monkeypatch):
 
     journal = journal_module.Journal(Slow())
     with journal_module.use_journal(journal):
-        record = journal_module.state_record("iterations")
+        record = journal_module.StateRecord("iterations")
         for _ in range(3600):
             clock[0] += 1.0
             record.save(lambda: 1)
@@ -280,7 +280,7 @@ def test_what_the_searches_have_done_is_kept(folder, monkeypatch):
 
 def test_without_a_checkpoint_nothing_is_asked(monkeypatch):
     monkeypatch.setattr(journal_module.Journal, "__init__", None)
-    record = journal_module.state_record("iterations")
+    record = journal_module.StateRecord("iterations")
     record.save(lambda: pytest.fail("nobody wants to know"))
     with warnings.catch_warnings():
         warnings.simplefilter("error")

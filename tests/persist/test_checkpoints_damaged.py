@@ -43,7 +43,7 @@ class TestRefused:
         )
         self.refused(folder, "the method was GRMF and is BridgedGRMF", BridgedGRMF(3, random_state=0))
         start = [np.ones((len(VIEWS.rows(k)), 3)) for k in range(2)]
-        self.refused(folder, "init was 'random' and is a list now", GRMF(3, init=start, random_state=0))
+        self.refused(folder, "init was 'random' and is list of 2 now", GRMF(3, init=start, random_state=0))
 
     def test_other_data(self, folder):
         changed = VIEWS.matrices[1].copy()

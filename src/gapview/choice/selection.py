@@ -30,7 +30,7 @@ from ..graph.bridges import BRIDGES, Reach, both_graphs, joint_graph, union_grap
 from ..graph.imputation import complete_views
 from ..graph.knn import knn_graph, modularity
 from ..graph.neighbors import Search
-from ..persist.checkpoints import checkpointed, checkpointed_search, state_record
+from ..persist.checkpoints import StateRecord, checkpointed, checkpointed_search
 from ..persist.registry import storable_record
 from ..progress import phase, tell
 from ..scaling import ScaledRows, Scaling, scale_alike
@@ -230,9 +230,9 @@ def represent(
     with phase("start"):
         starts = [checkpointed("start", lambda: data_start(problem, setting.n_components, weights))]
     with phase("iterations"):
-        solution = solve_together(
-            problem, [weights], drained(starts), max_iter, tol, record=state_record("iterations")
-        )[0]
+        solution = solve_together(problem, [weights], drained(starts), max_iter, tol, record=StateRecord("iterations"))[
+            0
+        ]
     demand_representation(solution.consensus)
     with phase("k-means"):
         balance = balancing(solution.consensus)

@@ -15,7 +15,7 @@ from ..factorization.problem import Problem
 from ..factorization.runs import codes_of_present
 from ..factorization.starts import data_start, own_start, random_start
 from ..graph.knn import demand_edges, own_graphs, resolve_n_neighbors
-from ..persist.checkpoints import checkpointed, checkpointed_search, state_record
+from ..persist.checkpoints import StateRecord, checkpointed, checkpointed_search
 from ..persist.registry import storable_method
 from ..progress import phase, tell
 from ..scaling import unit_rows
@@ -229,7 +229,7 @@ class GRMF(LatentClusterer):
                 self.max_iter,
                 self.tol,
                 n_rounds=self.n_rounds,
-                record=state_record("iterations"),
+                record=StateRecord("iterations"),
             )
         return min(solutions, key=lambda solution: float(solution.objective[-1]))
 

@@ -68,7 +68,7 @@ def solve_together(
     records its state after every iteration.
     """
     stack = Stack.of(problem, weights, starts)
-    n_operations = 4 * stack.n_components * sum(len(problem.rows[t.part]) * t.n_features for t in problem.terms)
+    n_operations = 4 * len(stack.codes[0]) * sum(len(problem.rows[t.part]) * t.n_features for t in problem.terms)
     with engine_for(problem.degrees).working(n_operations) as each:
         sweep = Sweep(problem, n_rounds, each)
         if record is None or record.last is None:

@@ -91,11 +91,6 @@ class Stack:
         lay_out(runs)
         return cls(problem, runs, codes)
 
-    @property
-    def n_components(self) -> int:
-        """Number of components of all runs together."""
-        return len(self.codes[0])
-
     def alike(self) -> list[tuple[Weights, slice]]:
         """Return the penalties of neighbouring runs that have the same ones, with the rows of all these runs."""
         together = [list(group) for _, group in groupby(self.runs, key=lambda run: run.weights)]

@@ -28,7 +28,7 @@ hints_of: Callable[[Any], dict[str, Any]] = cache(get_type_hints)  # of a class
 
 _NUMBERS = {int: Integral, float: Real}
 # Axes of fitted arrays. An attribute of every view is a list with one array per view; "rows" are the samples that have
-# the view.
+# the view, "codes" these or all samples.
 _AXES: dict[str, tuple[str, ...]] = {
     "labels_": ("samples",),
     "confidence_": ("samples",),
@@ -45,6 +45,7 @@ _AXES_OF_EVERY_VIEW: dict[str, tuple[str, ...]] = {
     "bases_": ("components", "features"),
     "graphs_": ("rows", "rows"),
     "view_labels_": ("samples",),
+    "codes_": ("codes", "components"),
 }
 _KINDS_OF_CONTAINER = ("array", "sparse", "pandas", "polars")
 
@@ -156,23 +157,17 @@ def _check_axes(model: Any, views: Views) -> None:
         if hasattr(model, name):
             _check_shape(name, getattr(model, name), axes, sizes)
     for name, axes in _AXES_OF_EVERY_VIEW.items():
-        for k, array in enumerate(_one_for_each(model, name, views)):
-            own = sizes | {"features": views.n_features[k], "rows": len(views.rows(k))}
+        arrays = getattr(model, name, [None] * views.n_views)
+        is_list = isinstance(arrays, list) and len(arrays) == views.n_views
+        _demand(is_list, f"{name} has not one part for each view")
+        for k, array in enumerate(arrays if hasattr(model, name) else []):
+            n_rows = len(views.rows(k))
+            n_codes = views.n_samples if getattr(array, "shape", ())[:1] == (views.n_samples,) else n_rows
+            own = sizes | {"features": views.n_features[k], "rows": n_rows, "codes": n_codes}
             _check_shape(name, array, axes, own)
-    for k, codes in enumerate(_one_for_each(model, "codes_", views)):
-        allowed = [(n, sizes.get("components")) for n in (views.n_samples, len(views.rows(k)))]
-        _demand(codes.shape in allowed and _is_finite(codes), f"codes_ has the shape {codes.shape}")
     if hasattr(model, "cluster_centers_"):
         width = "directions" if "directions" in sizes else "components"
         _check_shape("cluster_centers_", model.cluster_centers_, ("groups", width), sizes)
-
-
-def _one_for_each(model: Any, name: str, views: Views) -> list[Any]:
-    found = getattr(model, name, None)
-    if found is None:
-        return []
-    _demand(isinstance(found, list) and len(found) == views.n_views, f"{name} has not one part for each view")
-    return list(found)
 
 
 def _check_shape(name: str, array: Any, axes: tuple[str, ...], sizes: dict[str, int | None]) -> None:

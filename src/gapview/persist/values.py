@@ -19,13 +19,12 @@ from zoneinfo import ZoneInfo
 import numpy as np
 from scipy import sparse
 
+from ..compute import TensorGraph, graph_like, host, host_graph, is_tensor, to_device
 from ..errors import InputTypeError, MissingExtraError
 from ..utils.packing import (
-    demand_valid,
     is_storable,
     is_storable_sparse,
     packed,
-    read_dtype,
     read_shape,
     sparse_from_parts,
     sparse_parts,
@@ -48,9 +47,14 @@ VIEWS_PARTS = tuple("matrices" if name == "_held" else name for name in hints_of
 
 
 class Encoder:
-    """Turns values into JSON; arrays go into ``entries`` and ``blocks``, each only once."""
+    """Turns values into JSON; arrays go into ``entries`` and ``blocks``, each only once.
 
-    def __init__(self) -> None:
+    Tensors are encoded with the name of their device if ``with_tensors`` is set, and refused otherwise: another machine
+    may not have the device.
+    """
+
+    def __init__(self, *, with_tensors: bool = False) -> None:
+        self._with_tensors = with_tensors
         self.entries: list[dict[str, Any]] = []
         self.blocks: list[Array] = []
         self.objects: list[dict[str, Any]] = []
@@ -86,7 +90,7 @@ class Encoder:
             parts = {name: getattr(value, name) for name in _default_parts(kind)}
             return {kind.__name__: {n: self.encode(part, f"{where}.{n}", depth + 1) for n, part in parts.items()}}
         try:
-            name = _kind_name(value)
+            name = _kind_name(value, self._with_tensors)
             return {name: self._each(KINDS[name][0](value), where, depth)}
         except _NotStorableError as error:
             raise InputTypeError(
@@ -193,27 +197,20 @@ class _NotStorableError(TypeError):
     """A value is of no kind that files can hold."""
 
 
-def _kind_name(value: Any) -> str:
+def _kind_name(value: Any, with_tensors: bool) -> str:
     """Return under which of the names in ``KINDS`` a value is written."""
     kind = type(value)
     if isinstance(value, np.generic) and is_storable(value.dtype):
         return "scalar"
     if sparse.issparse(value) and is_storable_sparse(value):
         return "sparse"
+    if with_tensors and (is_tensor(value) or kind is TensorGraph):
+        return "TensorGraph" if kind is TensorGraph else "tensor"
     if kind is np.random.RandomState and value.get_state(legacy=False)["bit_generator"] == "MT19937":
         return "RandomState"
     if kind in _BUILT_IN or (descends(value, "pandas", *_PANDAS) and kind.__name__ in _PANDAS):
         return _BUILT_IN.get(kind, kind.__name__)
     raise _NotStorableError(f"a value of type {kind.__module__}.{kind.__qualname__}")
-
-
-def _scalar(dtype: Any, text: str) -> Any:
-    kind, content = read_dtype(dtype), bytes.fromhex(text)
-    if len(content) != kind.itemsize:
-        raise ValueError(f"a number of type {kind} has {len(content)} bytes")
-    array = np.frombuffer(content, dtype=kind)
-    demand_valid(array)
-    return array[0]
 
 
 def _random_state(keys: Any, position: Any, has_normal: Any, normal: Any) -> np.random.RandomState:
@@ -224,6 +221,10 @@ def _random_state(keys: Any, position: Any, has_normal: Any, normal: Any) -> np.
     state = np.random.RandomState()
     state.set_state(("MT19937", keys, position, has_normal, float(normal)))
     return state
+
+
+def _read_tensor_graph(graph: Any, device: str) -> TensorGraph:
+    return graph_like(graph, to_device(graph.data[:0], device))
 
 
 def _zone(zone: datetime.tzinfo | None) -> Any:
@@ -243,13 +244,11 @@ def _read_zone(zone: Any) -> datetime.tzinfo | None:
 
 
 def _datetime_parts(value: datetime.datetime) -> list[Any]:
-    clock = [value.hour, value.minute, value.second, value.microsecond]
-    return [value.year, value.month, value.day, *clock, value.fold, _zone(value.tzinfo)]
+    return [value.replace(tzinfo=None).isoformat(), value.fold, _zone(value.tzinfo)]
 
 
-def _read_datetime(*parts: Any) -> datetime.datetime:
-    *numbers, fold, zone = parts
-    return datetime.datetime(*numbers).replace(fold=fold, tzinfo=_read_zone(zone))
+def _read_datetime(text: str, fold: int, zone: Any) -> datetime.datetime:
+    return datetime.datetime.fromisoformat(text).replace(fold=fold, tzinfo=_read_zone(zone))
 
 
 def _pandas() -> Any:
@@ -282,14 +281,16 @@ _PANDAS = ("Timestamp", "Timedelta", "Period", "Interval")
 # For every name in a file: how to take a value of that kind apart, and how to build it again
 KINDS: dict[str, tuple[Callable[[Any], Any], Callable[..., Any]]] = {
     "tuple": (list, lambda *items: items),
-    "scalar": (lambda value: [value.dtype.str, value.tobytes().hex()], _scalar),
+    "scalar": (lambda value: [np.asarray(value)], lambda array: array[()]),
     "sparse": (sparse_parts, sparse_from_parts),
     "RandomState": (lambda value: value.get_state()[1:], _random_state),
+    "tensor": (lambda value: [host(value), str(value.device)], to_device),
+    "TensorGraph": (lambda value: [host_graph(value), str(value.values.device)], _read_tensor_graph),
     "bytes": (lambda value: [value.hex()], bytes.fromhex),
     "complex": (lambda value: [value.real, value.imag], complex),
     "decimal": (lambda value: [str(value)], Decimal),
     "uuid": (lambda value: [value.hex], uuid.UUID),
-    "date": (lambda value: [value.year, value.month, value.day], datetime.date),
+    "date": (lambda value: [value.isoformat()], datetime.date.fromisoformat),
     "timedelta": (lambda value: [value.days, value.seconds, value.microseconds], datetime.timedelta),
     "datetime": (_datetime_parts, _read_datetime),
     "Timestamp": (_timestamp_parts, _read_timestamp),

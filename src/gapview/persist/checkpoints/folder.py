@@ -10,7 +10,6 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Self
 
-from ...compute import TensorGraph, graph_like, host, host_graph, is_tensor, to_device
 from ...errors import DataFileError, GapviewWarning
 from ...utils.storage import lock_folder, sync_folder, write_whole
 from ...utils.warnings import warn_user
@@ -26,7 +25,6 @@ _ENDING = ".part"
 _IDENTITY = "fit" + _ENDING
 _UNFINISHED = re.compile(r"\.[\w.+-]+\.part\.[0-9a-f]{12}")  # names of temporary files of storage.write_whole
 _START_ANEW = "Give another folder, or delete this one to start anew."
-_TENSOR, _GRAPH = "\0tensor", "\0graph"  # keys of tensors in files; no other key begins so
 
 
 class Checkpoint:
@@ -73,8 +71,7 @@ class Checkpoint:
     def remove(self) -> None:
         """Delete the checkpoint, if there is one."""
         if self.is_there:
-            _delete_parts(self.path)
-            _delete_folder(self.path)
+            _delete(self.path)
 
 
 @contextmanager
@@ -161,7 +158,7 @@ class CheckpointFolder:
         if not self._is_open or not file.exists():
             return MISSING
         try:
-            return _from_host(_read(file, self._digest))
+            return _read(file, self._digest)
         except DataFileError as error:
             warn_user(
                 f"A part of the checkpoint {self._shown!r} cannot be used, and is computed again: {error}",
@@ -190,8 +187,7 @@ class CheckpointFolder:
     def remove(self) -> None:
         """Delete the folder, if it was created."""
         if self._is_open:
-            _delete_parts(self.path)
-            _delete_folder(self.path)
+            _delete(self.path)
 
     def _create(self) -> None:
         self.path.mkdir(exist_ok=True)
@@ -272,15 +268,16 @@ def _delete_parts(path: Path) -> None:
         (path / _IDENTITY).unlink(missing_ok=True)
 
 
-def _delete_folder(path: Path) -> None:
+def _delete(path: Path) -> None:
+    _delete_parts(path)
     with suppress(OSError):
         path.rmdir()
         sync_folder(path.parent)
 
 
 def _write(file: Path, value: Any, fit_digest: str) -> None:
-    encoder = Encoder()
-    content = encoder.encode(_to_host(value), "the checkpoint")
+    encoder = Encoder(with_tensors=True)
+    content = encoder.encode(value, "the checkpoint")
     header = {"checkpoint": {"fit": fit_digest, "part": file.name}}
     write_whole(file, pieces(header, encoder.to_blocks({"value": content})))
 
@@ -296,30 +293,3 @@ def _read(file: Path, fit_digest: str | None) -> Any:
             raise ValueError("it belongs to another fit")
         decoder, state = Decoder.from_blocks(read_blocks(stream, header))
         return decoder.decode(state["value"])
-
-
-def _to_host(value: Any) -> Any:
-    """Replace tensors and graphs of tensors by arrays and the name of their device."""
-    if isinstance(value, TensorGraph):
-        return {_GRAPH: host_graph(value), "device": str(value.values.device)}
-    if is_tensor(value):
-        return {_TENSOR: host(value), "device": str(value.device)}
-    if type(value) in (list, tuple):
-        return type(value)(_to_host(each) for each in value)
-    if type(value) is dict:
-        return {key: _to_host(each) for key, each in value.items()}
-    return value
-
-
-def _from_host(value: Any) -> Any:
-    """Return tensors to their devices."""
-    if type(value) in (list, tuple):
-        return type(value)(_from_host(each) for each in value)
-    if type(value) is not dict:
-        return value
-    if _TENSOR in value:
-        return to_device(value[_TENSOR], value["device"])
-    if _GRAPH in value:
-        graph = value[_GRAPH]
-        return graph_like(graph, to_device(graph.data[:0], value["device"]))
-    return {key: _from_host(each) for key, each in value.items()}

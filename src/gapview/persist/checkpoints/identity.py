@@ -16,9 +16,9 @@ from scipy import sparse
 from ...compute import host
 from ...utils.types import Matrix
 from ...views import Views
+from ..model_file import shown_setting
 
 _BLOCK_BYTES = 2**22
-_MOST_SHOWN = 60  # characters of a setting in a message
 
 
 _ABSENT = ["absent", ""]
@@ -120,17 +120,7 @@ def _described(value: Any) -> list[str]:
     if isinstance(value, np.random.RandomState):
         digest = digest_of(value.get_state(legacy=False))
         return [f"a RandomState (state {digest[:8]})", digest]
-    shown = " ".join(repr(value).split()) if _is_plain(value) else f"a {type(value).__name__}"
-    return [shown if len(shown) <= _MOST_SHOWN else shown[: _MOST_SHOWN - 1] + "…", digest_of(value)]
-
-
-def _is_plain(value: Any) -> bool:
-    """Return whether a value has a short text, that is, contains no array."""
-    if isinstance(value, Mapping):
-        value = list(value.values())
-    if isinstance(value, list | tuple):
-        return all(_is_plain(each) for each in value)
-    return not hasattr(value, "shape")
+    return [repr(value) if isinstance(value, str) else str(shown_setting(value)), digest_of(value)]
 
 
 # -- digests ---------------------------------------------------------------------------------------------------

@@ -63,25 +63,21 @@ class Journal:
         self._began = self._written = perf_counter()
         self._pause = SECONDS
 
-    def key(self, name: str) -> str:
-        """Return the full name of the next step called ``name``."""
+    def resumed(self, name: str) -> tuple[str, Any]:
+        """Return the full name of the next step called ``name``, and what is saved under it, or ``MISSING``."""
         whole = f"{self._around}{name}"
         self._counts[whole] = self._counts.get(whole, 0) + 1
-        return f"{whole} {self._counts[whole]}"
-
-    def load(self, key: str) -> Any:
-        """Return the result saved under a name, or ``MISSING``."""
-        return self._store.load(key)
+        key = f"{whole} {self._counts[whole]}"
+        return key, self._store.load(key)
 
     def step(self, name: str, compute: Callable[[], T], generator: np.random.RandomState | None = None) -> T:
         """Return the result of a step; see :func:`checkpointed`."""
-        key = self.key(name)
-        found = self.load(key)
+        key, found = self.resumed(name)
         if found is not MISSING:
-            value, state = found if generator is not None else (found, None)
             if generator is not None:
+                found, state = found
                 generator.set_state(state)
-            return value  # type: ignore[no-any-return]
+            return found  # type: ignore[no-any-return]
         before, self._around = self._around, key + INSIDE
         try:
             value = compute()
@@ -194,7 +190,12 @@ def checkpointed_search(name: str, compute: Callable[[], T], search: Any) -> T:
 
 
 class StateRecord:
-    """The state of a computation of many small steps, recorded from time to time; made by :func:`state_record`.
+    """The state of a computation of many small steps, recorded in the checkpoint of the fit from time to time.
+
+    Parameters
+    ----------
+    name : str
+        Name of the computation, as in :func:`checkpointed`.
 
     Attributes
     ----------
@@ -203,34 +204,21 @@ class StateRecord:
 
     Examples
     --------
-    >>> from gapview.persist.checkpoints import state_record
-    >>> state_record("iterations").last is None
-    True
+    >>> from gapview.persist.checkpoints import StateRecord
+    >>> record = StateRecord("iterations")
+    >>> for n_done in range(record.last or 0, 3):
+    ...     record.save(lambda: n_done + 1)
     """
 
-    def __init__(self, journal: Journal | None, name: str) -> None:
-        self._journal = journal
-        self._key = "" if journal is None else journal.key(name)
-        found = MISSING if journal is None else journal.load(self._key)
+    def __init__(self, name: str) -> None:
+        self._journal = _journal.get()
+        self._key, found = ("", MISSING) if self._journal is None else self._journal.resumed(name)
         self.last: Any = None if found is MISSING else found
 
     def save(self, state: Callable[[], Any]) -> None:
         """Write the state that ``state`` returns if a write is due; otherwise do not call it."""
         if self._journal is not None and self._journal.is_due():
             self._journal.write({self._key: state()})
-
-
-def state_record(name: str) -> StateRecord:
-    """Return the record of a computation of many small steps, with the last state that was written.
-
-    Examples
-    --------
-    >>> from gapview.persist.checkpoints import state_record
-    >>> record = state_record("iterations")
-    >>> for n_done in range(record.last or 0, 3):
-    ...     record.save(lambda: n_done + 1)
-    """
-    return StateRecord(_journal.get(), name)
 
 
 def fit_generator(random_state: Any) -> np.random.RandomState:

@@ -1,7 +1,7 @@
 """Progress of a fit: events for a listener, if one is set.
 
-Estimators keep the signatures of scikit-learn: a listener is not passed to ``fit`` but set around it. So it receives the
-events of all fits within, also those inside a pipeline, a grid search or ``cluster_stability``.
+Estimators keep the signatures of scikit-learn: a listener is not passed to ``fit`` but set around it. So it receives
+the events of all fits within, also those inside a pipeline, a grid search or ``cluster_stability``.
 
 Examples
 --------
@@ -58,7 +58,8 @@ _span_listener: ContextVar[SpanListener | None] = ContextVar("gapview_span_liste
 
 
 @contextmanager
-def _set_within(variable: ContextVar[Any], value: Any) -> Iterator[None]:
+def set_within(variable: ContextVar[Any], value: Any) -> Iterator[None]:
+    """Set a context variable for the code within."""
     token = variable.set(value)
     try:
         yield
@@ -89,7 +90,7 @@ def listening(listener: Listener) -> AbstractContextManager[None]:
     >>> [event.phase for event in events][:2], events[-2].done == model.n_iter_
     (['Looking for neighbours', 'Iterating'], True)
     """
-    return _set_within(_listener, listener)
+    return set_within(_listener, listener)
 
 
 def tell(phase: str, done: int | None = None, total: int | None = None, objective: float | None = None) -> None:
@@ -137,7 +138,7 @@ def timing(listener: SpanListener) -> AbstractContextManager[None]:
     >>> ", ".join(begun)
     'reading, scaling, neighbours, smoothing, start, iterations, k-means, confidence'
     """
-    return _set_within(_span_listener, listener)
+    return set_within(_span_listener, listener)
 
 
 @contextmanager

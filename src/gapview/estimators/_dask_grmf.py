@@ -23,7 +23,7 @@ from ..errors import InputError, ParameterError
 from ..factorization.problem import Problem
 from ..factorization.runs import Solution, Weights, codes_of_present
 from ..graph.knn import own_graphs, resolve_n_neighbors
-from ..persist.checkpoints import restored_on_error
+from ..persist.checkpoints.journal import restored_on_error
 from ..progress import tell
 from ..scaling import Scaling
 from ..utils.parameters import random_generator

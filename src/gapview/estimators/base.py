@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..backends.dask import demand_in_memory
 from ..backends.disk import read_into_memory
 from ..errors import NotFittedError
-from ..persist.checkpoints import fit_generator
+from ..persist.checkpoints.journal import fit_generator
 from ..persist.model_file import save
 from ..progress import phase
 from ..scaling import SCALES

@@ -56,32 +56,25 @@ def own_start(init: Any, problem: Problem, views: Views, n_components: int) -> l
         f"init must be 'random', 'data', or one array of starting codes for each of the {views.n_views} views, in a "
         "list or in a dict with the names of the views"
     )
-    given = one_per_view(init, views, expected)
-    dtype = host(problem.degrees[:0]).dtype
-    codes = [
-        _own_codes(code, dtype, host(problem.rows[term.part]), views, k, n_components)
-        for k, (code, term) in enumerate(zip(given, problem.terms, strict=True))
-    ]
-    return [like(code, problem.degrees) for code in codes]
-
-
-def _own_codes(codes: Any, dtype: Any, rows: Array, views: Views, view: int, n_components: int) -> Array:
-    n_rows, what = int(views.mask[:, view].sum()), f"The starting codes of view '{views.names[view]}'"
-    array = real_matrix(codes, what, dtype)
-    array = array.toarray() if sparse.issparse(array) else array
-    if array.shape == (n_rows, n_components):
-        everywhere = np.zeros((views.n_samples, n_components), dtype=array.dtype)
-        everywhere[views.rows(view)] = array
-        array = everywhere
-    if array.shape != (views.n_samples, n_components):
-        raise InputError(
-            f"{what} must be {n_rows} × {n_components} (the samples that "
-            f"have the view) or {views.n_samples} × {n_components} (all samples); got shape {array.shape}."
-        )
-    chosen = array[rows]
-    if not np.isfinite(chosen).all():
-        raise InputError(f"{what} must be finite as {chosen.dtype}; they hold NaN or infinity.")
-    return np.asarray(chosen)
+    dtype, starts = host(problem.degrees[:0]).dtype, []
+    for k, (codes, term) in enumerate(zip(one_per_view(init, views, expected), problem.terms, strict=True)):
+        what = f"The starting codes of view '{views.names[k]}'"
+        rows, shape = views.rows(k), (views.n_samples, n_components)
+        array = real_matrix(codes, what, dtype)
+        array = array.toarray() if sparse.issparse(array) else array
+        if array.shape == (len(rows), n_components):
+            present, array = array, np.zeros(shape, dtype=array.dtype)
+            array[rows] = present
+        if array.shape != shape:
+            raise InputError(
+                f"{what} must be {len(rows)} × {n_components} (the samples that have the view) or {views.n_samples} × "
+                f"{n_components} (all samples); got shape {array.shape}."
+            )
+        chosen = np.asarray(array[host(problem.rows[term.part])])
+        if not np.isfinite(chosen).all():
+            raise InputError(f"{what} must be finite as {chosen.dtype}; they hold NaN or infinity.")
+        starts.append(like(chosen, problem.degrees))
+    return starts
 
 
 # -- from the data ---------------------------------------------------------------------------------------------
@@ -183,13 +176,12 @@ def _moments(problem: Problem, weights: Weights) -> tuple[Array, Array]:
     layout = Layout(problem, _N_STRIPES, None if is_tensor(problem.degrees) else ROWS_AT_A_TIME)
     n_operations = 6.0 * problem.n_samples * sum(term.n_features for term in problem.terms) ** 2
     total = _SumInOrder()
-
-    def work(place: int) -> None:
-        total.add(place, moments_of_stripe(layout, weights.consensus, layout.stripes[place]))
-
     with engine_for(problem.degrees).working(n_operations) as each:
-        each(work, range(len(layout.stripes)))
-    covariance, quadratic = (host(part) for part in total.parts)
+        each(
+            lambda place: total.add(place, moments_of_stripe(layout, weights.consensus, layout.stripes[place])),
+            range(len(layout.stripes)),
+        )
+    covariance, quadratic = map(host, total.parts)
     return covariance, quadratic
 
 
@@ -205,6 +197,7 @@ class _SumInOrder:
         self._next, self._lock = 0, Lock()
 
     def add(self, place: int, arrays: tuple[Array, ...]) -> None:
+        """Add the arrays with number ``place``, or store them until all before them are added."""
         with self._lock:
             self._waiting[place] = arrays
             while self._next in self._waiting:

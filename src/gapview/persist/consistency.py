@@ -157,10 +157,11 @@ def _check_axes(model: Any, views: Views) -> None:
         if hasattr(model, name):
             _check_shape(name, getattr(model, name), axes, sizes)
     for name, axes in _AXES_OF_EVERY_VIEW.items():
-        arrays = getattr(model, name, [None] * views.n_views)
-        is_list = isinstance(arrays, list) and len(arrays) == views.n_views
-        _demand(is_list, f"{name} has not one part for each view")
-        for k, array in enumerate(arrays if hasattr(model, name) else []):
+        if not hasattr(model, name):
+            continue
+        arrays = getattr(model, name)
+        _demand(isinstance(arrays, list) and len(arrays) == views.n_views, f"{name} has not one part for each view")
+        for k, array in enumerate(arrays):
             n_rows = len(views.rows(k))
             n_codes = views.n_samples if getattr(array, "shape", ())[:1] == (views.n_samples,) else n_rows
             own = sizes | {"features": views.n_features[k], "rows": n_rows, "codes": n_codes}

@@ -10,15 +10,6 @@ when they were computed, so all files in a folder fit together; a missing one is
 """
 
 from .folder import Checkpoint, recording
-from .journal import StateRecord, checkpointed, checkpointed_search, fit_generator, restored_on_error, writing_every
+from .journal import StateRecord, checkpointed, checkpointed_search, writing_every
 
-__all__ = [
-    "Checkpoint",
-    "StateRecord",
-    "checkpointed",
-    "checkpointed_search",
-    "fit_generator",
-    "recording",
-    "restored_on_error",
-    "writing_every",
-]
+__all__ = ["Checkpoint", "StateRecord", "checkpointed", "checkpointed_search", "recording", "writing_every"]

@@ -204,7 +204,15 @@ class CheckpointFolder:
             raise DataFileError(f"{self._shown!r} is no folder, so that it cannot be a checkpoint. Give another name.")
         try:
             self._lock = lock_folder(self.path)
-            self._take_over()
+            names = {item.name for item in self.path.iterdir()}
+            for name in filter(_UNFINISHED.fullmatch, set(names)):  # left by a process that was killed
+                (self.path / name).unlink(missing_ok=True)
+                names.remove(name)
+            if names and not self._is_of_this_fit(names):
+                _delete_parts(self.path)
+                names = set()
+            if not names:
+                _write(self.path / _IDENTITY, self._identity, self._digest)
         except BlockingIOError:
             raise DataFileError(
                 f"The checkpoint {self._shown!r} is in use by another fit. Wait until that has ended, or give another "
@@ -216,17 +224,6 @@ class CheckpointFolder:
                 raise DataFileError(f"The folder {self._shown!r} cannot be read: {error.strerror}.") from None
             raise
         self._is_open = True
-
-    def _take_over(self) -> None:
-        names = {item.name for item in self.path.iterdir()}
-        for name in filter(_UNFINISHED.fullmatch, set(names)):  # left by a process that was killed
-            (self.path / name).unlink(missing_ok=True)
-            names.remove(name)
-        if names and not self._is_of_this_fit(names):
-            _delete_parts(self.path)
-            names = set()
-        if not names:
-            _write(self.path / _IDENTITY, self._identity, self._digest)
 
     def _is_of_this_fit(self, names: set[str]) -> bool:
         """Return whether the checkpoint is one of this fit; raise if it is not and must not be replaced."""
@@ -262,10 +259,8 @@ def _file_name(key: str) -> str:
 def _delete_parts(path: Path) -> None:
     """Delete the files of a checkpoint, the identity last: until then it remains one."""
     with suppress(OSError):
-        for part in path.glob(f"*{_ENDING}"):
-            if part.name != _IDENTITY:
-                part.unlink(missing_ok=True)
-        (path / _IDENTITY).unlink(missing_ok=True)
+        for part in sorted(path.glob(f"*{_ENDING}"), key=lambda part: part.name == _IDENTITY):
+            part.unlink(missing_ok=True)
 
 
 def _delete(path: Path) -> None:

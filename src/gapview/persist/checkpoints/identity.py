@@ -138,9 +138,8 @@ def _feed(digest: Any, value: Any) -> None:
     value = host(value)
     if sparse.issparse(value):
         compressed = sparse.csr_array(value)
-        for part in (compressed.indptr, compressed.indices, compressed.data):
-            _feed(digest, part)
-    elif hasattr(value, "__array__") and not isinstance(value, np.generic):
+        value = [compressed.indptr, compressed.indices, compressed.data]
+    if hasattr(value, "__array__") and not isinstance(value, np.generic):
         array = np.asarray(value)
         digest.update(f"{array.dtype.str}{array.shape}".encode())
         content = repr(array.tolist()).encode(errors="backslashreplace") if array.dtype == object else array.tobytes()

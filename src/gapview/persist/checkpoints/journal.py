@@ -6,13 +6,14 @@ Nothing here knows of files: a store is anything that loads and saves values by 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from time import perf_counter
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
+from ...progress import set_within
 from ...utils.parameters import random_generator
 
 T = TypeVar("T")
@@ -112,14 +113,9 @@ class Journal:
 _journal: ContextVar[Journal | None] = ContextVar("gapview_journal", default=None)
 
 
-@contextmanager
-def use_journal(journal: Journal | None) -> Iterator[None]:
+def use_journal(journal: Journal | None) -> AbstractContextManager[None]:
     """Record the steps of the fit within in a journal; None records nothing."""
-    token = _journal.set(journal)
-    try:
-        yield
-    finally:
-        _journal.reset(token)
+    return set_within(_journal, journal)
 
 
 @contextmanager
@@ -229,7 +225,7 @@ def fit_generator(random_state: Any) -> np.random.RandomState:
 
     Examples
     --------
-    >>> from gapview.persist.checkpoints import fit_generator
+    >>> from gapview.persist.checkpoints.journal import fit_generator
     >>> int(fit_generator(0).randint(100))
     44
     """
@@ -246,7 +242,7 @@ def restored_on_error(random_state: Any) -> Iterator[None]:
     Examples
     --------
     >>> import numpy as np
-    >>> from gapview.persist.checkpoints import restored_on_error
+    >>> from gapview.persist.checkpoints.journal import restored_on_error
     >>> generator = np.random.RandomState(0)
     >>> try:
     ...     with restored_on_error(generator):

@@ -223,7 +223,7 @@ def _random_state(keys: Any, position: Any, has_normal: Any, normal: Any) -> np.
     return state
 
 
-def _read_tensor_graph(graph: Any, device: str) -> TensorGraph:
+def _read_tensor_graph(graph: Any, device: str) -> Any:
     return graph_like(graph, to_device(graph.data[:0], device))
 
 

@@ -90,8 +90,8 @@ def data_starts(tasks: Tasks, problems: list[Any], n_components: int, weights: W
     n_directions = min(n_components, n_features)
     if n_features <= MOST_FEATURES:
         parts = tasks.map("start-moments", _moments, problems, consensus_weight=weights.consensus)
-        moments = tasks.gather(tasks.summed("start-moments", _added, parts, groups))
-        bases = bases_from_moments(*moments, shared, columns, n_directions)
+        covariance, quadratic = tasks.gather(tasks.summed("start-moments", _added, parts, groups))
+        bases = bases_from_moments(covariance, quadratic, shared, columns, n_directions)
     else:
 
         def times(vector: Array) -> Array:

@@ -180,9 +180,8 @@ def checkpointed_search(name: str, compute: Callable[[], T], search: Any) -> T:
     """
     done = [] if search is None else search.done
     n_before = len(done)
-    value, new = checkpointed(name, lambda: [compute(), done[n_before:]])
-    done[n_before:] = new
-    return value  # type: ignore[return-value]
+    value, done[n_before:] = checkpointed(name, lambda: (compute(), done[n_before:]))
+    return value
 
 
 class StateRecord:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 
 from gapview.datasets import make_views
-from gapview.persist.checkpoints import _folder, _journal
+from gapview.persist.checkpoints import folder as checkpoint_folder
+from gapview.persist.checkpoints import journal as journal_module
 from gapview.persist.container import to_json
 from gapview.persist.values import Encoder
 
@@ -18,8 +19,8 @@ class CutOff(Exception):
 
 def keep_everything(monkeypatch):
     """Have every step kept as soon as it is done, whatever writing costs."""
-    monkeypatch.setattr(_journal, "SECONDS", 0.0)
-    monkeypatch.setattr(_journal, "_MOST_SHARE", float("inf"))
+    monkeypatch.setattr(journal_module, "SECONDS", 0.0)
+    monkeypatch.setattr(journal_module, "MOST_SHARE", float("inf"))
     monkeypatch.setattr(os, "fsync", lambda handle: None)  # there is no power cut here
 
 
@@ -34,7 +35,7 @@ def contents(model):
 
 def cut_off(model, views, folder, n_written, monkeypatch, error=CutOff):
     """Fit until so many results are kept; tell whether it came so far."""
-    save, count = _folder.CheckpointFolder.save, []
+    save, count = checkpoint_folder.CheckpointFolder.save, []
 
     def counted(self, key, value):
         save(self, key, value)
@@ -43,7 +44,7 @@ def cut_off(model, views, folder, n_written, monkeypatch, error=CutOff):
             raise error
 
     with monkeypatch.context() as patch:
-        patch.setattr(_folder.CheckpointFolder, "save", counted)
+        patch.setattr(checkpoint_folder.CheckpointFolder, "save", counted)
         try:
             model.fit(views, checkpoint=folder)
         except error:

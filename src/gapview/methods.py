@@ -1,4 +1,4 @@
-"""All methods by name, and model files of all of them."""
+"""All methods by name, and functions that read their model files."""
 
 from . import baselines, estimators  # noqa: F401, they register their methods
 from .persist.model_file import describe, load

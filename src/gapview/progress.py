@@ -1,7 +1,7 @@
-"""How far a fit has come: events for whoever listens, and nothing at all for everybody else.
+"""Progress of a fit: events for a listener, if one is set.
 
-Estimators keep the signatures that scikit-learn knows, so that a listener is not handed to ``fit`` but set around it.
-So it hears of everything that happens within: fits inside a pipeline, a grid search or ``cluster_stability`` as well.
+Estimators keep the signatures of scikit-learn: a listener is not passed to ``fit`` but set around it. So it receives
+the events of all fits within, also those inside a pipeline, a grid search or ``cluster_stability``.
 
 Examples
 --------
@@ -10,11 +10,11 @@ A callback is any function of one :class:`Event`:
 >>> from gapview import BridgedGRMF
 >>> from gapview.datasets import make_views
 >>> from gapview.progress import listening
->>> def say(event):
+>>> def show(event):
 ...     if event.total is None:
 ...         print(event.phase)
 >>> views = make_views(n_samples=60, n_clusters=2, missing_rate=0.3, random_state=0).views
->>> with listening(say):
+>>> with listening(show):
 ...     model = BridgedGRMF(n_clusters=2, selection="fixed", random_state=0).fit(views)
 Weighing views
 Looking for neighbours
@@ -24,13 +24,14 @@ Finding groups
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from typing import Any
 
 __all__ = ["ITERATING", "Event", "Listener", "SpanListener", "listening", "phase", "tell", "timing"]
 
-ITERATING = "Iterating"  # the one phase that others contain: settings are tried by iterating, too
+ITERATING = "Iterating"  # the only phase that occurs within others: trials of settings iterate, too
 
 
 @dataclass(frozen=True)
@@ -44,10 +45,10 @@ class Event:
     18
     """
 
-    phase: str  # in words, as they can be shown
-    done: int | None = None  # steps of the phase that are done, where they are counted
-    total: int | None = None  # of so many; for iterations the most that there can be
-    objective: float | None = None  # after the iteration; of runs that go on together, the smallest
+    phase: str  # a short text for users
+    done: int | None = None  # number of finished steps of the phase, if they are counted
+    total: int | None = None  # number of all steps; of iterations the largest possible number
+    objective: float | None = None  # after the iteration; the smallest of runs that iterate together
 
 
 Listener = Callable[[Event], None]
@@ -57,16 +58,25 @@ _span_listener: ContextVar[SpanListener | None] = ContextVar("gapview_span_liste
 
 
 @contextmanager
-def listening(listener: Listener) -> Iterator[None]:
+def set_within(variable: ContextVar[Any], value: Any) -> Iterator[None]:
+    """Set a context variable for the code within."""
+    token = variable.set(value)
+    try:
+        yield
+    finally:
+        variable.reset(token)
+
+
+def listening(listener: Listener) -> AbstractContextManager[None]:
     """Call ``listener`` with every :class:`Event` of the fits within.
 
-    An error that it raises ends the fit, and leaves the model as it was before: so a fit can be stopped. Of listeners
-    around each other, the innermost hears. Work that other threads or processes do (``n_jobs``) is not heard of.
+    An error that it raises stops the fit, and leaves the model as it was before. Of several nested listeners, the
+    innermost is called. Events in other threads or processes (``n_jobs``) are not reported.
 
     Parameters
     ----------
     listener : callable
-        A function of one :class:`Event`. It is called often, so that what takes long should not be done every time.
+        A function of one :class:`Event`. It is called often, and should return quickly.
 
     Examples
     --------
@@ -80,15 +90,11 @@ def listening(listener: Listener) -> Iterator[None]:
     >>> [event.phase for event in events][:2], events[-2].done == model.n_iter_
     (['Looking for neighbours', 'Iterating'], True)
     """
-    token = _listener.set(listener)
-    try:
-        yield
-    finally:
-        _listener.reset(token)
+    return set_within(_listener, listener)
 
 
 def tell(phase: str, done: int | None = None, total: int | None = None, objective: float | None = None) -> None:
-    """Tell whoever listens how far the work has come; for functions of your own that belong to it.
+    """Call the listener of :func:`listening`, if there is one, with an :class:`Event`.
 
     Parameters
     ----------
@@ -107,14 +113,13 @@ def tell(phase: str, done: int | None = None, total: int | None = None, objectiv
         listener(Event(phase, done, total, objective))
 
 
-@contextmanager
-def timing(listener: SpanListener) -> Iterator[None]:
+def timing(listener: SpanListener) -> AbstractContextManager[None]:
     """Call ``listener`` when a phase of a fit within begins and when it ends, to measure where the time goes.
 
     The phases of a fit in memory or on disk are reading, to the device, scaling, neighbours, bridge, choice, smoothing,
     start, iterations, k-means and confidence. A phase may contain others: a bridge contains searches for neighbours, a
-    choice contains whole fits. Of several listeners around each other, the innermost is called. Phases in other threads
-    or processes are not reported.
+    choice contains whole fits. Of several nested listeners, the innermost is called. Phases in other threads or
+    processes are not reported.
 
     Parameters
     ----------
@@ -133,11 +138,7 @@ def timing(listener: SpanListener) -> Iterator[None]:
     >>> ", ".join(begun)
     'reading, scaling, neighbours, smoothing, start, iterations, k-means, confidence'
     """
-    token = _span_listener.set(listener)
-    try:
-        yield
-    finally:
-        _span_listener.reset(token)
+    return set_within(_span_listener, listener)
 
 
 @contextmanager
@@ -147,7 +148,7 @@ def phase(name: str) -> Iterator[None]:
     Parameters
     ----------
     name : str
-        What the work is called.
+        Name of the phase.
 
     Examples
     --------
@@ -157,10 +158,7 @@ def phase(name: str) -> Iterator[None]:
     scaling True
     scaling False
     """
-    listener = _span_listener.get()
-    if listener is None:
-        yield
-        return
+    listener = _span_listener.get() or (lambda name, begins: None)
     listener(name, True)
     try:
         yield

@@ -62,7 +62,7 @@ def test_a_checkpoint_goes_on_where_the_fit_stood(three: Views, tmp_path: Path) 
     assert len(list(path.iterdir())) == 1 + 3  # old blocks are gone
     with pytest.raises(DataFileError, match="tol was 1e-09 and is 0.1 now"):
         GRMF(**settings | {"tol": 0.1}).fit(blocks, checkpoint=path)
-    with pytest.raises(DataFileError, match="holds other values"):
+    with pytest.raises(DataFileError, match="has changed"):
         GRMF(**settings).fit([blocks[0] + 1, *blocks[1:]], checkpoint=path)
     for file in path.glob("0*.npz"):
         file.write_bytes(file.read_bytes()[:-50])
@@ -84,6 +84,30 @@ def test_a_checkpoint_without_a_seed_keeps_the_one_it_drew(three: Views, tmp_pat
     first = GRMF(4, init="data").fit(blocks, checkpoint=tmp_path / "fit")
     again = GRMF(4, init="data").fit(blocks, checkpoint=tmp_path / "fit")
     np.testing.assert_array_equal(first.labels_.compute(), again.labels_.compute())
+
+
+def test_a_checkpoint_of_other_code_or_of_another_generator_is_refused(
+    three: Views, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from gapview.persist.checkpoints import identity
+
+    blocks, path = unevenly(written_out(three), 0.5), tmp_path / "fit"
+    settings = {"n_clusters": 4, "tol": 0, "max_iter": 15}
+    whole = GRMF(**settings, random_state=np.random.RandomState(3)).fit(blocks)
+    source = np.random.RandomState(3)
+    with pytest.raises(_Cut), _cut_at(12):
+        GRMF(**settings, random_state=source).fit(blocks, checkpoint=path)
+    with pytest.raises(DataFileError, match="random_state was a RandomState .state"):
+        GRMF(**settings, random_state=np.random.RandomState(4)).fit(blocks, checkpoint=path)
+    with monkeypatch.context() as patch:
+        patch.setattr(identity, "code_digest", lambda: "0123")
+        with pytest.raises(DataFileError, match="source code of gapview has changed"):
+            GRMF(**settings, random_state=source).fit(blocks, checkpoint=path)
+    seen: list[int] = []
+    with listening(lambda event: seen.append(event.done) if event.phase == "Iterating" else None):
+        again = GRMF(**settings, random_state=source).fit(blocks, checkpoint=path)
+    assert seen[0] == 11
+    np.testing.assert_array_equal(again.embedding_.compute(), whole.embedding_.compute())
 
 
 class _Cut(Exception):

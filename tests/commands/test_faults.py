@@ -20,7 +20,7 @@ from gapview.commands.folder import RECORD, put_in_place, results_folder
 from gapview.commands.interruption import signals_ignored, signals_interrupt
 from gapview.datasets import make_views
 from gapview.errors import DataFileError
-from gapview.persist.checkpoints import _journal
+from gapview.persist.checkpoints import journal as journal_module
 from gapview.progress import listening
 
 pytest.importorskip("pandas")
@@ -45,14 +45,14 @@ def _command(folder, words, pause):
     os.chdir(folder)
     for place, name in enumerate(("said", "errors"), start=1):
         os.dup2(os.open(f"{folder}-{name}-{os.getpid()}", os.O_WRONLY | os.O_CREAT), place)
-    _journal.SECONDS = 0.0
-    note = _journal.Track.note
+    journal_module.SECONDS = 0.0
+    save = journal_module.StateRecord.save
 
-    def slow(track, standing):
-        note(track, standing)
+    def slow(record, state):
+        save(record, state)
         time.sleep(pause)
 
-    _journal.Track.note = slow
+    journal_module.StateRecord.save = slow
     main(words)
 
 
@@ -241,7 +241,7 @@ def test_two_that_save_one_model_leave_a_whole_one(tmp_path):
 
 
 def test_two_fits_with_one_checkpoint(tmp_path, monkeypatch):
-    monkeypatch.setattr(_journal, "SECONDS", 0.0)
+    monkeypatch.setattr(journal_module, "SECONDS", 0.0)
     views = make_views(60, n_clusters=2, missing_rate=0.3, random_state=0).views
     said = []
 

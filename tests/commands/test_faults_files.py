@@ -15,7 +15,8 @@ import gapview
 from gapview import GRMF
 from gapview.datasets import make_views
 from gapview.errors import DataFileError, GapviewWarning
-from gapview.persist.checkpoints import _folder, _journal
+from gapview.persist.checkpoints import Checkpoint
+from gapview.persist.checkpoints import journal as journal_module
 from gapview.progress import listening
 from gapview.utils import storage
 
@@ -97,7 +98,7 @@ class TestFullDisk:
         assert names(disk) == ["filler", "new.csv"]
 
     def test_a_checkpoint(self, disk, monkeypatch):
-        monkeypatch.setattr(_journal, "SECONDS", 0.0)
+        monkeypatch.setattr(journal_module, "SECONDS", 0.0)
         checkpoint = disk / "fit"
         expected = GRMF(3, random_state=0).fit(VIEWS)
 
@@ -115,14 +116,14 @@ class TestFullDisk:
             if event.done == expected.n_iter_ - 1:
                 assert {file.name: file.read_bytes() for file in checkpoint.iterdir()} == before
 
-        with pytest.warns(GapviewWarning, match="No space left on device.* The fit goes on") as said, listening(look):
+        with pytest.warns(GapviewWarning, match="No space left on device.* The fit continues") as said, listening(look):
             again = GRMF(3, random_state=0).fit(VIEWS, checkpoint=checkpoint)
         assert len(said) == 1
         assert np.array_equal(again.embedding_, expected.embedding_)
         assert names(disk) == ["filler"]
 
     def test_a_disk_that_is_full_from_the_start(self, disk, monkeypatch):
-        monkeypatch.setattr(_journal, "SECONDS", 0.0)
+        monkeypatch.setattr(journal_module, "SECONDS", 0.0)
         fill(disk)
         with pytest.warns(GapviewWarning, match="No space left on device"):
             model = GRMF(3, random_state=0).fit(VIEWS, checkpoint=disk / "fit")
@@ -158,12 +159,12 @@ class TestPlayedFullDisk:
 
     @pytest.mark.parametrize("after", [0, 1, 2, 9])
     def test_a_checkpoint(self, tmp_path, monkeypatch, after):
-        monkeypatch.setattr(_journal, "SECONDS", 0.0)
-        monkeypatch.setattr(_journal, "_MOST_SHARE", float("inf"))
+        monkeypatch.setattr(journal_module, "SECONDS", 0.0)
+        monkeypatch.setattr(journal_module, "MOST_SHARE", float("inf"))
         expected = GRMF(3, random_state=0).fit(VIEWS[:60])
         with monkeypatch.context() as patch:
             patch.setattr(storage.os, "fsync", no_room(after))
-            with pytest.warns(GapviewWarning, match="No space left on device.* The fit goes on") as said:
+            with pytest.warns(GapviewWarning, match="No space left on device.* The fit continues") as said:
                 model = GRMF(3, random_state=0).fit(VIEWS[:60], checkpoint=tmp_path / "fit")
         assert len(said) == 1
         assert np.array_equal(model.embedding_, expected.embedding_)
@@ -243,7 +244,7 @@ def test_a_model_that_vanishes(tmp_path):
 
 
 def test_a_view_on_disk_that_vanishes_leaves_a_checkpoint(tmp_path, monkeypatch):
-    monkeypatch.setattr(_journal, "SECONDS", 0.0)
+    monkeypatch.setattr(journal_module, "SECONDS", 0.0)
     rng = np.random.default_rng(0)
     for k in range(2):
         np.save(tmp_path / f"{k}.npy", rng.normal(size=(1500, 80)))
@@ -265,7 +266,7 @@ def test_a_view_on_disk_that_vanishes_leaves_a_checkpoint(tmp_path, monkeypatch)
     (tmp_path / "1.npy").unlink()
     with pytest.raises(DataFileError, match=r"1\.npy"):
         model.fit(maps, checkpoint=tmp_path / "fit")
-    assert _folder.is_checkpoint(tmp_path / "fit")
+    assert Checkpoint(tmp_path / "fit").is_there
     (tmp_path / "1.npy").write_bytes(content)
     model.fit([np.load(tmp_path / f"{k}.npy", mmap_mode="r") for k in range(2)], checkpoint=tmp_path / "fit")
     assert not (tmp_path / "fit").exists()

@@ -27,10 +27,9 @@ from gapview.compute import (
     kmeans_plus_plus,
     sum_graphs,
 )
-from gapview.factorization.blocks import Layout
 from gapview.factorization.problem import Problem, ViewTerm, build_problem
 from gapview.factorization.runs import Stack, Weights
-from gapview.factorization.sweep import _at, _mean
+from gapview.factorization.sweep import Layout, columns_of, tied_consensus
 
 
 @given(st.integers(1, 400), st.integers(1, 12), st.integers(1, 6), st.integers(1, 3000), st.integers(0, 2**32 - 1))
@@ -102,7 +101,7 @@ def test_means_of_tied_samples_in_a_block(n_views: int, n_samples: int, seed: in
     pieces, n_codes = Layout(problem, 1).pieces(0)
     tied = np.flatnonzero(mask.sum(axis=1) >= 2)
     np.testing.assert_array_equal(n_codes, mask.sum(axis=1)[tied])
-    means = _mean(codes, pieces, n_codes)
+    means = tied_consensus(codes, pieces, n_codes)
     if not len(tied):
         assert means is None
         return
@@ -113,8 +112,8 @@ def test_means_of_tied_samples_in_a_block(n_views: int, n_samples: int, seed: in
     for own, piece in zip(rows, pieces, strict=True):
         np.testing.assert_array_equal(piece.tied, np.isin(own, tied))
         if piece.back is not None:
-            of_codes = _at(means, piece.back)[:, np.isin(own, tied)]
-            np.testing.assert_array_equal(of_codes, _at(means, piece.ties))
+            of_codes = columns_of(means, piece.back)[:, np.isin(own, tied)]
+            np.testing.assert_array_equal(of_codes, columns_of(means, piece.ties))
 
 
 def test_one_view_is_held_at_a_time() -> None:

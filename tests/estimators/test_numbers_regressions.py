@@ -10,7 +10,7 @@ from gapview import GRMF, BridgedGRMF
 from gapview.baselines import DCNMF, GPMVC, MIC, PVC, ImputedKMeans, ImputedSpectral
 from gapview.baselines.nonnegative import roughness
 from gapview.errors import InputError, SolutionError
-from gapview.factorization.data_start import _nearest_orthonormal
+from gapview.factorization.starts import nearest_orthonormal
 from gapview.graph.knn import knn_graph
 from gapview.graph.neighbors import Search, nearest
 from gapview.graph.neighbors.search import number_of_cells
@@ -29,7 +29,7 @@ def test_start_from_data_of_a_size_whose_fourth_powers_overflow():
 @pytest.mark.parametrize("size", [1e-200, 1e-100, 1.0, 1e100, 1e200])
 def test_nearest_orthonormal_basis_does_not_depend_on_the_size(size):
     slopes = np.random.RandomState(0).normal(size=(3, 7))
-    np.testing.assert_allclose(_nearest_orthonormal(slopes * size), _nearest_orthonormal(slopes), atol=1e-12)
+    np.testing.assert_allclose(nearest_orthonormal(slopes * size), nearest_orthonormal(slopes), atol=1e-12)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

@@ -10,9 +10,9 @@ from scipy import sparse
 
 from gapview import Views
 from gapview.datasets import make_views
-from gapview.factorization.data_start import data_start
 from gapview.factorization.loop import Weights, solve
 from gapview.factorization.problem import build_problem
+from gapview.factorization.starts import data_start
 from gapview.graph import donors
 from gapview.graph.bridges import Reach, both_graphs, joint_graph, normalized, union_graph
 from gapview.graph.donors import N_DONORS, training_rows

@@ -10,9 +10,9 @@ from gapview.choice.selection import Setting, prepare, represent, weigh_views
 from gapview.clusters import balanced, balancing
 from gapview.datasets import make_views
 from gapview.errors import GapviewWarning, ParameterError, ParameterTypeError, SolutionError
-from gapview.factorization.data_start import data_start
 from gapview.factorization.loop import Weights, solve
 from gapview.factorization.problem import build_problem
+from gapview.factorization.starts import data_start
 from gapview.graph.donors import query_rows, training_rows
 from gapview.graph.imputation import impute_rows
 from gapview.scaling import scale_views

@@ -306,5 +306,5 @@ def test_a_model_with_views_of_no_weight(tmp_path):
     place = state["attributes"]["view_weights_"]["array"]
     blocks[place] = np.zeros_like(blocks[place])
     (tmp_path / "a").write_bytes(put_together(header, state, blocks))
-    with pytest.raises(DataFileError, match="views of no weight"):
+    with pytest.raises(DataFileError, match="a view has no weight"):
         load(tmp_path / "a")

@@ -10,8 +10,8 @@ import pytest
 from checkpoint_problems import VIEWS, contents, cut_off, keep_everything
 from gapview import GRMF, BridgedGRMF
 from gapview.errors import DataFileError, GapviewWarning, InputTypeError
-from gapview.persist.checkpoints import _folder
-from gapview.persist.checkpoints import identity as _identity
+from gapview.persist.checkpoints import folder as checkpoint_folder
+from gapview.persist.checkpoints import identity
 
 
 @pytest.fixture(autouse=True)
@@ -43,27 +43,82 @@ class TestRefused:
         )
         self.refused(folder, "the method was GRMF and is BridgedGRMF", BridgedGRMF(3, random_state=0))
         start = [np.ones((len(VIEWS.rows(k)), 3)) for k in range(2)]
-        self.refused(folder, "init was 'random' and is a list now", GRMF(3, init=start, random_state=0))
+        self.refused(folder, "init was 'random' and is list of 2 now", GRMF(3, init=start, random_state=0))
 
     def test_other_data(self, folder):
         changed = VIEWS.matrices[1].copy()
         changed[-1, -1] += 1e-9
         views = VIEWS._like((VIEWS.matrices[0], changed), VIEWS.mask, VIEWS.sample_ids)
-        self.refused(folder, "view 'view_1' holds other values", views=views)
-        self.refused(folder, "view 'view_0' had .* rows of 20 and has .* now", views=VIEWS[:60])
-        self.refused(folder, "the views were 'view_0', 'view_1' and are 'view_0' now", views=[VIEWS.matrices[0]])
-        self.refused(folder, "another order", views=VIEWS._like(VIEWS.matrices, VIEWS.mask, VIEWS.sample_ids[::-1]))
+        self.refused(folder, "view 'view_1' has changed", views=views)
+        self.refused(folder, "view 'view_0' was .* rows of 20 and is .* now", views=VIEWS[:60])
+        self.refused(
+            folder,
+            "the list of views was \\['view_0', 'view_1'\\] and is \\['view_0'\\] now",
+            views=[VIEWS.matrices[0]],
+        )
+        turned = VIEWS._like(VIEWS.matrices, VIEWS.mask, VIEWS.sample_ids[::-1])
+        self.refused(folder, "the list of sample ids has changed", views=turned)
 
     def test_another_version(self, folder, monkeypatch):
-        monkeypatch.setattr(_identity, "version", lambda name: "99.0")
+        monkeypatch.setattr(identity, "version", lambda name: "99.0")
         self.refused(folder, "the version of gapview was .* and is 99.0 now")
 
+    def test_other_code(self, folder, monkeypatch):
+        monkeypatch.setattr(identity, "code_digest", lambda: "0123")
+        self.refused(folder, "another fit: the source code of gapview has changed.*Give another folder, or delete this")
+
     def test_in_use(self, folder):
-        lock = _folder.lock_folder(folder)
+        lock = checkpoint_folder.lock_folder(folder)
         if lock is None:
             pytest.skip("this system has no locks for folders")
         self.refused(folder, "in use by another fit")
         os.close(lock)
+
+
+@pytest.mark.parametrize("other", [np.random.RandomState(4), np.random.RandomState(np.random.PCG64(3)), 3, None])
+def test_a_generator_in_another_state_is_refused(folder, monkeypatch, other):
+    assert cut_off(GRMF(3, random_state=np.random.RandomState(3)), VIEWS, folder, 4, monkeypatch)
+    message = r"random_state was a RandomState \(state [0-9a-f]{8}\) and is .* now"
+    with pytest.raises(DataFileError, match=message):
+        GRMF(3, random_state=other).fit(VIEWS, checkpoint=folder)
+    advanced = np.random.RandomState(3)
+    advanced.uniform()
+    with pytest.raises(DataFileError, match=message):
+        GRMF(3, random_state=advanced).fit(VIEWS, checkpoint=folder)
+    again = GRMF(3, random_state=np.random.RandomState(3)).fit(VIEWS, checkpoint=folder)
+    assert np.array_equal(again.embedding_, GRMF(3, random_state=np.random.RandomState(3)).fit(VIEWS).embedding_)
+
+
+def test_the_code_digest_follows_the_sources(tmp_path):
+    (tmp_path / "inner").mkdir()
+    (tmp_path / "a.py").write_text("A = 1")
+    (tmp_path / "inner" / "b.py").write_text("B = 1")
+    before = identity.source_digest(tmp_path)
+    (tmp_path / "a.pyc").write_text("compiled")
+    assert identity.source_digest(tmp_path) == before
+    (tmp_path / "inner" / "b.py").write_text("B = 2")
+    changed = identity.source_digest(tmp_path)
+    (tmp_path / "inner" / "b.py").rename(tmp_path / "inner" / "c.py")
+    assert len({before, changed, identity.source_digest(tmp_path)}) == 3
+
+
+@pytest.mark.parametrize(
+    ("folder", "direct_url", "expected"),
+    [
+        ("checkout/src/gapview", None, True),
+        ("lib/python3.12/site-packages/gapview", None, False),
+        ("lib/python3/dist-packages/gapview", '{"url": "file:///home/me/gapview", "dir_info": {}}', False),
+        ("lib/python3.12/site-packages/gapview", '{"url": "file:///x", "dir_info": {"editable": true}}', True),
+    ],
+)
+def test_development_installs_are_detected(tmp_path, folder, direct_url, expected):
+    assert identity.is_development_install(tmp_path / folder, direct_url) is expected
+
+
+def test_the_code_digest_is_computed_once(monkeypatch):
+    digest = identity.code_digest()
+    monkeypatch.setattr(identity, "source_digest", lambda package: pytest.fail("the digest is computed again"))
+    assert identity.code_digest() is digest
 
 
 def test_folders_that_cannot_be_used(tmp_path):
@@ -80,7 +135,7 @@ def test_folders_that_cannot_be_used(tmp_path):
         with pytest.raises(InputTypeError, match="checkpoint must be None or the path of a folder"):
             model.fit(VIEWS, checkpoint=wrong)
     for wrong in ("", "a\0b"):
-        with pytest.raises(DataFileError, match="No folder can be called"):
+        with pytest.raises(DataFileError, match="No file or folder can be called"):
             model.fit(VIEWS, checkpoint=wrong)
     assert (tmp_path / "mine" / "thesis.docx").read_text() == "years of work"
     (tmp_path / "empty").mkdir()
@@ -125,7 +180,7 @@ def test_a_checkpoint_that_cannot_say_whose_it_is(folder, monkeypatch):
     assert cut_off(GRMF(3, random_state=0), VIEWS, folder, 9, monkeypatch)
     content = (folder / "fit.part").read_bytes()
     (folder / "fit.part").write_bytes(content[:-9])
-    with pytest.raises(DataFileError, match="is damaged, so that nobody can tell.*delete this one"):
+    with pytest.raises(DataFileError, match="is damaged, so that its fit cannot be identified.*delete this one"):
         GRMF(3, random_state=0).fit(VIEWS, checkpoint=folder)
     (folder / "fit.part").unlink()
     with pytest.raises(DataFileError, match="something else than a checkpoint"):

@@ -13,7 +13,7 @@ import numpy as np
 from ..compute import like, single_threaded
 from ..errors import InputError, ParameterError, ParameterTypeError, some
 from ..graph.knn import resolve_n_neighbors
-from ..persist.checkpoints import remember
+from ..persist.checkpoints import checkpointed
 from ..progress import tell
 from ..scaling import SCALES, scale_view, suitable_scale
 from ..utils.parameters import check_choice, check_real
@@ -59,14 +59,14 @@ def plan_fit(model: Any, views: Any, known: Views, part: Views, seed: int) -> Fi
     n_clusters, count = model.n_clusters, None
     if isinstance(n_clusters, str):
         tell("Counting groups")
-        count = remember("number of groups", lambda: suggest_count(model, views, known, part, seed))
+        count = checkpointed("number of groups", lambda: suggest_count(model, views, known, part, seed))
         n_clusters = count.suggested
     settings = list_candidates(model, views, known, n_clusters)
     tell("Weighing views")
-    weights = remember("weights", lambda: settle_weights(model, part, settings[0], n_clusters, seed))
+    weights = checkpointed("weights", lambda: settle_weights(model, part, settings[0], n_clusters, seed))
     tried = None
     if len(settings) > 1:
-        tried = remember("choice", lambda: select(model, part, settings, n_clusters, weights, seed))
+        tried = checkpointed("choice", lambda: select(model, part, settings, n_clusters, weights, seed))
     return FitPlan(n_clusters, count, weights, tried, settings[0])
 
 

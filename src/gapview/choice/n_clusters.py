@@ -14,7 +14,7 @@ from sklearn.metrics import pairwise_distances_argmin
 from ..clusters import cluster_rows
 from ..errors import GapviewWarning, InputError, ParameterError, ParameterTypeError, SolutionError
 from ..graph.knn import modularity
-from ..persist.checkpoints import remember
+from ..persist.checkpoints import checkpointed
 from ..persist.registry import storable_record
 from ..progress import tell
 from ..scaling import unit_rows
@@ -206,7 +206,7 @@ def suggest_n_clusters(
     with muted(GapviewWarning):  # samples without a representation, too few distinct points: told by the fit
         for done, count in enumerate(tried):
             tell("Counting groups", done, len(tried))
-            values.append(remember("count", partial(_judged, directions, graphs, count, state), state))
+            values.append(checkpointed("count", partial(_judged, directions, graphs, count, state), state))
     found = ClusterCount(np.array(tried), *np.array(values).T)
     if not found.score.any():
         raise SolutionError(

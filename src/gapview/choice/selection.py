@@ -23,14 +23,14 @@ from sklearn.metrics import adjusted_rand_score
 from ..clusters import balanced, balancing, check_representation, cluster_rows
 from ..compute import drained, host, host_graph
 from ..errors import GapviewWarning, SolutionError
-from ..factorization.data_start import data_start
 from ..factorization.loop import Solution, Weights, solve_together
 from ..factorization.problem import Problem, build_problem
+from ..factorization.starts import data_start
 from ..graph.bridges import BRIDGES, Reach, both_graphs, joint_graph, union_graph
 from ..graph.imputation import impute_views
 from ..graph.knn import knn_graph, modularity
 from ..graph.neighbors import Search
-from ..persist.checkpoints import ongoing, remember, remember_search
+from ..persist.checkpoints import StateRecord, checkpointed, checkpointed_search
 from ..persist.registry import storable_record
 from ..progress import phase, tell
 from ..scaling import ScaledRows, Scaling, scale_alike
@@ -187,9 +187,9 @@ def prepare(
 
     with phase("bridge"):
         if set(bridges) & {"union", "both"}:
-            graphs["union"] = remember_search("union graph", united, search)
+            graphs["union"] = checkpointed_search("union graph", united, search)
         if set(bridges) & {"joint", "both"}:
-            explained, graphs["joint"] = remember_search("joint graph", joined, search)
+            explained, graphs["joint"] = checkpointed_search("joint graph", joined, search)
         if "both" in bridges:
             graphs["both"] = both_graphs(graphs["union"], graphs["joint"])
     return Ground(scaled if is_kept else [], dtype, scalings, graphs, explained, tuple(view_weights))
@@ -197,7 +197,7 @@ def prepare(
 
 def _recorded_graph(matrix: Matrix, n_neighbors: int, search: Search | None) -> Any:
     """Build a neighbour graph, or take it from the checkpoint of the fit."""
-    return remember_search("neighbours", partial(knn_graph, matrix, n_neighbors, search), search)
+    return checkpointed_search("neighbours", partial(knn_graph, matrix, n_neighbors, search), search)
 
 
 def represent(
@@ -228,9 +228,10 @@ def represent(
         problem = (build or build_problem)(features, reaches, [everyone] * views.n_views, views.n_samples)
     weights = Weights(setting.consensus_weight, setting.sparsity_weight)
     with phase("start"):
-        starts = [remember("start", lambda: data_start(problem, setting.n_components, weights))]
+        starts = [checkpointed("start", lambda: data_start(problem, setting.n_components, weights))]
     with phase("iterations"):
-        solution = solve_together(problem, [weights], drained(starts), max_iter, tol, track=ongoing("iterations"))[0]
+        record = StateRecord("iterations")
+        solution = solve_together(problem, [weights], drained(starts), max_iter, tol, record=record)[0]
     check_representation(solution.consensus)
     with phase("k-means"):
         balance = balancing(solution.consensus)
@@ -282,7 +283,7 @@ def try_settings(
             continue
         try:
             find = partial(_tried_labels, ground, views, setting, n_clusters, seed, max_iter, tol)
-            labels = remember("candidate", find)
+            labels = checkpointed("candidate", find)
         except SolutionError as error:  # one setting that leads nowhere does not speak against the others
             failure = error
             continue

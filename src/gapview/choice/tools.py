@@ -15,7 +15,7 @@ from ..errors import GapviewWarning
 from ..factorization import problem
 from ..graph import knn as graph
 from ..graph.neighbors import Search
-from ..persist.checkpoints import remember_search
+from ..persist.checkpoints import checkpointed_search
 from ..progress import phase
 from ..utils.warnings import warn_user
 from ..views import Views
@@ -94,7 +94,7 @@ class DiskTools:
         samples = (views.rows(k) for k in range(views.n_views))
         parts = zip(graphs, samples, view_weights, strict=True)
         with phase("bridge"):
-            union = remember_search("union graph", lambda: united(parts, views.n_samples), search)
+            union = checkpointed_search("union graph", lambda: united(parts, views.n_samples), search)
         return Ground(scaled, scaled[0].dtype, scalings, {"union": union}, float("nan"), tuple(view_weights))
 
     def _linked(self, matrix: Any, n_neighbors: int, search: Search | None) -> Any:

@@ -123,7 +123,7 @@ def _noted_checkpoint(checkpoint: Checkpoint | None) -> Iterator[None]:
     try:
         yield
     except BaseException as error:
-        if checkpoint is not None and checkpoint.is_ours and checkpoint.is_there:
+        if checkpoint is not None and checkpoint.was_opened and checkpoint.is_there:
             error.add_note(
                 f"Finished work is kept in {str(checkpoint.path)!r}; run the same command again to resume, or delete "
                 "that folder."

@@ -15,7 +15,7 @@ from ..choice.selection import Selection, Setting, choose
 from ..choice.tools import tools_for
 from ..clusters import balanced, cluster_rows
 from ..compute import host_graph, like
-from ..factorization.codes import codes_of_all
+from ..factorization.runs import codes_of_all
 from ..graph.bridges import BRIDGES
 from ..graph.donors import query_rows, training_rows
 from ..graph.imputation import impute_rows

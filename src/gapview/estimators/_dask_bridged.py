@@ -21,8 +21,7 @@ from ..choice.candidates import FitPlan, plan_fit
 from ..choice.selection import Ground, choose
 from ..choice.tools import with_union_bridge
 from ..errors import ParameterError
-from ..factorization.codes import codes_of_all
-from ..factorization.runs import Solution, Weights
+from ..factorization.runs import Solution, Weights, codes_of_all
 from ..persist.checkpoints import recording
 from ..progress import tell
 from ..utils.types import Array

@@ -20,10 +20,10 @@ from ..backends.dask.states import BlockSolution
 from ..backends.dask.store import Store, identity_of_blocks
 from ..backends.dask.tasks import Tasks, current_tasks
 from ..errors import InputError, ParameterError
-from ..factorization.codes import codes_of_present
 from ..factorization.problem import Problem
-from ..factorization.runs import Solution, Weights
+from ..factorization.runs import Solution, Weights, codes_of_present
 from ..graph.knn import resolve_n_neighbors, user_graphs
+from ..persist.checkpoints.journal import restored_on_error
 from ..progress import tell
 from ..scaling import Scaling
 from ..utils.parameters import random_generator
@@ -51,7 +51,8 @@ def fit_on_cluster(model: Any, data: Any, mask: Any, checkpoint: Any) -> None:
     else:
         random_state = random_generator(model.random_state)
     fit = fit_bridged if hasattr(model, "bridge") else _fit_grmf
-    fitted = fit(model, tasks, views, random_state, store)
+    with restored_on_error(None if store is None else model.random_state):
+        fitted = fit(model, tasks, views, random_state, store)
     for name in [name for name in model.__dict__ if name.endswith("_")]:
         delattr(model, name)  # what an earlier fit has found must not mix with what this one has found
     model.__dict__.update(fitted, n_features_in_=sum(views.n_features))

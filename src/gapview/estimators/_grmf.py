@@ -10,13 +10,12 @@ import numpy as np
 from ..choice.tools import tools_for
 from ..clusters import cluster_rows
 from ..compute import drained, graph_like, host, host_graph, like
-from ..factorization.codes import codes_of_present
-from ..factorization.data_start import data_start
 from ..factorization.loop import Solution, Weights, solve_together
 from ..factorization.problem import Problem
-from ..factorization.starts import own_start, random_start
+from ..factorization.runs import codes_of_present
+from ..factorization.starts import data_start, own_start, random_start
 from ..graph.knn import check_edges, resolve_n_neighbors, user_graphs
-from ..persist.checkpoints import ongoing, remember, remember_search
+from ..persist.checkpoints import StateRecord, checkpointed, checkpointed_search
 from ..persist.registry import storable_method
 from ..progress import phase, tell
 from ..scaling import unit_rows
@@ -230,7 +229,7 @@ class GRMF(LatentClusterer):
                 self.max_iter,
                 self.tol,
                 n_rounds=self.n_rounds,
-                track=ongoing("iterations"),
+                record=StateRecord("iterations"),
             )
         return min(solutions, key=lambda solution: float(solution.objective[-1]))
 
@@ -243,7 +242,7 @@ class GRMF(LatentClusterer):
             counts = resolve_n_neighbors(self.n_neighbors, views, self.n_clusters)
             build = tools_for(views).knn_graph
             graphs = [
-                remember_search("neighbours", partial(build, matrix, count, search), search)
+                checkpointed_search("neighbours", partial(build, matrix, count, search), search)
                 for matrix, count in zip(scaled, counts, strict=True)
             ]
         self.neighbor_search_ = tuple(search.done)
@@ -257,5 +256,5 @@ class GRMF(LatentClusterer):
         if isinstance(self.init, str) and self.init == "random":
             return random_start(problem, n_components, random_state)
         if isinstance(self.init, str) and self.init == "data":
-            return remember("start", lambda: data_start(problem, n_components, weights))
+            return checkpointed("start", lambda: data_start(problem, n_components, weights))
         return own_start(self.init, problem, views, n_components)

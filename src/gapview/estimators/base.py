@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..backends.dask import demand_in_memory
 from ..backends.disk import read_into_memory
 from ..errors import NotFittedError
-from ..persist.checkpoints import random_numbers
+from ..persist.checkpoints.journal import fit_generator
 from ..persist.model_file import save
 from ..progress import phase
 from ..scaling import SCALES
@@ -84,7 +84,7 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
             for name in before:
                 if name.endswith("_"):  # what an earlier fit has found must not mix with what this one finds
                     delattr(self, name)
-            self._fit_views(self._placed(training), random_numbers(self.random_state))
+            self._fit_views(self._placed(training), fit_generator(self.random_state))
             self.views_ = training.on_host()
             self.sample_ids_ = training.sample_ids
             self.n_features_in_ = sum(training.n_features)

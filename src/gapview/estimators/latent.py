@@ -91,8 +91,9 @@ class LatentClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Placing
         Raises
         ------
         DataFileError
-            If the checkpoint belongs to other data, other settings or another version of gapview, with what differs;
-            if it is in use by another fit; or if the folder holds anything else. It is left as it is.
+            If the checkpoint belongs to other data, other settings, another state of the generator ``random_state`` or
+            another version of gapview (in a development install: other source code), with what differs; if it is in use
+            by another fit; or if the folder holds anything else. It is left as it is.
 
         Warns
         -----

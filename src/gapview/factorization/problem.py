@@ -1,11 +1,11 @@
-"""The problem of Algorithm 1: what it needs of the data, and nothing of how it is solved.
+"""The problem of Algorithm 1: everything that its solution needs of the data.
 
 Per view k, with weights a_ij between a sample i that has the view and a sample j that has a code in it::
 
     min  Σₖ Σᵢⱼ aₖᵢⱼ ‖xᵢ − pⱼUₖ‖²  +  λ1 Σₖ Σ_{j tied} ‖pⱼ − zⱼ‖²  +  λ2 Σₖ ‖Pₖ‖₁     subject to UₖUₖᵀ = I
 
-The graph of the paper is the case in which i and j run over the same samples. Nothing here knows where the weights
-come from: a graph that reaches across views gives the same problem with more rows.
+The graph of the paper is the case in which i and j run over the same samples. A graph that reaches across views gives
+the same problem with more rows.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ __all__ = ["Problem", "SampleWeights", "ViewTerm", "build_problem", "demand_fini
 
 
 class SampleWeights(Protocol):
-    """Weights between samples: a csr_array, or anything that can be multiplied and cut like one."""
+    """Weights between samples: a csr_array, or an object with the same products and slices."""
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -35,23 +35,23 @@ class SampleWeights(Protocol):
 
     @property
     def T(self) -> Self:
-        """The weights seen from the other side."""
+        """The transpose."""
 
     def __matmul__(self, values: Any) -> Any:
-        """Add up the rows of ``values``, weighted."""
+        """Return weighted sums of the rows of ``values``."""
 
     def __getitem__(self, part: Any) -> Any:
-        """Keep some of the columns."""
+        """Return some of the columns."""
 
 
 @dataclass(frozen=True)
 class ViewTerm:
-    """One view's smoothed features H = AᵀX, kept as H for dense X and as A and X for sparse X.
+    """One view's smoothed features H = AᵀX, stored as H for dense X and as A and X for sparse X.
 
     AᵀX of a sparse X is many times denser than X, so that two sparse products cost less than one with H.
     """
 
-    part: slice  # where the codes of this view stand among those of all views
+    part: slice  # of the codes of this view among those of all views
     n_features: int
     smoothed: Array | None
     features: Matrix | None = None
@@ -76,13 +76,13 @@ class ViewTerm:
 
 @dataclass(frozen=True)
 class Problem:
-    """Everything the loop needs of the data; it depends on scaling and graph only, not on λ1, λ2 or K.
+    """Everything that the loop needs of the data; it depends on scaling and graph only, not on λ1, λ2 or K.
 
-    The codes of all views stand one view after the other, within a view in the order of the samples.
+    The codes of all views are stacked view by view, within a view in the order of the samples.
     """
 
     terms: tuple[ViewTerm, ...]
-    rows: Array  # for every code the sample it belongs to
+    rows: Array  # for every code the index of its sample
     degrees: Array  # for every code dⱼ = Σᵢ aᵢⱼ, above 0
     n_codes: Array  # for every sample the number of views in which it has a code
     constant: float  # Σₖᵢⱼ aₖᵢⱼ‖xᵢ‖², which no step can change
@@ -93,35 +93,35 @@ class Problem:
         return len(self.n_codes)
 
     def without_data(self) -> Problem:
-        """Return what there is to know of the codes, and let the data go."""
+        """Return the problem without the smoothed features, to free their memory."""
         terms = [ViewTerm(term.part, term.n_features, None) for term in self.terms]
         return replace(self, terms=tuple(terms))
 
 
 def demand_finite(finite: Any, dtype: Any) -> None:
-    """Refuse to go on with numbers that the type cannot hold."""
+    """Raise a SolutionError unless ``finite`` holds."""
     if not finite:
         raise SolutionError(
-            f"The factorisation has met numbers that are too large for {str(dtype).removeprefix('torch.')}. Scale the "
-            "data (scale='unit' or 'standard'); lower consensus_weight, sparsity_weight, and the values of your own "
+            f"The factorisation has reached numbers too large for {str(dtype).removeprefix('torch.')}. Scale the data "
+            "(scale='unit' or 'standard'); lower consensus_weight, sparsity_weight, and the values of your own "
             "graph or init, if they are large."
         )
 
 
-@np.errstate(over="ignore", invalid="ignore")  # overflow is found where its results arrive, and then said in words
+@np.errstate(over="ignore", invalid="ignore")  # demand_finite reports overflow in its results
 def build_problem(
     features: Iterable[Matrix], graphs: Sequence[SampleWeights], targets: Sequence[Array], n_samples: int
 ) -> Problem:
-    """Set up the problem from scaled views and weights between samples.
+    """Build the problem from scaled views and weights between samples.
 
     Parameters
     ----------
     features : iterable of arrays or csr_arrays
-        Xₖ, the present rows of every view, scaled. Of an iterator no more than one view is held at a time.
+        Xₖ, the present rows of every view, scaled. Of an iterator, one view at a time is held in memory.
     graphs : sequence of csr_array or other weights
         Aₖ; row i belongs to row i of Xₖ, column j to the sample ``targets[k][j]``.
     targets : sequence of int arrays
-        For every view the samples that the columns of its graph stand for, in ascending order.
+        For every view the samples that belong to the columns of its graph, in ascending order.
     n_samples : int
         Number of samples in all views together.
     """
@@ -132,11 +132,11 @@ def build_problem(
         xp = array_namespace(matrix.data if sparse.issparse(matrix) else matrix)
         ones = xp.ones(max(graph.shape), dtype=matrix.dtype, device=None if sparse.issparse(matrix) else matrix.device)
         degree = graph.T @ ones[: graph.shape[0]]
-        linked = degree > 0  # a sample that nothing reaches has no code from this view
+        linked = degree > 0  # a sample without an edge has no code in this view
         reach = graph.T if xp.all(linked) else graph[:, host(linked)].T
         part = slice(begin, begin + reach.shape[0])
         if sparse.issparse(matrix):
-            weights = sparse.csr_array(reach) if sparse.issparse(reach) else reach  # turned once, for every iteration
+            weights = sparse.csr_array(reach) if sparse.issparse(reach) else reach  # once for all iterations
             terms.append(ViewTerm(part, matrix.shape[1], None, matrix, weights))
         else:
             terms.append(ViewTerm(part, matrix.shape[1], reach @ matrix))
@@ -145,7 +145,7 @@ def build_problem(
         weight_of_rows = xp.astype(graph @ ones[: graph.shape[1]], xp.float64)
         constant += float(weight_of_rows @ xp.astype(row_lengths(matrix), xp.float64) ** 2)
         begin = part.stop
-        del matrix  # before the next one is made, which zip would not do
+        del matrix  # before the next one is computed, which zip would not do
     demand_finite(np.isfinite(constant), degrees[0].dtype)
     stacked = xp.concat(rows)
     n_codes = like(np.bincount(host(stacked), minlength=n_samples), stacked)

@@ -1,59 +1,322 @@
-"""Starting codes: random as in the paper, or given by the user. See also :mod:`gapview.factorization.data_start`."""
+"""Starting codes: random as in the paper, given by the user, or computed from the data.
+
+A start from the data is the same for every call, and few iterations from convergence. The smoothed features of all
+views make one covariance matrix, each block of it estimated from the samples that have both views. Its leading
+eigenvectors, cut into views and made orthonormal, are bases whose components already match between the views, which
+the iterations from a random start have to achieve first.
+
+The bases are then improved without further passes over the data. Without the L1 penalty, the best codes for given bases
+follow from a formula, and the objective becomes a quadratic form in the bases. Its matrix is collected in one pass; the
+cost of iterations on it does not grow with the samples.
+"""
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable
+from threading import Lock
 from typing import Any
 
 import numpy as np
 from array_api_compat import array_namespace
 from scipy import sparse
+from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
 
-from ..compute import host, like
+from ..compute import engine_for, host, is_tensor, like
 from ..errors import InputError
 from ..utils.types import Array
 from ..views import Views
 from ..views.checks import one_per_view, real_matrix
-from .problem import Problem
+from .problem import Problem, demand_finite
+from .runs import Weights
+from .steps import basis_step
+from .sweep import Layout
 
-__all__ = ["own_start", "random_start"]
+MOST_FEATURES = 1024  # in all views together, up to which matrices of features by features are stored
+ROWS_AT_A_TIME = 2000  # at most, of which several copies are made
+_N_STRIPES = 8
+_MOST_ITERATIONS = 100
+_TOLERANCE = 1e-7
+_NEARLY_SINGULAR = 1e-8
+_N_MULTIPLICATIONS = 30
+# When its Krylov space breaks down, the solver restarts from random numbers; recent versions of SciPy take a seed
+_SEEDED: dict[str, Any] = {"rng": 0} if "rng" in inspect.signature(eigsh).parameters else {}
 
 
 def random_start(problem: Problem, n_components: int, random_state: np.random.RandomState) -> list[Array]:
-    """Draw codes uniformly from [0, 1), as the authors do."""
+    """Return codes drawn uniformly from [0, 1), as the authors do."""
     xp, degrees = array_namespace(problem.degrees), problem.degrees
     sizes = [(len(problem.rows[term.part]), n_components) for term in problem.terms]
     return [xp.astype(like(random_state.uniform(size=size), degrees), degrees.dtype) for size in sizes]
 
 
 def own_start(init: Any, problem: Problem, views: Views, n_components: int) -> list[Array]:
-    """Read starting codes: per view for its present samples, or for all samples."""
+    """Check and return the user's starting codes: per view for its present samples, or for all samples."""
     expected = (
         f"init must be 'random', 'data', or one array of starting codes for each of the {views.n_views} views, in a "
         "list or in a dict with the names of the views"
     )
-    given = one_per_view(init, views, expected)
-    dtype = host(problem.degrees[:0]).dtype
-    codes = [
-        _own_codes(code, dtype, host(problem.rows[term.part]), views, k, n_components)
-        for k, (code, term) in enumerate(zip(given, problem.terms, strict=True))
-    ]
-    return [like(code, problem.degrees) for code in codes]
+    dtype, starts = host(problem.degrees[:0]).dtype, []
+    for k, (codes, term) in enumerate(zip(one_per_view(init, views, expected), problem.terms, strict=True)):
+        what = f"The starting codes of view '{views.names[k]}'"
+        rows, shape = views.rows(k), (views.n_samples, n_components)
+        array = real_matrix(codes, what, dtype)
+        array = array.toarray() if sparse.issparse(array) else array
+        if array.shape == (len(rows), n_components):
+            present, array = array, np.zeros(shape, dtype=array.dtype)
+            array[rows] = present
+        if array.shape != shape:
+            raise InputError(
+                f"{what} must be {len(rows)} × {n_components} (the samples that have the view) or {views.n_samples} × "
+                f"{n_components} (all samples); got shape {array.shape}."
+            )
+        chosen = np.asarray(array[host(problem.rows[term.part])])
+        if not np.isfinite(chosen).all():
+            raise InputError(f"{what} must be finite as {chosen.dtype}; they hold NaN or infinity.")
+        starts.append(like(chosen, problem.degrees))
+    return starts
 
 
-def _own_codes(codes: Any, dtype: Any, rows: Array, views: Views, view: int, n_components: int) -> Array:
-    n_rows, what = int(views.mask[:, view].sum()), f"The starting codes of view '{views.names[view]}'"
-    array = real_matrix(codes, what, dtype)
-    array = array.toarray() if sparse.issparse(array) else array
-    if array.shape == (n_rows, n_components):
-        everywhere = np.zeros((views.n_samples, n_components), dtype=array.dtype)
-        everywhere[views.rows(view)] = array
-        array = everywhere
-    if array.shape != (views.n_samples, n_components):
-        raise InputError(
-            f"{what} must be {n_rows} × {n_components} (the samples that "
-            f"have the view) or {views.n_samples} × {n_components} (all samples); got shape {array.shape}."
+# -- from the data ---------------------------------------------------------------------------------------------
+
+
+def data_start(problem: Problem, n_components: int, weights: Weights) -> list[Array]:
+    """Compute starting codes from the directions in which the views vary together.
+
+    Parameters
+    ----------
+    problem : Problem
+        The data.
+    n_components : int
+        Number of components K.
+    weights : Weights
+        The penalties; the second is ignored.
+
+    Returns
+    -------
+    list of arrays of shape (n_codes, n_components)
+        One for each view.
+    """
+    columns, shared = feature_columns(problem), host(shared_samples(problem))
+    n_directions = min(n_components, columns[-1].stop)
+    if columns[-1].stop <= MOST_FEATURES and all(term.smoothed is not None for term in problem.terms):
+        bases = bases_from_moments(*_moments(problem, weights), shared, columns, n_directions)
+    else:
+        bases = bases_from_products(lambda vector: covariance_times(problem, shared, vector), columns, n_directions)
+    return best_codes(problem, bases, weights, n_components)
+
+
+def bases_from_moments(
+    covariance: Array, quadratic: Array, shared: Array, columns: list[slice], n_directions: int
+) -> list[Array]:
+    """Compute bases from sums over the samples.
+
+    Parameters
+    ----------
+    covariance : array of shape (n_features, n_features)
+        Products of the mean features of neighbours, summed over the samples; divided in place.
+    quadratic : array of shape (n_features, n_features)
+        Matrix of the quadratic form in the bases.
+    shared : array of shape (n_views, n_views)
+        Numbers of samples in the sums of ``covariance``, see :func:`shared_samples`.
+    columns : list of slices
+        The features of every view.
+    n_directions : int
+        Number of rows of every basis.
+    """
+    for k, rows in enumerate(columns):
+        for j, others in enumerate(columns):
+            covariance[rows, others] /= max(float(shared[k, j]), 1.0)
+    directions = _leading(covariance, n_directions)
+    return _improved([basis_step(directions[own]) for own in columns], quadratic, columns)
+
+
+def bases_from_products(times: Callable[[Array], Array], columns: list[slice], n_directions: int) -> list[Array]:
+    """Compute bases where the covariance of the views is too large to store, from its products with vectors."""
+    directions = _leading_by_products(times, columns[-1].stop, n_directions)
+    return [basis_step(directions[own]) for own in columns]
+
+
+def best_codes(problem: Problem, bases: list[Array], weights: Weights, n_components: int) -> list[Array]:
+    """Return the codes that minimise the objective for given bases, without the L1 penalty.
+
+    From P = (HUᵀ + λ1Z) / m and Z the mean of P follows Z = Σ HUᵀ/m / Σ d/m, sums over the views of a sample.
+    """
+    xp = array_namespace(problem.degrees)
+    dtype, device = problem.degrees.dtype, problem.degrees.device
+    tie = weights.consensus * xp.astype(problem.n_codes >= 2, dtype)[problem.rows]
+    mass = problem.degrees + tie
+    own = [xp.astype(like(np.ascontiguousarray(basis), problem.degrees), dtype) for basis in bases]
+    projected = [term.project(basis) for term, basis in zip(problem.terms, own, strict=True)]
+    total = xp.zeros((problem.n_samples, projected[0].shape[1]), dtype=dtype, device=device)
+    share = xp.zeros(problem.n_samples, dtype=dtype, device=device)
+    for term, seen in zip(problem.terms, projected, strict=True):
+        rows = problem.rows[term.part]
+        total[rows] += seen / mass[term.part, None]
+        share[rows] += problem.degrees[term.part] / mass[term.part]
+    consensus = total / xp.where(share > 0, share, xp.ones_like(share))[:, None]
+    codes = []
+    for term, code in zip(problem.terms, projected, strict=True):
+        pull = consensus[problem.rows[term.part]]
+        pull *= tie[term.part, None]
+        code += pull
+        code /= mass[term.part, None]
+        n_missing = n_components - code.shape[1]
+        missing = xp.zeros((code.shape[0], n_missing), dtype=dtype, device=device)
+        codes.append(xp.concat([code, missing], axis=1) if n_missing else code)
+    return codes
+
+
+def _moments(problem: Problem, weights: Weights) -> tuple[Array, Array]:
+    """Return sums over the samples for the covariance of the views, and the matrix of the quadratic form in the bases.
+
+    With the best codes for bases U the objective is a constant minus Σ ‖HUᵀ‖²/m + λ1 ‖Σ HUᵀ/m‖² / Σ d/m, where the
+    second term is for tied samples and its inner sums run over their views.
+    """
+    layout = Layout(problem, _N_STRIPES, None if is_tensor(problem.degrees) else ROWS_AT_A_TIME)
+    n_operations = 6.0 * problem.n_samples * sum(term.n_features for term in problem.terms) ** 2
+    total = _SumInOrder()
+    with engine_for(problem.degrees).working(n_operations) as each:
+        each(
+            lambda place: total.add(place, moments_of_stripe(layout, weights.consensus, layout.stripes[place])),
+            range(len(layout.stripes)),
         )
-    chosen = array[rows]
-    if not np.isfinite(chosen).all():
-        raise InputError(f"{what} must be finite as {chosen.dtype}; they hold NaN or infinity.")
-    return np.asarray(chosen)
+    covariance, quadratic = map(host, total.parts)
+    return covariance, quadratic
+
+
+class _SumInOrder:
+    """Sums of arrays that threads deliver in any order, added in the order of their numbers.
+
+    So the rounding does not depend on the threads, and no more arrays wait than there are threads.
+    """
+
+    def __init__(self) -> None:
+        self.parts: list[Array] = []
+        self._waiting: dict[int, tuple[Array, ...]] = {}
+        self._next, self._lock = 0, Lock()
+
+    def add(self, place: int, arrays: tuple[Array, ...]) -> None:
+        """Add the arrays with number ``place``, or store them until all before them are added."""
+        with self._lock:
+            self._waiting[place] = arrays
+            while self._next in self._waiting:
+                arrays = self._waiting.pop(self._next)
+                self._next += 1
+                for total, array in zip(self.parts, arrays, strict=False):
+                    total += array
+                self.parts = self.parts or list(arrays)
+
+
+@np.errstate(over="ignore", invalid="ignore")  # demand_finite reports overflow in its results
+def moments_of_stripe(layout: Layout, consensus_weight: float, stripe: range) -> tuple[Array, Array]:
+    """Return what the blocks of a stripe add to the matrices of :func:`bases_from_moments`."""
+    problem, columns = layout.problem, feature_columns(layout.problem)
+    xp = array_namespace(problem.degrees)
+    kind: dict[str, Any] = {"dtype": problem.degrees.dtype, "device": problem.degrees.device}
+    n_features = columns[-1].stop
+    covariance = xp.zeros((n_features, n_features), dtype=xp.float64, device=kind["device"])
+    quadratic = xp.zeros_like(covariance)
+    for block in stripe:
+        n_rows = layout.blocks[block].stop - layout.blocks[block].start
+        means, pulled = xp.zeros((n_rows, n_features), **kind), xp.zeros((n_rows, n_features), **kind)
+        share = xp.zeros(n_rows, **kind)
+        for term, piece, own in zip(problem.terms, layout.pieces(block)[0], columns, strict=True):
+            smoothed = term.block(piece.part)
+            mass = piece.degrees + consensus_weight * piece.tied
+            weighted = smoothed / mass[:, None]
+            means[piece.places, own] = smoothed / piece.degrees[:, None]
+            pulled[piece.places, own] = weighted * piece.tied[:, None]
+            share[piece.places] += piece.degrees / mass
+            quadratic[own, own] += smoothed.T @ weighted
+        pull = consensus_weight / xp.where(share > 0, share, xp.ones_like(share))
+        covariance += means.T @ means
+        quadratic += pulled.T @ (pulled * pull[:, None])
+    return covariance, quadratic
+
+
+def feature_columns(problem: Problem) -> list[slice]:
+    """Return the columns of every view in a matrix with the features of all views."""
+    ends = np.cumsum([term.n_features for term in problem.terms]).tolist()
+    return [slice(end - term.n_features, end) for term, end in zip(problem.terms, ends, strict=True)]
+
+
+def shared_samples(problem: Problem) -> Array:
+    """Return the number of samples that have codes in both of two views, as a matrix of views by views."""
+    xp = array_namespace(problem.degrees)
+    present = xp.zeros((problem.n_samples, len(problem.terms)), dtype=xp.float64, device=problem.degrees.device)
+    for k, term in enumerate(problem.terms):
+        present[problem.rows[term.part], k] = 1.0
+    return present.T @ present  # type: ignore[no-any-return]
+
+
+def _leading(matrix: Array, n_directions: int) -> Array:
+    """Return the eigenvectors of the largest eigenvalues, the largest first."""
+    demand_finite(np.isfinite(matrix).all(), matrix.dtype)
+    return np.asarray(np.linalg.eigh((matrix + matrix.T) / 2)[1][:, ::-1][:, :n_directions])
+
+
+@np.errstate(over="ignore", invalid="ignore")  # demand_finite reports overflow in its results
+def _improved(bases: list[Array], quadratic: Array, columns: list[slice]) -> list[Array]:
+    """Return bases that increase the quadratic form, iterated until its relative change is small.
+
+    The form is convex, so that its tangent lies below it: the bases that maximise the tangent, Eq. (9), do not decrease
+    the form.
+    """
+    demand_finite(np.isfinite(quadratic).all(), quadratic.dtype)
+    value = -np.inf
+    for _ in range(_MOST_ITERATIONS):
+        stacked = np.concatenate(bases, axis=1)  # K × all features
+        slopes = stacked @ quadratic
+        before, value = value, float(np.vdot(slopes, stacked))
+        if value - before <= _TOLERANCE * abs(value):
+            break
+        bases = [nearest_orthonormal(slopes[:, own]) for own in columns]
+    return bases
+
+
+def nearest_orthonormal(slopes: Array) -> Array:
+    """Return the basis of Eq. (9): from the small matrix SSᵀ where it is far from singular, else from the SVD of S."""
+    demand_finite(np.isfinite(slopes).all(), slopes.dtype)
+    slopes = np.ldexp(slopes, -np.frexp(np.abs(slopes).max())[1])  # squares of huge slopes stay finite
+    values, vectors = np.linalg.eigh(slopes @ slopes.T)
+    if values[0] <= _NEARLY_SINGULAR * values[-1]:
+        return basis_step(slopes.T)
+    return np.asarray((vectors / np.sqrt(values)) @ (vectors.T @ slopes))
+
+
+def covariance_times(problem: Problem, shared: Array, vector: Array) -> Array:
+    """Return the covariance of the views times a vector; ``shared`` are the numbers of samples that views share."""
+    ends = [own.stop for own in feature_columns(problem)]
+    parts = np.split(np.ravel(vector), ends[:-1])
+    scores = np.zeros((problem.n_samples, len(problem.terms)))
+    for k, (term, part) in enumerate(zip(problem.terms, parts, strict=True)):
+        scores[problem.rows[term.part], k] = term.project(part[None, :])[:, 0] / problem.degrees[term.part]
+    products = []
+    for k, term in enumerate(problem.terms):
+        weighted = (scores[problem.rows[term.part]] / np.maximum(shared[k], 1.0)).sum(axis=1) / problem.degrees[
+            term.part
+        ]
+        products.append(term.correlate(weighted[:, None])[:, 0])
+    return np.concatenate(products)
+
+
+def _leading_by_products(times: Callable[[Array], Array], size: int, n_directions: int) -> Array:
+    """Return the leading eigenvectors of a matrix, given as a product with vectors, the largest first."""
+    if size <= max(2 * n_directions + 1, 50):  # too small for the iterative solver, small enough for the whole matrix
+        return _leading(np.column_stack([times(column) for column in np.eye(size)]), n_directions)
+    operator = LinearOperator((size, size), matvec=times, dtype=np.float64)
+    try:
+        values, vectors = eigsh(operator, k=n_directions, which="LA", v0=np.ones(size), tol=1e-4, **_SEEDED)
+    except ArpackError:  # few distinct directions: its Krylov space breaks down
+        return _by_subspace_iteration(times, size, n_directions)
+    return np.asarray(vectors[:, np.argsort(-values)])
+
+
+def _by_subspace_iteration(times: Callable[[Array], Array], size: int, n_directions: int) -> Array:
+    """Return the leading eigenvectors by subspace iteration, which works for any spectrum."""
+    block = np.linalg.qr(np.random.RandomState(0).normal(size=(size, n_directions)))[0]
+    for _ in range(_N_MULTIPLICATIONS):
+        block = np.linalg.qr(np.column_stack([times(column) for column in block.T]))[0]
+    values, vectors = np.linalg.eigh(block.T @ np.column_stack([times(column) for column in block.T]))
+    return np.asarray(block @ vectors[:, np.argsort(-values)])

@@ -11,10 +11,10 @@ __all__ = ["basis_step", "code_step", "codes_value", "consensus_value", "ties_va
 
 
 def basis_step(correlation: Array) -> Array:
-    """Eq. (9): from HᵀP = BΣJᵀ the basis U = JBᵀ.
+    """Return the basis U = JBᵀ from HᵀP = BΣJᵀ, Eq. (9).
 
-    A view with fewer features than components would need columns of zeros to have UUᵀ = I. The thin decomposition
-    gives that basis without its zero columns: then UᵀU = I, and no other step changes.
+    A view with fewer features than components needs added columns of zeros for UUᵀ = I. The thin decomposition gives
+    that basis without its zero columns: then UᵀU = I, and no other step changes.
     """
     xp = array_namespace(correlation)
     demand_finite(xp.all(xp.isfinite(correlation)), correlation.dtype)
@@ -23,10 +23,10 @@ def basis_step(correlation: Array) -> Array:
 
 
 def code_step(drawn: Array, mass: Array, sparsity_weight: float) -> Array:
-    """Eq. (13), in place: UHᵀ with the pull of the consensus, shrunk towards zero by λ2 / 2, over m.
+    """Compute new codes in place, Eq. (13): UHᵀ plus the consensus term, shrunk towards zero by λ2 / 2, over m.
 
-    Codes stand in columns. The pull is λ1 times the consensus for tied codes and 0 for others; ``mass`` is m = d + λ1
-    for tied codes and d for others.
+    Codes are columns. The consensus term is λ1 times the consensus for tied codes and 0 for others; ``mass`` is
+    m = d + λ1 for tied codes and d for others.
     """
     half = sparsity_weight / 2
     drawn -= drawn.clip(-half, half)  # sign(x)·max(|x| − t, 0) in fewer passes
@@ -35,13 +35,13 @@ def code_step(drawn: Array, mass: Array, sparsity_weight: float) -> Array:
 
 
 def codes_value(codes: Array, degrees: Array) -> Array:
-    """Return what the codes of a view add to Eq. (7) once they are fresh from the code step, for every component.
+    """Return what the codes of a view add to Eq. (7) directly after the code step, for every component.
 
-    Every code p other than 0 then has (d + λ1)p = UHᵀ + λ1z' − (λ2 / 2) sign(p), with z' the consensus before. Put into
-    Eq. (7), what is left is Σ λ1 ((p − z)² − 2p(p − z')) − dp², the first part for tied codes: neither UHᵀ nor the L1
-    penalty is needed any more. Since z is the mean of the codes p of a sample, that is −Σ dp² − λ1 Σ (p − z)², the
-    second part for tied codes, and 2λ1 Σ z(z' − z): differences of tied codes stay small however large λ1 is. This is
-    the first part; :func:`ties_value` and :func:`consensus_value` give the others.
+    Every code p other than 0 then has (d + λ1)p = UHᵀ + λ1z' − (λ2 / 2) sign(p), with z' the consensus before. With it,
+    Eq. (7) becomes Σ λ1 ((p − z)² − 2p(p − z')) − dp², the first part for tied codes: UHᵀ and the L1 penalty cancel.
+    Since z is the mean of the codes p of a sample, that is −Σ dp² − λ1 Σ (p − z)², the second part for tied codes, and
+    2λ1 Σ z(z' − z): differences of tied codes stay small however large λ1 is. This is the first part;
+    :func:`ties_value` and :func:`consensus_value` give the others.
     """
     return -((codes * codes) @ degrees)
 

@@ -1,12 +1,14 @@
-"""One pass over the data for all runs at once: the block that yields new codes yields its share of HᵀP.
+"""One pass over the data for all runs at once: every block of samples gets new codes, and adds to HᵀP.
 
-Codes stand in columns, one for each sample. What belongs to a sample, its degree and its ties, then meets the codes
-along the rows of memory, and the bases of several runs, one below the other, make one matrix product.
+Codes are stored one column per sample. Values per sample, such as degrees and ties, are then applied along contiguous
+rows, and the bases of several runs, one below the other, need one matrix product.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -14,14 +16,106 @@ from array_api_compat import array_namespace
 
 from ..compute import Each, engine_for
 from ..utils.types import Array
-from .blocks import Layout, Piece
 from .problem import Problem, ViewTerm
 from .runs import Stack, Weights
 from .steps import code_step, codes_value, consensus_value, ties_value
 
-__all__ = ["Sweep", "summed"]
+__all__ = ["Layout", "Piece", "Sweep", "columns_of", "summed", "tied_consensus"]
 
-_N_STRIPES = 32  # pieces in which partial sums are made; a fixed number, so that threads do not change the rounding
+_N_STRIPES = 32  # partial sums; a fixed number, so that threads do not change the rounding
+_CACHED_CODES, _CACHED_SHARE = 2**20, 1 / 16  # up to so many codes, or such a share of H, pieces are cached
+_PIECE_BYTES = 32  # at most, for every code
+# Samples with several views need many more steps between the products. Larger blocks need fewer calls, which saves more
+# than a better use of the cache
+_LARGER = 4
+
+
+@dataclass(frozen=True)
+class Piece:
+    """One view in one block of samples."""
+
+    # Positions are slices where they are consecutive, and index arrays elsewhere
+    part: slice  # of the codes of the view
+    places: Any  # positions of their samples in the block
+    degrees: Array
+    tied: Array  # 1 if the sample has codes in at least two views, else 0
+    own: Any  # positions of the tied codes in this part
+    ties: Any  # positions of their samples among the tied samples of the block
+    back: Array | None  # for every code the position of its tied sample, any if it has none; None if both are slices
+
+
+class Layout:
+    """Blocks of samples that fit in the cache, and stripes of blocks over which partial sums are computed.
+
+    The number of stripes, and so the rounding, does not depend on the number of threads.
+
+    Parameters
+    ----------
+    problem : Problem
+        The data.
+    n_stripes : int
+        Most stripes.
+    most_rows : int, optional
+        Most samples in a block, if work on them needs much memory.
+    """
+
+    def __init__(self, problem: Problem, n_stripes: int, most_rows: int | None = None) -> None:
+        self.problem = problem
+        xp = array_namespace(problem.degrees)
+        row_bytes = problem.degrees.itemsize * sum(t.n_features for t in problem.terms if t.smoothed is not None)
+        is_in_memory = all(isinstance(term.smoothed, np.ndarray) for term in problem.terms)
+        larger = _LARGER if len(problem.terms) > 1 and is_in_memory else 1
+        n_rows = engine_for(problem.degrees).rows_at_a_time(row_bytes // larger)
+        n_rows = n_rows if most_rows is None else min(n_rows, most_rows)
+        edges = [*range(0, problem.n_samples, n_rows), problem.n_samples]
+        where = xp.asarray(edges, dtype=problem.rows.dtype, device=problem.rows.device)
+        self.blocks = [slice(*pair) for pair in pairwise(edges)]
+        self.edges = [xp.searchsorted(problem.rows[term.part], where).tolist() for term in problem.terms]
+        count = -(-len(self.blocks) // n_stripes)
+        self.stripes = [range(i, min(i + count, len(self.blocks))) for i in range(0, len(self.blocks), count)]
+        self.tied = problem.n_codes >= 2
+        n_codes = len(problem.rows)
+        share = _CACHED_SHARE * row_bytes * n_codes / len(problem.terms)
+        self._is_cached = n_codes <= _CACHED_CODES or n_codes * _PIECE_BYTES <= share
+        self._cache: dict[int, tuple[list[Piece], Array]] = {}
+
+    def part(self, view: int, block: int) -> slice:
+        """Return the codes of a view that belong to the samples of a block."""
+        return slice(self.edges[view][block], self.edges[view][block + 1])
+
+    def pieces(self, block: int) -> tuple[list[Piece], Array]:
+        """Return the piece of every view in a block, and the number of codes of every tied sample in it."""
+        found = self._cache.get(block) or self._computed_pieces(block)
+        if self._is_cached:
+            self._cache[block] = found
+        return found
+
+    def _computed_pieces(self, block: int) -> tuple[list[Piece], Array]:
+        xp = array_namespace(self.problem.degrees)
+        samples = self.blocks[block]
+        tied = self.tied[samples]
+        numbers = xp.cumulative_sum(xp.astype(tied, xp.int64)) - 1  # positions of tied samples among those of the block
+        pieces = []
+        for k, term in enumerate(self.problem.terms):
+            part = self.part(k, block)
+            stacked = slice(term.part.start + part.start, term.part.start + part.stop)
+            places = self.problem.rows[stacked] - samples.start
+            mine = tied[places]
+            ties = numbers[places[mine]]
+            degrees = self.problem.degrees[stacked]
+            own, theirs = _as_slice(xp.nonzero(mine)[0]), _as_slice(ties)
+            are_slices = isinstance(own, slice) and isinstance(theirs, slice)
+            back = None if are_slices else xp.clip(numbers[places], 0, None)
+            pieces.append(Piece(part, _as_slice(places), degrees, xp.astype(mine, degrees.dtype), own, theirs, back))
+        return pieces, xp.astype(self.problem.n_codes[samples][tied], self.problem.degrees.dtype)
+
+
+def _as_slice(places: Array) -> Any:
+    """Return ascending positions as a slice if they are consecutive: it needs no copy."""
+    if not len(places):
+        return slice(0)
+    first, last = int(places[0]), int(places[-1])
+    return slice(first, last + 1) if last - first + 1 == len(places) else places
 
 
 class Sweep:
@@ -32,9 +126,9 @@ class Sweep:
     problem : Problem
         The data.
     n_rounds : int
-        How many turns codes and consensus take in a pass.
+        How often codes and consensus are updated in a pass.
     each : callable
-        Carries out a round of work, see :mod:`gapview.compute`.
+        Applies a function to a sequence of items, see :mod:`gapview.compute`.
     """
 
     def __init__(self, problem: Problem, n_rounds: int, each: Each) -> None:
@@ -52,9 +146,12 @@ class Sweep:
         return self._correlations(stack, self.each(work, self.layout.stripes))
 
     def iterate(self, stack: Stack) -> tuple[list[Array], list[float]]:
-        """Do the steps that follow the bases, in place; return (HᵀP)ᵀ for every view, and a value for every run."""
+        """Update codes and consensus in place; return (HᵀP)ᵀ for every view, and the objective of every run.
+
+        The objective lacks its constant term.
+        """
         bases = [self.xp.concat([run.bases[k] for run in stack.runs]).T for k in range(len(self.problem.terms))]
-        # A sparse view is multiplied as a whole
+        # H of a sparse view is not stored, and cannot be cut into blocks
         wholes = [
             None if term.smoothed is not None else term.project(basis.T).T
             for term, basis in zip(self.problem.terms, bases, strict=True)
@@ -63,7 +160,7 @@ class Sweep:
 
         def work(stripe: range) -> tuple[list[Array], Array]:
             shares, values = [], []
-            with np.errstate(over="ignore", invalid="ignore"):  # found where its results arrive, and said in words
+            with np.errstate(over="ignore", invalid="ignore"):  # demand_finite reports overflow in its results
                 for block in stripe:
                     pieces, n_codes = self.layout.pieces(block)
                     projected = [
@@ -81,40 +178,39 @@ class Sweep:
         return self._correlations(stack, [shares for shares, _ in results]), values
 
     def _projected(self, term: ViewTerm, basis: Array, part: slice) -> Array:
-        """Return UHᵀ for some codes of a view: HUᵀ turned over, which is faster."""
+        """Return UHᵀ for some codes of a view, as the transpose of HUᵀ, which is faster."""
         return self.engine.contiguous(self.engine.product(term.block(part), basis).T)  # type: ignore[no-any-return]
 
     def _step(
         self, stack: Stack, weights: Weights, rows: slice, pieces: list[Piece], n_codes: Array, projected: list[Array]
     ) -> Any:
-        """Bring codes of runs with the same penalties up to date in one block, and its tied samples to their consensus.
+        """Update the codes of runs with the same penalties in one block.
 
-        Returns the share of every component in the objective, which is a sum over samples in the type of the codes, in
-        double precision.
+        Returns what every component adds to the objective: sums over samples in the type of the codes, as float64.
         """
         own = [each[rows] for each in projected]
         codes = [code[rows, piece.part] for code, piece in zip(stack.codes, pieces, strict=True)]
         masses = [piece.degrees + weights.consensus * piece.tied for piece in pieces]
-        consensus = _mean(codes, pieces, n_codes)
+        consensus = tied_consensus(codes, pieces, n_codes)
         for _ in range(self.n_rounds if consensus is not None else 1):
             before = consensus
             codes = [
                 code_step(_drawn(seen, before, piece, weights.consensus), mass, weights.sparsity)
                 for seen, piece, mass in zip(own, pieces, masses, strict=True)
             ]
-            consensus = _mean(codes, pieces, n_codes)
+            consensus = tied_consensus(codes, pieces, n_codes)
         value = self.xp.zeros(len(codes[0]), dtype=self.xp.float64, device=codes[0].device)
         for stacked, code, piece in zip(stack.codes, codes, pieces, strict=True):
             stacked[rows, piece.part] = code
             value += codes_value(code, piece.degrees)
             if consensus is not None:
-                value += weights.consensus * ties_value(_at(code, piece.own), _at(consensus, piece.ties))
+                value += weights.consensus * ties_value(columns_of(code, piece.own), columns_of(consensus, piece.ties))
         if before is not None and consensus is not None:
             value += weights.consensus * consensus_value(before, consensus, n_codes)
         return value
 
     def _shares(self, stack: Stack, block: int) -> list[Array]:
-        """Return what one block adds to (HᵀP)ᵀ, for every view whose H is written out."""
+        """Return what one block adds to (HᵀP)ᵀ, for every view whose H is stored."""
         shares = []
         for k, (term, codes) in enumerate(zip(self.problem.terms, stack.codes, strict=True)):
             if term.smoothed is not None:
@@ -131,37 +227,37 @@ class Sweep:
 
 
 def summed(parts: Any) -> list[Array]:
-    """Add up lists of arrays, one by one, in order."""
+    """Return the sums of lists of arrays, added in order."""
     totals: list[Array] = []
     for part in parts:
         totals = [total + share for total, share in zip(totals, part, strict=True)] if totals else list(part)
     return totals
 
 
-def _mean(codes: list[Array], pieces: list[Piece], n_codes: Array) -> Array | None:
-    """Eq. (15): for every tied sample of a block the mean of its codes. None if there are none."""
+def tied_consensus(codes: list[Array], pieces: list[Piece], n_codes: Array) -> Array | None:
+    """Return the mean code of every tied sample of a block, Eq. (15); None if there are no tied samples."""
     if not len(n_codes):
         return None
     xp = array_namespace(n_codes)
     total = xp.zeros((len(codes[0]), len(n_codes)), dtype=n_codes.dtype, device=n_codes.device)
     for code, piece in zip(codes, pieces, strict=True):
-        total[:, piece.ties] += _at(code, piece.own)
+        total[:, piece.ties] += columns_of(code, piece.own)
     total /= n_codes
     return total  # type: ignore[no-any-return]
 
 
 def _drawn(projected: Array, consensus: Array | None, piece: Piece, weight: float) -> Array:
-    """Return UHᵀ with λ1 times its consensus added to every tied code of a piece."""
+    """Return UHᵀ plus λ1 times the consensus for every tied code of a piece."""
     if consensus is not None and piece.back is not None:
-        return projected + _at(consensus, piece.back) * (weight * piece.tied)
+        return projected + columns_of(consensus, piece.back) * (weight * piece.tied)
     drawn = array_namespace(projected).asarray(projected, copy=True)
     if consensus is not None:
         drawn[:, piece.own] += weight * consensus[:, piece.ties]
     return drawn  # type: ignore[no-any-return]
 
 
-def _at(values: Array, columns: Any) -> Array:
-    """Take some columns; a slice costs no copy."""
+def columns_of(values: Array, columns: Any) -> Array:
+    """Return some columns; a slice needs no copy."""
     if isinstance(columns, slice):
         return values[:, columns]
     return array_namespace(values).take(values, columns, axis=1)  # type: ignore[no-any-return]

@@ -1,9 +1,9 @@
-"""Model files: a fitted model in one file of arrays and JSON, safe to load from anywhere.
+"""Model files: a fitted model in one file of arrays and JSON, safe to load from any source.
 
-Models are written by their method ``save``. The layout of the bytes is described in ``_container.py``, that of the
-values in ``_values.py``.
+Models are written by their method ``save``. :mod:`gapview.persist.container` describes the layout of the bytes,
+:mod:`gapview.persist.values` that of the values.
 """
 
-from .summary import ModelSummary, ViewSummary
+from .model_file import ModelSummary, ViewSummary
 
 __all__ = ["ModelSummary", "ViewSummary"]

@@ -4,9 +4,9 @@
     header     JSON, filled up with blanks; lists the lengths of the blocks and holds their SHA-256
     blocks     one after the other, each filled up with zeros
 
-The first checksum is over the rest of the prefix and the header, the second over the blocks, so that the header can be
-read and trusted by itself, and no byte of the file is left out. Lengths are compared with that of the file before
-anything is read into memory; nothing is compressed, so that a file takes no more memory than it is long.
+The first checksum covers the rest of the prefix and the header, the second the blocks: the header can be verified
+without the blocks, and every byte of the file is covered. Lengths are compared with the length of the file before
+anything is read into memory. Nothing is compressed, so that a file needs no more memory than its length.
 """
 
 from __future__ import annotations
@@ -27,30 +27,25 @@ from ..utils.types import Array
 
 FORMAT = 1
 
-_MAGIC = b"\x89GAPVIEW\r\n\x1a\n"  # line ends among it, so that a transfer as text shows
+_MAGIC = b"\x89GAPVIEW\r\n\x1a\n"  # contains line ends, so that a transfer as text is detected
 _PREFIX = struct.Struct("<12sIQQ32s")
 _UNSIGNED = 32  # bytes of the prefix before its checksum
 _STEP = 64
-_MOST_HEADER = 2**24  # a header is a few thousand bytes; a file that says otherwise is not ours
+_MOST_HEADER = 2**24  # bytes; real headers have a few thousand
 _AGAIN = "Copy or download the file again, or save the model again."
 
 
-def model_path(path: Any) -> Path:
-    """Demand something that can be the name of a file."""
+def check_path(path: Any, expected: str = "path must be the path of a model file") -> Path:
+    """Return a path, or raise unless it can be the name of a file or folder; ``expected`` begins the message."""
     if not isinstance(path, str | os.PathLike) or isinstance(os.fspath(path), bytes):
-        raise InputTypeError(f"path must be the path of a model file, as text or a pathlib.Path; got {path!r}.")
-    if "\0" in os.fspath(path):
-        raise DataFileError(f"No file can be called {os.fspath(path)!r}.")
+        raise InputTypeError(f"{expected}, as text or a pathlib.Path; got {path!r}.")
+    if not os.fspath(path) or "\0" in os.fspath(path):
+        raise DataFileError(f"No file or folder can be called {os.fspath(path)!r}.")
     return Path(path)
 
 
-def pack(header: dict[str, Any], blocks: Sequence[Array]) -> bytes:
-    """Put a header and blocks of bytes together."""
-    return b"".join(pieces(header, blocks))
-
-
 def pieces(header: dict[str, Any], blocks: Sequence[Array]) -> list[Any]:
-    """Give what :func:`pack` puts together one by one, without a copy of the blocks."""
+    """Return the content of a file in pieces, without a copy of the blocks."""
     digest = hashlib.sha256()
     body: list[Any] = []
     for block in blocks:
@@ -68,22 +63,22 @@ def pieces(header: dict[str, Any], blocks: Sequence[Array]) -> list[Any]:
 
 @contextmanager
 def opened(path: Any) -> Iterator[BinaryIO]:
-    """Open a model file; whatever goes wrong while it is read is told as an error of that file."""
-    file = model_path(path)
+    """Open a model file; raise any error while it is read as a DataFileError that names the file."""
+    file = check_path(path)
     if not os.path.isfile(file):
         raise DataFileError(f"There is no file {str(file)!r}. Give the path of a file that model.save has written.")
     try:
         with file.open("rb") as stream:
             yield stream
-    except (DataFileError, MissingExtraError):  # says all there is to say
+    except (DataFileError, MissingExtraError):
         raise
     except OSError as error:
         raise DataFileError(f"Cannot read {str(file)!r}: {error.strerror or error}") from None
-    # A forged file can go wrong in ways that no list foresees
-    except Exception as error:
-        told = isinstance(error, ValueError | GapviewError)
-        said = str(error) if told else f"its parts are not those of a model ({type(error).__name__}: {error})"
-        raise DataFileError(f"{file.name!r} cannot be read as a model file: {said.rstrip('.')}. {_AGAIN}") from None
+    except Exception as error:  # a forged file can cause any error
+        reason = str(error)
+        if not isinstance(error, ValueError | GapviewError):
+            reason = f"its parts are not those of a model ({type(error).__name__}: {error})"
+        raise DataFileError(f"{file.name!r} cannot be read as a model file: {reason.rstrip('.')}. {_AGAIN}") from None
 
 
 def read_header(stream: BinaryIO) -> dict[str, Any]:
@@ -105,10 +100,10 @@ def read_header(stream: BinaryIO) -> dict[str, Any]:
     if length > size:
         raise _cut_off(name, size, length)
     if length < size or header_length > min(_MOST_HEADER, length - _PREFIX.size):
-        raise ValueError("its length is not what it says")
+        raise ValueError("its length is not the one in its header")
     text = _exactly(stream, header_length)
     if hashlib.sha256(start[:_UNSIGNED] + text).digest() != checksum:
-        raise ValueError("it is damaged, for the checksum of its header is wrong")
+        raise ValueError("it is damaged: the checksum of its header is wrong")
     if version < 1:
         raise ValueError("there is no format 0")
     header: dict[str, Any] = from_json(text)
@@ -116,12 +111,12 @@ def read_header(stream: BinaryIO) -> dict[str, Any]:
     if not isinstance(lengths, list) or not all(type(each) is int and each >= 0 for each in lengths):
         raise ValueError("its header does not list its blocks")
     if sum(each + -each % _STEP for each in lengths) != length - _PREFIX.size - header_length:
-        raise ValueError("its blocks are not as long as it says")
+        raise ValueError("its blocks do not have the lengths in its header")
     return header
 
 
 def read_blocks(stream: BinaryIO, header: dict[str, Any]) -> list[Array]:
-    """Read all blocks, each once, and check that they are what was written."""
+    """Read all blocks, and verify their checksum."""
     digest = hashlib.sha256()
     blocks = []
     for length in header["blocks"]:
@@ -132,17 +127,17 @@ def read_blocks(stream: BinaryIO, header: dict[str, Any]) -> list[Array]:
         digest.update(_exactly(stream, -length % _STEP))
         blocks.append(block)
     if digest.hexdigest() != header.get("sha256"):
-        raise ValueError("it is damaged, for the checksum of its contents is wrong")
+        raise ValueError("it is damaged: the checksum of its contents is wrong")
     return blocks
 
 
 def to_json(value: Any) -> bytes:
-    """Write JSON, always the same for the same value."""
+    """Return the JSON text of a value, always the same for the same value."""
     return json.dumps(value, allow_nan=False, separators=(",", ":")).encode("ascii")
 
 
 def from_json(text: bytes | Array) -> Any:
-    """Read JSON as :func:`to_json` writes it, without what it never writes: double keys, NaN, endless nesting."""
+    """Read JSON as :func:`to_json` writes it; raise for repeated keys, NaN and excessive nesting."""
     try:
         return json.loads(bytes(text).decode("ascii"), object_pairs_hook=_distinct, parse_constant=_no_constant)
     except RecursionError:

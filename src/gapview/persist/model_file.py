@@ -1,8 +1,8 @@
-"""Saving and loading models: what a person calls."""
+"""Model files: a fitted model, and a summary of it that is read without its arrays."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import asdict, dataclass, replace
 from importlib.metadata import version
 from typing import Any
 
@@ -11,18 +11,113 @@ import numpy as np
 from ..errors import InputError, InputTypeError
 from ..utils.storage import write_whole
 from ..utils.types import Array
-from ._consistency import check_model
-from .container import FORMAT, from_json, model_path, opened, pack, read_blocks, read_header, to_json
+from .consistency import check_model, fits, hints_of
+from .container import FORMAT, check_path, opened, pieces, read_blocks, read_header
 from .registry import METHODS, method_name
-from .summary import ModelSummary, from_header, summarise, to_header
 from .values import Decoder, Encoder
 
-_OUTPUT = "_sklearn_output_config"  # what set_output has set
+__all__ = ["ModelSummary", "ViewSummary", "describe", "load", "save", "shown_setting", "summarise"]
+
+_OUTPUT = "_sklearn_output_config"  # set by set_output
+_LONGEST = 200  # characters of a setting in a summary
+
+
+@dataclass(frozen=True)
+class ViewSummary:
+    """One view of the training data."""
+
+    name: str
+    n_samples: int  # that have the view
+    n_features: int
+
+
+@dataclass(frozen=True)
+class ModelSummary:
+    """The content of a model file; returned by :func:`gapview.describe`.
+
+    Attributes
+    ----------
+    method : str
+        Name of the class.
+    settings : dict
+        The parameters. Numbers, text and None as they are; anything else as a short text.
+    n_samples, n_complete : int
+        Number of training samples, and how many of them have all views.
+    views : tuple of ViewSummary
+        ``name``, ``n_samples`` and ``n_features`` of every view.
+    group_sizes : tuple of int
+        Number of samples in group 0, 1, …
+    gapview_version : str
+        Version of gapview that wrote the file.
+    format_version : int
+        The format of the file.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> from gapview import GRMF
+    >>> from gapview.datasets import make_views
+    >>> from gapview import describe
+    >>> views = make_views(n_samples=60, n_clusters=2, missing_rate=0.3, random_state=0).views
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder) / "two.gapview"
+    ...     GRMF(n_clusters=2, random_state=0).fit(views).save(path)
+    ...     found = describe(path)
+    >>> found.method, found.settings["n_clusters"], found.n_samples, len(found.group_sizes)
+    ('GRMF', 2, 60, 2)
+    """
+
+    method: str
+    settings: dict[str, Any]
+    n_samples: int
+    n_complete: int
+    views: tuple[ViewSummary, ...]
+    group_sizes: tuple[int, ...]
+    gapview_version: str
+    format_version: int
+
+    def __str__(self) -> str:
+        sizes = ", ".join(str(size) for size in self.group_sizes)
+        lines = [
+            f"{self.method} of {self.n_samples} samples, {self.n_complete} of them complete, "
+            f"in {len(self.group_sizes)} groups of {sizes}",
+            *(f"  view {view.name!r}: {view.n_samples} × {view.n_features}" for view in self.views),
+            *(f"  {name} = {value!r}" for name, value in self.settings.items()),
+            f"  written by gapview {self.gapview_version}, format {self.format_version}",
+        ]
+        return "\n".join(lines)
+
+
+def summarise(model: Any) -> ModelSummary:
+    """Return the summary of a fitted model."""
+    views = model.views_
+    facts = zip(views.names, views.mask.sum(axis=0).tolist(), views.n_features, strict=True)
+    return ModelSummary(
+        method_name(model),
+        {name: shown_setting(value) for name, value in model.get_params(deep=False).items()},
+        views.n_samples,
+        int(views.mask.all(axis=1).sum()),
+        tuple(ViewSummary(*view) for view in facts),
+        tuple(np.bincount(model.labels_).tolist()),
+        version("gapview"),
+        FORMAT,
+    )
+
+
+def shown_setting(value: Any) -> Any:
+    """Return a setting as a value that JSON can hold: arrays and other objects as a short text."""
+    value = value.item() if isinstance(value, np.generic) else value
+    if value is None or isinstance(value, bool | int | str) or (isinstance(value, float) and np.isfinite(value)):
+        return value
+    if isinstance(value, list | tuple | dict):
+        text = repr(value)
+        return text if len(text) <= _LONGEST and "array" not in text else f"{type(value).__name__} of {len(value)}"
+    return repr(value) if isinstance(value, float) else type(value).__name__
 
 
 def save(model: Any, path: Any) -> None:
-    """Write a fitted model to a file: what is behind the method ``save`` of every model."""
-    file = model_path(path)
+    """Write a fitted model to a file; called by the method ``save`` of every model."""
+    file = check_path(path)
     method_name(model)
     model._demand_fitted()
     try:
@@ -37,18 +132,16 @@ def save(model: Any, path: Any) -> None:
             )
     encoder = Encoder()
     attributes = {name: encoder.encode(value, f"model.{name}") for name, value in vars(model).items()}
-    state = to_json({"attributes": attributes, "objects": encoder.objects, "arrays": encoder.entries})
-    header = {"model": to_header(summarise(model, version("gapview"), FORMAT))}
-    write_whole(file, pack(header, [np.frombuffer(state, dtype=np.uint8), *encoder.blocks]))
+    header = {"model": asdict(summarise(model))}
+    write_whole(file, pieces(header, encoder.to_blocks({"attributes": attributes})))
 
 
 def load(path: Any) -> Any:
     """Load a model that ``model.save`` has written.
 
     Predictions, codes and recovered views are the same as before saving, to the last bit, with the same versions of the
-    libraries. Nothing in the file is executed: it holds numbers and text, and names of classes only as far as gapview
-    knows them. That makes it safe to load a file from elsewhere; whether the model in it is any good, no checksum can
-    tell.
+    libraries. Nothing in the file is executed: it holds numbers and text, and no class names but those of gapview. So a
+    file from an untrusted source is safe to load; its checksums do not vouch for the quality of the model.
 
     Parameters
     ----------
@@ -58,12 +151,12 @@ def load(path: Any) -> Any:
     Returns
     -------
     model
-        Fitted, of the class that was saved.
+        The fitted model, of the class that was saved.
 
     Raises
     ------
     DataFileError
-        If there is no such file, if it is no model file, damaged, cut off or forged, or of a newer format.
+        If the file does not exist, is no model file, is damaged, truncated or forged, or has a newer format.
 
     Examples
     --------
@@ -81,14 +174,13 @@ def load(path: Any) -> Any:
     """
     with opened(path) as stream:
         header = read_header(stream)
-        summary = from_header(header, FORMAT)
-        return _rebuilt(summary, read_blocks(stream, header))
+        return _rebuilt(_read_summary(header), read_blocks(stream, header))
 
 
 def describe(path: Any) -> ModelSummary:
-    """Tell what is in a model file from its header, without reading the model.
+    """Return a summary of a model file, read from its header.
 
-    Only the header is checked for damage: the rest of the file is not looked at.
+    Only the header is checked for damage: the rest of the file is not read.
 
     Parameters
     ----------
@@ -98,7 +190,7 @@ def describe(path: Any) -> ModelSummary:
     Returns
     -------
     ModelSummary
-        ``print`` shows it.
+        Method, settings, views and group sizes; ``print`` shows them.
 
     Raises
     ------
@@ -118,18 +210,33 @@ def describe(path: Any) -> ModelSummary:
     Concat of 60 samples, 60 of them complete, in 2 groups of 30, 30
     """
     with opened(path) as stream:
-        return from_header(read_header(stream), FORMAT)
+        return _read_summary(read_header(stream))
+
+
+def _read_summary(header: dict[str, Any]) -> ModelSummary:
+    """Return the summary in the header of a file."""
+    content = dict(header["model"])
+    content["views"] = tuple(ViewSummary(**view) for view in content["views"])
+    content["group_sizes"] = tuple(content["group_sizes"])
+    summary = ModelSummary(**content)
+    for part in (summary, *summary.views):
+        if not all(fits(getattr(part, name), hint) for name, hint in hints_of(type(part)).items()):
+            raise ValueError("its header does not describe a model")
+    if summary.format_version != FORMAT:
+        raise ValueError("its header is of another format than the file")
+    if summary.method not in METHODS:
+        raise ValueError(f"it holds a model of the unknown class {summary.method!r}; a newer gapview may know it")
+    return summary
 
 
 def _is_known(method: type[Any], name: str) -> bool:
-    """Tell whether a model of this class can have the attribute: a setting, something fitted, or an output."""
+    """Return whether a model of this class can have an attribute: a setting, a fitted one, or that of set_output."""
     return (name.endswith("_") and not name.startswith("_")) or name == _OUTPUT or name in method._get_param_names()
 
 
 def _rebuilt(summary: ModelSummary, blocks: list[Array]) -> Any:
-    """Make the model from the blocks of its file."""
-    state = from_json(blocks.pop(0))
-    decoder = Decoder(state["arrays"], blocks, state["objects"])
+    """Build the model from the blocks of its file."""
+    decoder, state = Decoder.from_blocks(blocks)
     attributes = {name: decoder.decode(value) for name, value in state["attributes"].items()}
     method = METHODS[summary.method]
     settings = {name: attributes.pop(name) for name in method._get_param_names() if name in attributes}
@@ -140,7 +247,6 @@ def _rebuilt(summary: ModelSummary, blocks: list[Array]) -> Any:
         setattr(model, name, value)
     check_model(model)
     model._demand_fitted()
-    found = summarise(model, summary.gapview_version, summary.format_version)
-    if replace(found, settings=summary.settings) != summary:
+    if replace(summarise(model), settings=summary.settings, gapview_version=summary.gapview_version) != summary:
         raise ValueError("its header describes another model")
     return model

@@ -1,4 +1,4 @@
-"""Classes that a model file may name: methods, and the small frozen records that fitted models hold."""
+"""Classes that a model file may name: methods, and the records that fitted models hold."""
 
 from __future__ import annotations
 
@@ -8,15 +8,16 @@ from ..clusters import Clustering
 from ..errors import InputTypeError
 from ..graph.neighbors import Search, SearchReport
 from ..scaling import Scaling
+from ..views import Views
 from ..views.containers import Container
 
 __all__ = ["METHODS", "RECORDS", "method_name", "storable_method", "storable_record"]
 
 T = TypeVar("T", bound=type)
 
-METHODS: dict[str, type[Any]] = {}  # filled by the modules that define them
+METHODS: dict[str, type[Any]] = {}  # filled by the decorator storable_method
 RECORDS: dict[str, type[Any]] = {
-    record.__name__: record for record in (Clustering, Container, Scaling, Search, SearchReport)
+    record.__name__: record for record in (Clustering, Container, Scaling, Search, SearchReport, Views)
 }
 
 

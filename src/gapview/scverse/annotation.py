@@ -13,7 +13,7 @@ from scipy import sparse
 
 from ..errors import GapviewWarning, InputError, InputTypeError, ParameterError, ParameterTypeError, some
 from ..estimators import MultiViewClusterer
-from ..persist.summary import shown_setting
+from ..persist.model_file import shown_setting
 from ..utils.parameters import check_flag
 from ..utils.types import Array, Matrix
 from ..utils.warnings import warn_user

@@ -95,7 +95,7 @@ _JUNK: tuple[Any, ...] = (
         {"float": "7ff8000000000000"},
     ),
     *(
-        {"scalar": ["<f8", "00" * 8]},
+        {"scalar": [{"array": 0}]},
         {"datetime": [1, 2]},
         {"decimal": ["sNaN"]},
         {"Period": [1, "x"]},

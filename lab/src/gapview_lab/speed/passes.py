@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from gapview.factorization.data_start import data_start
 from gapview.factorization.loop import solve, solve_together
-from gapview.factorization.starts import random_start
+from gapview.factorization.starts import data_start, random_start
 from gapview.utils.types import Array
 from gapview.views import Views
 

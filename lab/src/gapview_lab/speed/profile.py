@@ -12,11 +12,10 @@ import numpy as np
 
 from gapview.compute import NumpyEngine, one_by_one
 from gapview.factorization import loop as factorization
-from gapview.factorization.blocks import Layout
 from gapview.factorization.problem import Problem, ViewTerm
 from gapview.factorization.starts import random_start
 from gapview.factorization.steps import basis_step
-from gapview.factorization.sweep import Sweep
+from gapview.factorization.sweep import Layout, Sweep
 from gapview.utils.types import Array
 
 from .iterations import PAPER_WEIGHTS

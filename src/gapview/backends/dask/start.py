@@ -8,21 +8,19 @@ from typing import Any
 import numpy as np
 
 from ...errors import InputError
-from ...factorization.blocks import Layout
-from ...factorization.data_start import (
-    MOST_FEATURES,
-    _best_codes,
-    _columns,
-    _covariance_times,
-    _leading,
-    _leading_of,
-    _moments_of_stripe,
-    _settled,
-    _shared_samples,
-)
 from ...factorization.problem import Problem
 from ...factorization.runs import Weights
-from ...factorization.steps import basis_step
+from ...factorization.starts import (
+    MOST_FEATURES,
+    bases_from_moments,
+    bases_from_products,
+    best_codes,
+    covariance_times,
+    feature_columns,
+    moments_of_stripe,
+    shared_samples,
+)
+from ...factorization.sweep import Layout
 from ...utils.types import Array
 from ...views.checks import one_per_view
 from ...views.containers import descends
@@ -86,33 +84,28 @@ def _given(problem: Problem, codes: Sequence[Any], *, names: Sequence[str]) -> l
 
 
 def data_starts(tasks: Tasks, problems: list[Any], n_components: int, weights: Weights, groups: Any) -> list[Any]:
-    """Compute starting codes from the data, as :mod:`gapview.factorization.data_start` does in memory."""
+    """Compute starting codes from the data, as :func:`gapview.factorization.starts.data_start` does in memory."""
     shared, columns = tasks.gather(tasks.summed("start", _counted, tasks.map("start", _shared, problems), groups))
     n_features = columns[-1].stop
     n_directions = min(n_components, n_features)
     if n_features <= MOST_FEATURES:
         parts = tasks.map("start-moments", _moments, problems, consensus_weight=weights.consensus)
         covariance, quadratic = tasks.gather(tasks.summed("start-moments", _added, parts, groups))
-        for k, rows in enumerate(columns):
-            for j, others in enumerate(columns):
-                covariance[rows, others] /= max(float(shared[k, j]), 1.0)
-        directions = _leading(covariance, n_directions)
-        bases = _settled([basis_step(directions[own]) for own in columns], quadratic, columns)
+        bases = bases_from_moments(covariance, quadratic, shared, columns, n_directions)
     else:
 
         def times(vector: Array) -> Array:
             known = tasks.share("start-vector", np.ravel(vector))
-            parts = tasks.map("start-product", _times, problems, [known] * len(problems), shared=np.maximum(shared, 1))
+            parts = tasks.map("start-product", _times, problems, [known] * len(problems), shared=shared)
             return np.asarray(tasks.gather(tasks.summed("start-product", sum, parts, groups)))
 
-        directions = _leading_of(times, n_features, n_directions)
-        bases = [basis_step(directions[own]) for own in columns]
+        bases = bases_from_products(times, columns, n_directions)
     known = tasks.share("start-bases", bases)
     return tasks.map("start", _codes, problems, [known] * len(problems), weights=weights, n_components=n_components)
 
 
 def _shared(problem: Problem) -> tuple[Array, list[slice]]:
-    return _shared_samples(problem), _columns(problem)
+    return shared_samples(problem), feature_columns(problem)
 
 
 def _counted(parts: Sequence[tuple[Array, list[slice]]]) -> tuple[Array, list[slice]]:
@@ -121,7 +114,7 @@ def _counted(parts: Sequence[tuple[Array, list[slice]]]) -> tuple[Array, list[sl
 
 def _moments(problem: Problem, *, consensus_weight: float) -> list[Array]:
     layout = Layout(problem, 1)
-    return list(_moments_of_stripe(layout, consensus_weight, range(len(layout.blocks))))
+    return list(moments_of_stripe(layout, consensus_weight, range(len(layout.blocks))))
 
 
 def _added(parts: Sequence[list[Array]]) -> list[Array]:
@@ -129,8 +122,8 @@ def _added(parts: Sequence[list[Array]]) -> list[Array]:
 
 
 def _times(problem: Problem, vector: Array, *, shared: Array) -> Array:
-    return _covariance_times(problem, shared, vector)
+    return covariance_times(problem, shared, vector)
 
 
 def _codes(problem: Problem, bases: list[Array], *, weights: Weights, n_components: int) -> list[Array]:
-    return _best_codes(problem, bases, weights, n_components)
+    return best_codes(problem, bases, weights, n_components)

@@ -24,7 +24,7 @@ import numpy as np
 from ...errors import DataFileError, GapviewWarning, InputTypeError, MissingExtraError
 from ...factorization.problem import Problem
 from ...factorization.runs import Run, Solution, Weights
-from ...persist.checkpoints.identity import described, differences, digest_of, digest_of_matrix
+from ...persist.checkpoints.identity import differences, digest_of, digest_of_matrix, fit_identity
 from ...utils.types import Array
 from ...utils.warnings import warn_user
 from ...views import Views
@@ -194,21 +194,21 @@ class Store:
 
 
 def identity_of_blocks(tasks: Tasks, model: Any, views: BlockedViews) -> dict[str, Any]:
-    """Say what a fit on these views depends on; see :func:`gapview.persist.checkpoints.identity.identity_of`."""
-    from importlib.metadata import version
-
+    """Return what the result of a fit depends on; see :func:`gapview.persist.checkpoints.identity.identity_of`."""
     told = tasks.gather(tasks.map("fingerprint", _digests, views.blocks))
     of_views, masks, ids = zip(*told, strict=True)
-    return {
-        "gapview": version("gapview"),
-        "method": type(model).__name__,
-        "settings": {name: described(value) for name, value in model.get_params(deep=False).items()},
-        "views": {
-            name: [[views.n_present[k], views.n_features[k]], _combined([own[k] for own in of_views])]
+    return fit_identity(
+        model,
+        {
+            name: ((views.n_present[k], views.n_features[k]), _combined([own[k] for own in of_views]))
             for k, name in enumerate(views.names)
         },
-        "samples": [views.n_samples, _combined(masks), _combined([*ids, *map(str, views.sizes)])],
-    }
+        {
+            "the pattern of missing views": _combined(masks),
+            "the list of sample ids": _combined(ids),
+            "the sizes of the blocks": _combined([str(size) for size in views.sizes]),
+        },
+    )
 
 
 def _digests(views: Views) -> tuple[list[str], str, str]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from ...compute import NumpyEngine, single_threaded_blas
 from ...errors import DataFileError, ParameterError
-from ...factorization.data_start import MOST_FEATURES, ROWS_AT_A_TIME
+from ...factorization.starts import MOST_FEATURES, ROWS_AT_A_TIME
 from ...views.trial import TRIED_PER_CLUSTER
 from ._budget import in_words
 

@@ -1,25 +1,15 @@
-"""Checkpoints: what a fit has finished is kept on disk, so that a fit that was cut off goes on where it stood.
+"""Checkpoints: the results of finished steps of a fit, on disk, so that an interrupted fit can be resumed.
 
-``fit(views, checkpoint=folder)`` of :class:`gapview.GRMF` and :class:`gapview.BridgedGRMF` leads here. A fit is made of
-steps whose results follow from the data, the settings and the seed alone: :func:`remember` gives the result of such a
-step from the checkpoint, or makes it and keeps it. What goes on in many small steps notes now and then where it stands,
-see :func:`ongoing`. Without a checkpoint, both do nothing but the work.
+``fit(views, checkpoint=folder)`` of :class:`gapview.GRMF` and :class:`gapview.BridgedGRMF` uses them. The result of a
+step depends on the data, the settings and the seed alone: :func:`checkpointed` reads it from the checkpoint, or
+computes and records it. Computations of many small steps record their state from time to time, see
+:class:`StateRecord`. Without a checkpoint, neither does anything but the computation.
 
-Every result is a file of its own in the folder, written whole or not at all and checked when it is read. Since a result
-is the same whenever it is made, any of the files that are there go together; one that is lost is made again.
+Every result is a file of its own, written whole or not at all, and verified when it is read. Results do not depend on
+when they were computed, so all files in a folder fit together; a missing one is computed again.
 """
 
-from ._journal import Journal, Track, ongoing, remember, remember_search, writing_every
-from ._recording import Checkpoint, random_numbers, recording
+from .folder import Checkpoint, recording
+from .journal import StateRecord, checkpointed, checkpointed_search, writing_every
 
-__all__ = [
-    "Checkpoint",
-    "Journal",
-    "Track",
-    "ongoing",
-    "random_numbers",
-    "recording",
-    "remember",
-    "remember_search",
-    "writing_every",
-]
+__all__ = ["Checkpoint", "StateRecord", "checkpointed", "checkpointed_search", "recording", "writing_every"]

@@ -17,8 +17,7 @@ from scipy import sparse
 from ...choice.n_clusters import ClusterCount
 from ...choice.selection import Selection
 from ...graph.knn import resolve_n_neighbors
-from ...persist.container import FORMAT
-from ...persist.summary import summarise as summarise_model
+from ...persist.model_file import summarise as summarise_model
 from ...utils.types import Array, Matrix
 from ...views import Views
 from ...views.containers import Container
@@ -95,7 +94,7 @@ class Repeat:
 
 def summarise_choices(model: Any) -> Choices:
     """Return the settings of a model and their origin."""
-    shown = summarise_model(model, version("gapview"), FORMAT).settings
+    shown = summarise_model(model).settings
     weights = getattr(model, "view_weights_", None)
     resolved = _resolved(model)
     return Choices(

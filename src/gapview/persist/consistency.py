@@ -1,27 +1,34 @@
-"""Whether the parts of a model belong together: kinds, shapes, finite numbers.
+"""Checks that the parts of a model belong together: types, shapes, finite numbers.
 
-A file can be whole and still be made up. What is checked here is what the methods rely on without looking: a model that
-passes may be nonsense, but it answers or refuses like any other. The same checks run before a model is saved, so that
-what was saved can be loaded.
+An undamaged file can still be forged. The checks cover everything that the methods of a model rely on: the results of a
+model that passes may be meaningless, but its methods return or raise like those of any other. The same checks run
+before a model is saved, so that every saved model can be loaded.
 """
 
 from __future__ import annotations
 
+import types
+from collections.abc import Callable
 from dataclasses import fields, is_dataclass
-from typing import Any
+from functools import cache
+from numbers import Integral, Real
+from typing import Any, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 from scipy import sparse
 
 from ..graph.bridges import BRIDGES
 from ..scaling import SCALES
-from ..utils.types import Array
 from ..views import Views
 from ..views.core import demand_a_view_for_each
-from ._hints import fits, hints_of
 
-# What the axes of fitted arrays stand for. Those of every view have a list of arrays, one for each view; "rows" are the
-# samples that have the view.
+__all__ = ["check_model", "fits", "hints_of"]
+
+hints_of: Callable[[Any], dict[str, Any]] = cache(get_type_hints)  # of a class
+
+_NUMBERS = {int: Integral, float: Real}
+# Axes of fitted arrays. An attribute of every view is a list with one array per view; "rows" are the samples that have
+# the view, "codes" these or all samples.
 _AXES: dict[str, tuple[str, ...]] = {
     "labels_": ("samples",),
     "confidence_": ("samples",),
@@ -38,18 +45,13 @@ _AXES_OF_EVERY_VIEW: dict[str, tuple[str, ...]] = {
     "bases_": ("components", "features"),
     "graphs_": ("rows", "rows"),
     "view_labels_": ("samples",),
+    "codes_": ("codes", "components"),
 }
 _KINDS_OF_CONTAINER = ("array", "sparse", "pandas", "polars")
 
 
 def check_model(model: Any) -> None:
-    """Demand that a fitted model is of one piece.
-
-    Raises
-    ------
-    ValueError
-        With words that can follow "it cannot be read as a model file".
-    """
+    """Raise a ValueError unless the parts of a fitted model belong together."""
     model._check_parameters()
     for kind in reversed(type(model).__mro__):
         missing = [name for name in vars(kind).get("_fitted_attributes", ()) if not hasattr(model, name)]
@@ -63,20 +65,45 @@ def check_model(model: Any) -> None:
     if hasattr(model, "scalings_"):
         _check_scalings(model.scalings_, model.views_)
     if hasattr(model, "view_weights_"):
-        _demand((model.view_weights_ > 0).all(), "there are views of no weight")
+        _demand((model.view_weights_ > 0).all(), "a view has no weight")
     if hasattr(model, "setting_"):
         _check_setting(model, model.views_.n_views)
 
 
-def _demand(condition: Any, said: str) -> None:
+def fits(value: Any, hint: Any) -> bool:
+    """Return whether a value is of the annotated type, for annotations of the forms that gapview uses.
+
+    Examples
+    --------
+    >>> from gapview.persist.consistency import fits
+    >>> fits((1, 2), tuple[int, ...]), fits(["a", 3], list[str]), fits(None, str | None)
+    (True, False, True)
+    """
+    origin, inner = get_origin(hint), get_args(hint)
+    if origin in (Union, types.UnionType):
+        return any(fits(value, each) for each in inner)
+    if origin is None:
+        if hint in _NUMBERS:
+            return isinstance(value, _NUMBERS[hint]) and not isinstance(value, bool)
+        return hint is Any or not isinstance(hint, type) or isinstance(value, hint)
+    if isinstance(origin, type) and not isinstance(value, origin):
+        return False
+    if origin is dict:
+        return all(fits(key, inner[0]) and fits(part, inner[1]) for key, part in value.items())
+    if origin is list or (origin is tuple and inner[1:] == (Ellipsis,)):
+        return all(fits(each, inner[0]) for each in value)
+    return origin is not tuple or (len(value) == len(inner) and all(map(fits, value, inner)))
+
+
+def _demand(condition: Any, problem: str) -> None:
     if not condition:
-        raise ValueError(said)
+        raise ValueError(problem)
 
 
 def _check_kinds(owner: Any, hints: dict[str, Any]) -> None:
-    """Compare attributes with the annotations of their class, down into our own records."""
+    """Compare attributes with the annotations of their class, also those of nested records."""
     for name, hint in hints.items():
-        if not hasattr(owner, name):  # not every fit leaves every attribute
+        if not hasattr(owner, name):  # not every fit sets every attribute
             continue
         value = getattr(owner, name)
         _demand(fits(value, hint), f"{type(owner).__name__}.{name} is a {type(value).__name__} or holds something else")
@@ -94,7 +121,7 @@ def _check_views(views: Views) -> None:
     _demand(len(set(views.names)) == n_views, "two views have one name")
     _demand(views._outer in ("list", "dict", "single"), f"views came in a {views._outer!r}")
     _demand(views._outer != "single" or n_views == 1, "several views came as a single one")
-    _demand(views.mask.dtype == bool and views.mask.ndim == 2, "the mask of the views is no table of truth values")
+    _demand(views.mask.dtype == bool and views.mask.ndim == 2, "the mask of the views is no matrix of truth values")
     _demand(views.mask.shape[1] == n_views, f"the mask has shape {views.mask.shape} for {n_views} views")
     _demand(views.sample_ids.shape == (views.n_samples,), "there is not one id for each sample")
     _demand(len(set(views.sample_ids.tolist())) == views.n_samples, "two samples have one id")
@@ -130,27 +157,22 @@ def _check_axes(model: Any, views: Views) -> None:
         if hasattr(model, name):
             _check_shape(name, getattr(model, name), axes, sizes)
     for name, axes in _AXES_OF_EVERY_VIEW.items():
-        for k, array in enumerate(_one_for_each(model, name, views)):
-            own = sizes | {"features": views.n_features[k], "rows": len(views.rows(k))}
+        if not hasattr(model, name):
+            continue
+        arrays = getattr(model, name)
+        _demand(isinstance(arrays, list) and len(arrays) == views.n_views, f"{name} has not one part for each view")
+        for k, array in enumerate(arrays):
+            n_rows = len(views.rows(k))
+            n_codes = views.n_samples if getattr(array, "shape", ())[:1] == (views.n_samples,) else n_rows
+            own = sizes | {"features": views.n_features[k], "rows": n_rows, "codes": n_codes}
             _check_shape(name, array, axes, own)
-    for k, codes in enumerate(_one_for_each(model, "codes_", views)):
-        allowed = [(n, sizes.get("components")) for n in (views.n_samples, len(views.rows(k)))]
-        _demand(codes.shape in allowed and _is_finite(codes), f"codes_ has the shape {codes.shape}")
     if hasattr(model, "cluster_centers_"):
         width = "directions" if "directions" in sizes else "components"
         _check_shape("cluster_centers_", model.cluster_centers_, ("groups", width), sizes)
 
 
-def _one_for_each(model: Any, name: str, views: Views) -> list[Any]:
-    found = getattr(model, name, None)
-    if found is None:
-        return []
-    _demand(isinstance(found, list) and len(found) == views.n_views, f"{name} has not one part for each view")
-    return list(found)
-
-
 def _check_shape(name: str, array: Any, axes: tuple[str, ...], sizes: dict[str, int | None]) -> None:
-    """Compare a shape with the sizes known so far; a size that is met for the first time is noted."""
+    """Compare a shape with the sizes known so far, and add sizes that are not known yet."""
     _demand(type(array) is np.ndarray or sparse.issparse(array), f"{name} is a {type(array).__name__}")
     _demand(array.ndim == len(axes), f"{name} has {array.ndim} axes")
     for axis, found in zip(axes, array.shape, strict=True):
@@ -170,12 +192,12 @@ def _check_groups(model: Any) -> None:
 def _check_scalings(scalings: Any, views: Views) -> None:
     _demand(len(scalings) == views.n_views, "there is not one scaling for each view")
     for scaling, name, n_features in zip(scalings, views.names, views.n_features, strict=True):
-        pair = (scaling.center, scaling.spread)
-        _demand((pair[0] is None) == (pair[1] is None), f"view '{name}' has half a scaling")
-        for part in pair:
-            _demand(part is None or part.shape == (n_features,), f"view '{name}' is scaled in other features")
-            _demand(part is None or (_is_finite(part) and part.dtype.kind == "f"), f"view '{name}' is scaled to NaN")
-        _demand(scaling.spread is None or (scaling.spread > 0).all(), f"view '{name}' has a spread of 0")
+        parts = [part for part in (scaling.center, scaling.spread) if part is not None]
+        _demand(len(parts) != 1, f"view '{name}' has half a scaling")
+        for part in parts:
+            _demand(part.shape == (n_features,), f"view '{name}' is scaled in other features")
+            _demand(_is_finite(part) and part.dtype.kind == "f", f"view '{name}' is scaled to NaN")
+        _demand(not parts or (scaling.spread > 0).all(), f"view '{name}' has a spread of 0")
         length = scaling.row_length
         _demand(length is None or (np.isfinite(length) and length >= 0), f"view '{name}' has rows of length {length}")
 
@@ -186,7 +208,7 @@ def _check_setting(model: Any, n_views: int) -> None:
         _demand(all(scale in SCALES for scale in setting.scales), f"the scales {setting.scales} are not known")
         _demand(min(setting.n_neighbors) >= 1, "a setting has no neighbours")
         _demand(setting.bridge in BRIDGES, f"the bridge {setting.bridge!r} is not known")
-    trials = model.selection_.trials
-    _demand(0 <= model.selection_.chosen < len(trials), "the chosen setting was not tried")
-    labels: list[Array] = [trial.labels for trial in trials]
-    _demand(all(each.shape == (model.selection_.n_samples,) for each in labels), "settings were tried on other samples")
+    selection = model.selection_
+    _demand(0 <= selection.chosen < len(selection.trials), "the chosen setting was not tried")
+    shapes = {trial.labels.shape for trial in selection.trials}
+    _demand(shapes == {(selection.n_samples,)}, "settings were tried on other samples")

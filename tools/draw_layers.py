@@ -75,6 +75,10 @@ GROUPS = {  # colour and members, with what each does
         },
     ),
 }
+KEY = (
+    "● the package of the row imports the package of the column. All dots lie on one side of the diagonal: each layer "
+    "imports only lower ones."
+)
 TEXT, LINE = "#222222", "#d5d5d5"
 ABOUT, LEFT = 3.5, 9.3  # where descriptions and the matrix begin, in rows
 STYLE = {"svg.fonttype": "none", "svg.hashsalt": PACKAGE, "font.family": "sans-serif", "font.size": 9}
@@ -90,7 +94,7 @@ def layers(pairs: set[tuple[str, str]]) -> list[str]:
     names = []
     for line in contract["layers"]:
         layer = re.split(r"\s*[:|]\s*", line)
-        names += sorted(layer, key=lambda name: -sum((name, other) in pairs for other in layer))  # noqa: B023
+        names += sorted(layer, key=lambda name: -sum((name, other) in pairs for other in layer))
     return names
 
 
@@ -138,8 +142,7 @@ def draw(names: list[str], pairs: set[tuple[str, str]]) -> Figure:
         (dot,) = axes.plot(LEFT + column + 0.5, row + 0.5, "o", color=described[one][1], markersize=7)
         dot.set_gid(f"import-{one}-{other}")
     _draw_groups(axes, [described[name][:2] for name in names])
-    axes.text(-1.2, n + 0.55, "● the package of the row imports the package of the column. All dots lie on one side of the "
-              "diagonal: each layer imports only lower ones.", color=TEXT, va="center", size=8.5)  # fmt: skip
+    axes.text(-1.2, n + 0.55, KEY, color=TEXT, va="center", size=8.5)
     return figure
 
 

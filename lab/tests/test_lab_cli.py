@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 from gapview_lab.cli import main
-from gapview_lab.paper.reproduce import Outcome
+from gapview_lab.paper.reproduce import ReproduceOutcome
 
 LAB = Path(__file__).parents[1]
 RESULTS = sorted((LAB.parent / "results").glob("*.md"))
@@ -24,7 +24,7 @@ def test_paths_of_the_paper_come_out_as_they_are(monkeypatch, tmp_path):
 
     def stand_in(request, progress, left_out):
         left_out("caltech7: no file in data[/red]")
-        return Outcome(files=[file], skipped={}, tables=[], run={"n_runs": 0}, n_new=0)
+        return ReproduceOutcome(files=[file], skipped={}, tables=[], run={"n_runs": 0}, n_new=0)
 
     monkeypatch.setattr("gapview_lab.paper.command.run_reproduction", stand_in)
     result = CliRunner().invoke(main, ["reproduce", "--data-dir", str(tmp_path), "-o", str(file.parent)])

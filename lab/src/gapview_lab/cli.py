@@ -20,7 +20,7 @@ from .speed.commands import scale, speed, speed_page
 __all__ = ["main"]
 
 
-class _Commands(click.Group):
+class _LabCommands(click.Group):
     """Turns errors of gapview into one plain message and exit code 1."""
 
     def invoke(self, context: click.Context) -> object:
@@ -35,7 +35,7 @@ class _Commands(click.Group):
             raise SystemExit(130) from None
 
 
-@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=_LabCommands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="gapview-lab")
 def main() -> None:
     """Run experiments on gapview: the paper, the league, speed, scale, reliability, clusters."""

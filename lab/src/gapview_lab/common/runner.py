@@ -68,7 +68,7 @@ def run_all(
     if not todo:
         return
     crew = _Crew(work, min(n_jobs, len(todo)), time_limit)
-    clock: _Clock[T] = _Clock()
+    clock: _CrewClock[T] = _CrewClock()
     for record in store.records:
         clock.learn(record.task, [record])
     waiting, n_done = list(reversed(todo)), 0
@@ -221,7 +221,7 @@ def _sendable(error: Exception) -> Exception:
     return error
 
 
-class _Clock(Generic[T]):
+class _CrewClock(Generic[T]):
     """Guesses the time left: by what runs of the same kind took, by a rough cost before there are any."""
 
     def __init__(self) -> None:

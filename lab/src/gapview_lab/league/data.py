@@ -19,7 +19,7 @@ from gapview.views import Views
 
 from ..paper.published import RATES
 
-__all__ = ["BUILT_IN", "QUICK", "Cell", "Source", "find_sources", "hidden", "load", "read_source"]
+__all__ = ["BUILT_IN", "QUICK", "LeagueCell", "Source", "find_sources", "hidden", "load", "read_source"]
 
 PAIRED, MASKS, RANDOM, NATURE = "paired", "published masks", "random", "by nature"
 HIDINGS = {
@@ -32,7 +32,7 @@ _MOST_SEEDS = 30  # where nothing published sets a limit
 
 
 @dataclass(frozen=True, order=True)
-class Cell:
+class LeagueCell:
     """One data set with views hidden in one way at one rate: what methods are compared on."""
 
     data: str
@@ -76,9 +76,9 @@ class Source:
     n_seeds: int  # the most there can be
 
     @property
-    def cells(self) -> list[Cell]:
+    def cells(self) -> list[LeagueCell]:
         """The data set at each of its rates."""
-        return [Cell(self.name, self.hiding, rate) for rate in self.rates]
+        return [LeagueCell(self.name, self.hiding, rate) for rate in self.rates]
 
 
 # Groups so close to each other that they overlap; otherwise every method finds them, and nothing is compared.
@@ -182,7 +182,7 @@ def _fingerprint(loaded: Loaded) -> str:
     return digest.hexdigest()[:12]
 
 
-def hidden(loaded: Loaded, cell: Cell, seed: int) -> tuple[Views, Array]:
+def hidden(loaded: Loaded, cell: LeagueCell, seed: int) -> tuple[Views, Array]:
     """Hide views as the cell says; the samples come in an order that depends on the seed.
 
     Where distances tie, neighbours are taken in the order of the samples, and a file sorted by class would favour some

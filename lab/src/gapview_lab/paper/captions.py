@@ -12,7 +12,7 @@ from gapview.report import NO_BREAK, counted, joined, number
 
 from .published import METHODS, PAPER_DATA
 from .tables import PaperTable
-from .tasks import FIGURE_RATE, Plan
+from .tasks import FIGURE_RATE, PaperPlan
 
 __all__ = ["Descent", "caption2", "caption3", "caption4", "caption5", "descent"]
 
@@ -36,7 +36,7 @@ def caption2(tables: Sequence[PaperTable]) -> str:
     )
 
 
-def caption3(grids: Mapping[str, Any], plan: Plan, searched: tuple[Range, Range]) -> str:
+def caption3(grids: Mapping[str, Any], plan: PaperPlan, searched: tuple[Range, Range]) -> str:
     """Say where in the grid GRMF does best and how much the weights matter."""
     words = [_grid_words(key, grid, plan, searched) for key, grid in grids.items() if not np.isnan(grid).all()]
     empty = sum(int(np.isnan(grid).sum()) for grid in grids.values())
@@ -48,7 +48,7 @@ def caption3(grids: Mapping[str, Any], plan: Plan, searched: tuple[Range, Range]
     )
 
 
-def _grid_words(key: str, grid: Any, plan: Plan, searched: tuple[Range, Range]) -> str:
+def _grid_words(key: str, grid: Any, plan: PaperPlan, searched: tuple[Range, Range]) -> str:
     row, column = np.unravel_index(np.nanargmax(grid), grid.shape)
     best = f"λ1 = {number(plan.consensus_weights[row])}, λ2 = {number(plan.sparsity_weights[column])}"
     inside = np.outer(_within(plan.consensus_weights, searched[0]), _within(plan.sparsity_weights, searched[1]))
@@ -57,7 +57,7 @@ def _grid_words(key: str, grid: Any, plan: Plan, searched: tuple[Range, Range]) 
     return text + (f"; inside the frame from {framed.min():.1f} to {framed.max():.1f}." if framed.size else ".")
 
 
-def caption4(curves: Mapping[str, Mapping[float, Any]], plan: Plan, proper: Mapping[str, Range]) -> str:
+def caption4(curves: Mapping[str, Mapping[float, Any]], plan: PaperPlan, proper: Mapping[str, Range]) -> str:
     """Say how much ACC depends on the number of neighbours, inside the paper's range and beyond."""
     words = " ".join(_curve_words(PAPER_DATA[key].title, by_rate, proper[key]) for key, by_rate in curves.items())
     return (
@@ -135,7 +135,7 @@ def descent(objective: Sequence[float]) -> Descent:
     return Descent(len(steps), int((steps > 0).sum()), float(steps[largest]), relative)
 
 
-def caption5(descents: Mapping[str, Descent], plan: Plan) -> str:
+def caption5(descents: Mapping[str, Descent], plan: PaperPlan) -> str:
     """Say whether the objective falls as Theorem 1 has it."""
     words = joined([f"on {PAPER_DATA[key].title} {found.words}" for key, found in descents.items()])
     if all(found.falls for found in descents.values()):

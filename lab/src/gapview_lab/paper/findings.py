@@ -9,7 +9,7 @@ from gapview.report import NO_BREAK, counted, joined, spelled
 
 from ..common.words import rates_text, signed
 from .published import METHODS, PaperData
-from .tables import CHOICES, Cell, PaperTable
+from .tables import CHOICES, PaperCell, PaperTable
 
 __all__ = ["FAR", "NEAR", "OURS", "Duel", "answer", "deviations", "duels", "far_words", "problems"]
 
@@ -26,9 +26,9 @@ class Duel:
 
     data: PaperData
     rate: float
-    ours: Cell
+    ours: PaperCell
     rival: str
-    theirs: Cell
+    theirs: PaperCell
 
     @property
     def lead(self) -> float:

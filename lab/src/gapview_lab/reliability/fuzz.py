@@ -27,7 +27,7 @@ _PACKAGES = ("numpy", "scipy", "pandas", "pyarrow", "h5py", "anndata", "mudata")
 
 
 @dataclass
-class _Count:
+class _FuzzCount:
     """What came of the inputs of one target."""
 
     inputs: int = 0
@@ -79,7 +79,7 @@ def run_fuzz(request: FuzzRequest, say: Callable[[str], None] = lambda line: Non
     return content
 
 
-def _line(target: str, count: _Count) -> str:
+def _line(target: str, count: _FuzzCount) -> str:
     told = (
         f"{target:22} {count.inputs:7,} inputs, {count.accepted:6,} accepted, {count.refused.total():6,} refused, "
         f"{count.contained.total():4,} contained, {count.defects.total():3,} defects, {count.seconds:6.1f} s"
@@ -87,11 +87,11 @@ def _line(target: str, count: _Count) -> str:
     return "\n".join([told, *(f"  {times} × {said}" for said, times in count.defects.items())])
 
 
-def _count(target: str, inputs: int, request: FuzzRequest) -> _Count:
+def _count(target: str, inputs: int, request: FuzzRequest) -> _FuzzCount:
     from .fuzz_runs import outcomes  # which needs modules that only Unix has
 
     case_of(target, 0, request.seed)  # what inputs are made from is made here, not in every process
-    count = _Count()
+    count = _FuzzCount()
     begin = perf_counter()
     for found in outcomes(target, inputs, request.seed):
         count.inputs += 1

@@ -20,7 +20,7 @@ from gapview.io import ViewFile, join_views, read_views, summary_lines, write_li
 
 from ..common.run_file import RunFile
 from ..league.runs import LeagueStore
-from ..paper.store import Store
+from ..paper.store import PaperStore
 from . import fuzz_seeds as seeds
 from .fuzz_pages import make_page, run_page
 from .mutations import (
@@ -192,7 +192,7 @@ def _open_store(case: Case, folder: Path, out: Path) -> None:
     if name.endswith(".csv"):
         path = out / name
         path.write_bytes(content)
-        store: Any = Store(path, __version__) if name == "paper.csv" else LeagueStore(path, __version__, 10.0)
+        store: Any = PaperStore(path, __version__) if name == "paper.csv" else LeagueStore(path, __version__, 10.0)
         store.done()
         store.add(store.records[:1])
     elif name == "bench.json":

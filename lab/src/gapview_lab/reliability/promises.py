@@ -21,7 +21,7 @@ from gapview.scaling import row_lengths, scale_views, unit_rows
 
 from .made_problems import Made
 
-__all__ = ["Outcome", "outcome_of"]
+__all__ = ["FitOutcome", "outcome_of"]
 
 _PACKAGE = f"{os.sep}gapview{os.sep}"
 _ROUNDING = 1000  # units in the last place that sums over all values of a problem may be off
@@ -29,7 +29,7 @@ _MOSTLY_FALLS = ("MIC",)  # says itself that its objective has small rises
 
 
 @dataclass(frozen=True)
-class Outcome:
+class FitOutcome:
     """What came of one problem: a ``result``, ``refused`` with a kind of error, or a ``defect``."""
 
     kind: str
@@ -41,7 +41,7 @@ class Broken(Exception):
     """A promise was not kept."""
 
 
-def outcome_of(made: Made) -> Outcome:
+def outcome_of(made: Made) -> FitOutcome:
     """Fit the problem, use the model, and say what came of it.
 
     Examples
@@ -59,7 +59,7 @@ def outcome_of(made: Made) -> Outcome:
         if kind != "defect" and not _is_ours(warning, made.method):
             place = warning.filename.rsplit(os.sep, 1)[-1]
             kind, said = "defect", f"{warning.category.__name__} in {place}: {str(warning.message)[:90]}"
-    return Outcome(kind, said, perf_counter() - begin)
+    return FitOutcome(kind, said, perf_counter() - begin)
 
 
 def _is_ours(warning: warnings.WarningMessage, method: str) -> bool:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from ..common.words import signed
 from .fits import IMPUTED, PAPER_FIT, PLAIN
+from .iterations import STARTS
 from .passes import PASSES
-from .profile import STARTS
 from .quality import BY_CHANCE
 from .results import Figure
 

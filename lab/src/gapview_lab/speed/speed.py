@@ -21,7 +21,7 @@ from ..common.runner import Progress
 from .drawings import speed_drawings
 from .goals import Goal, speed_goals
 from .machine import computer, versions
-from .plan import Plan, plan_speed
+from .plan import SpeedPlan, plan_speed
 from .results import Figure, FigureStore, Measured
 from .speed_page import speed_page
 
@@ -103,7 +103,7 @@ def run_speed(request: SpeedRequest, progress: Progress, say: Callable[[str], No
     return SpeedOutcome([*files, run_file.path], goals, run, n_new)
 
 
-def _measure(plan: Plan, store: FigureStore, progress: Progress, leave_out: Callable[[str], None]) -> int:
+def _measure(plan: SpeedPlan, store: FigureStore, progress: Progress, leave_out: Callable[[str], None]) -> int:
     """Do what is not in the store; a part whose package is not installed is left out."""
     done = store.done()
     todo = [task for task in plan.works if task not in done]

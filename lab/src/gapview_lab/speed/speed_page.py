@@ -10,9 +10,9 @@ from gapview.report import Block, Cell, Code, Drawing, Facts, Group, Items, Page
 from ..common.run_file import run_facts
 from ..common.words import signed
 from .goals import Goal, speed_goals
+from .iterations import READING, STARTS
 from .passes import COST, PASSES
 from .plan import PART_TITLES
-from .profile import PARTS, READING, STARTS
 from .quality import BY_CHANCE
 from .results import Figure
 
@@ -116,50 +116,19 @@ def _fits(figures: Sequence[Figure], drawings: Mapping[str, Any]) -> tuple[Block
 def _iterations(figures: Sequence[Figure], drawings: Mapping[str, Any]) -> tuple[Block, ...]:
     cases = _in_order([one.case for one in figures])
     by_name = {(one.case, one.name): one for one in figures}
-    columns = [(case, start) for case in cases for start in STARTS.values()]
-    shares = Row(("share of the matrix-product speed",), tuple(_share(by_name[column]) for column in columns))
-    products = Row(("the two products alone",), tuple(_share(by_name[c, f"{s}: the two products"]) for c, s in columns))
-    parts = [Row((part,), tuple(_part(by_name[case, f"{start}: {part}"]) for case, start in columns)) for part in PARTS]
-    groups = (Group((shares, products), "Speed"), Group(tuple(parts), "Time of one pass"))
-    notes = (
-        "A pass has 4·n·m·K operations for every start, those of its two products. Parts add up to the pass; what "
-        "several threads do at once counts once. The first product is what is left of the blocks after the others.",
-    )
-    heads = ("", *(f"{start}, {case}" for case, start in columns))
-    texts = [Text(_bound(case, by_name)) for case in cases]
-    caption = "Where the time of a pass goes."
-    return (
-        Table("Iterations, and where their time goes", heads, groups, notes=notes, numbers=True),
-        *texts,
-        *_drawn(drawings, "passes", caption),
-    )
+    rows = [Row((start,), tuple(_share(by_name[case, start]) for case in cases)) for start in STARTS.values()]
+    reading = Row(("reading H once",), tuple(_reading(by_name[case, READING]) for case in cases))
+    note = "An iteration has 4·n·m·K operations for each start: those of its two products with H."
+    groups = (Group(tuple(rows), "Share of the matrix-product speed"), Group((reading,), "Memory"))
+    return (Table("Iterations", ("", *cases), groups, notes=(note,), numbers=True),)
 
 
 def _share(figure: Figure) -> Cell:
     return Cell(percent(figure.compared), detail=f"{figure.value:.0f} {figure.unit}")
 
 
-def _part(figure: Figure) -> Cell:
-    return Cell(percent(figure.compared), detail=seconds_text(figure.value))
-
-
-def _bound(case: str, by_name: Mapping[tuple[str, str], Figure]) -> str:
-    """Say what bounds a single start: the arithmetic, the memory, or the steps between."""
-    one, five = STARTS.values()
-    parts = {part: by_name[case, f"{one}: {part}"] for part in PARTS}
-    alone, together = (by_name[case, f"{start}: the two products"].compared for start in (one, five))
-    reading = by_name[case, READING]
-    largest = max(PARTS[2:], key=lambda part: parts[part].value)
-    return (
-        f"{case}, {one}: of a pass of {seconds_text(parts[PARTS[0]].reference_value)} the two products take "
-        f"{percent(sum(parts[part].compared for part in PARTS[:2]))}, the largest part beside them ({largest}) takes "
-        f"{percent(parts[largest].compared)}. The products run at {percent(alone)} of the matrix-product speed, with "
-        f"{five} at {percent(together)}: it is their few columns that bound them. It is not the memory, from which H "
-        f"could be read in {seconds_text(reading.value)} at {reading.note}."
-        if reading.value < 0.5 * (parts[PARTS[0]].value + parts[PARTS[1]].value)
-        else f"{case}, {one}: reading H once takes {seconds_text(reading.value)} at {reading.note}, which is most of "
-        f"what the two products take: the memory bounds them."
-    )
+def _reading(figure: Figure) -> Cell:
+    return Cell(seconds_text(figure.value), detail=figure.note)
 
 
 def _passes(figures: Sequence[Figure], drawings: Mapping[str, Any]) -> tuple[Block, ...]:

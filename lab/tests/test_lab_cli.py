@@ -69,6 +69,18 @@ def test_nothing_private_of_gapview_is_imported():
                 assert not [name for name in names if re.match("_[^_]", name)], f"{path}: {ast.unparse(node)}"
 
 
+def classes_in(folder):
+    for path in folder.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ClassDef):
+                yield node.name
+
+
+def test_class_names_of_the_lab_are_used_once():
+    own, others = ([*classes_in(folder)] for folder in (LAB / "src", LAB.parent / "src"))
+    assert [name for name in own if own.count(name) > 1 or name in others] == []
+
+
 def test_it_runs_as_a_module():
     done = subprocess.run(
         [sys.executable, "-m", "gapview_lab", "--version"], capture_output=True, text=True, check=True

@@ -87,10 +87,10 @@ def run_scale(request: ScaleRequest, progress: Progress, say: Callable[[str], No
     >>> from tempfile import TemporaryDirectory
     >>> from gapview_lab.speed import ScaleRequest, run_scale
     >>> with TemporaryDirectory() as folder:
-    ...     request = ScaleRequest(Path(folder), sizes=(200, 400), methods=("GRMF",), quick=True)
+    ...     request = ScaleRequest(Path(folder), sizes=(200,), methods=("GRMF",), quick=True)
     ...     outcome = run_scale(request, lambda done, total, left: None, print)
     ...     [run.n_samples for run in outcome.runs]
-    [200, 400]
+    [200]
     """
     tasks = _tasks(request)
     output = make_folder(request.output)

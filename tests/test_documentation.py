@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 import gapview
-from gapview import baselines, choice, clusters, datasets, io, metrics, persist, plots, progress, scaling, trust
-from gapview.graph import knn as graph
+from gapview import baselines, choice, clusters, datasets, graph, io, metrics, persist, plots, progress, scaling, trust
 from gapview.graph import neighbors
 from gapview.persist import checkpoints
 from gapview.report import clustering
@@ -25,7 +24,7 @@ PUBLIC = (
 INTERNAL = {
     *(f"gapview.choice.{name}" for name in ("Selection", "Setting", "Trial")),
     "gapview.clusters.Clustering",
-    "gapview.graph.knn.Completion",
+    "gapview.graph.Completion",
     "gapview.datasets.Dataset",
     "gapview.persist.ViewSummary",
 }

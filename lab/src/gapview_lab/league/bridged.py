@@ -8,8 +8,10 @@ from __future__ import annotations
 import os
 import platform
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from time import process_time
+from typing import Any
 
 import click
 import numpy as np
@@ -20,10 +22,7 @@ from scipy.stats import spearmanr
 from sklearn.metrics import adjusted_rand_score
 
 from gapview import GRMF, BridgedGRMF, __version__
-from gapview.clusters import balanced
-from gapview.graph.neighbors import nearest
 from gapview.metrics import clustering_accuracy
-from gapview.scaling import unit_rows
 from gapview.utils.types import Array, Matrix
 from gapview.views import Views
 
@@ -34,7 +33,6 @@ __all__ = ["bridged"]
 
 N_SEEDS = 1
 LARGEST = 5_000_000  # samples × features
-N_VOTES = 10  # training samples that vote in predict
 
 
 @click.command(
@@ -166,7 +164,10 @@ def new_samples(sources: list[Source]) -> None:
             along = make.fit(views).labels_[new]
             make.fit(views[known])
             across = make.predict(views[new])
-            projected = _predict_by_projection(make, views[new])
+            by_projection: Any = make
+            by_projection._embed = partial(GRMF._embed, make)
+            projected = make.predict(views[new])
+            del by_projection._embed
             found.append(
                 [adjusted_rand_score(along, labels) for labels in (across, projected)]
                 + [100 * clustering_accuracy(target[new], labels) for labels in (across, projected)]
@@ -176,19 +177,6 @@ def new_samples(sources: list[Source]) -> None:
         click.echo(f"| {cell.text} | {means[0]:.2f} | {means[1]:.2f} | {means[2]:.1f} | {means[3]:.1f} |")
     means = np.mean(totals, axis=0)
     click.echo(f"| mean | {means[0]:.2f} | {means[1]:.2f} | {means[2]:.1f} | {means[3]:.1f} |")
-
-
-def _predict_by_projection(model: BridgedGRMF, new: Views) -> Array:
-    """Predict as ``model.predict`` does, but from the projection on the bases alone (Remark 1)."""
-    weights = model.view_weights_
-    total = np.zeros((new.n_samples, model.embedding_.shape[1]))
-    for k, matrix in enumerate(new.matrices):
-        total[new.rows(k)] += weights[k] * (model.scalings_[k].apply(matrix) @ model.bases_[k].T)
-    projected = total / (new.mask @ weights)[:, None]
-    known, points = (unit_rows(balanced(codes, model.balance_)) for codes in (model.embedding_, projected))
-    votes = model.labels_[nearest(known, min(N_VOTES, len(known)), points)[1]]
-    counts = (votes[:, :, None] == votes[:, None, :]).sum(axis=2)
-    return np.asarray(votes[np.arange(len(votes)), counts.argmax(axis=1)])  # of tied groups, that of the nearest sample
 
 
 def recovery(sources: list[Source]) -> None:

@@ -21,7 +21,7 @@ __all__ = ["main"]
 
 
 class _LabCommands(click.Group):
-    """Turns errors of gapview into one plain message and exit code 1."""
+    """Group that turns errors of gapview into one message and exit code 1."""
 
     def invoke(self, context: click.Context) -> object:
         try:

@@ -1,4 +1,4 @@
-"""What the league comes to, in sentences that are computed and therefore cannot say more than the figures do."""
+"""The results of the league in sentences that are computed from the figures."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _HEADLINES = ("accuracy", "nmi")
 
 
 def answer(summary: LeagueSummary) -> tuple[str, ...]:
-    """Say who is ahead, and how our method does overall and in its worst cell; whatever that is."""
+    """Return sentences on the best method, and on ours overall and in its worst cell."""
     how = "Without labels" if summary.way == LABEL_FREE else "With settings chosen by labels, an upper bound"
     sentences = [_means(summary, summary.common, f"{how}, over the")]
     if summary.steady.cells != summary.common.cells and summary.steady.places:
@@ -42,7 +42,7 @@ def _means(summary: LeagueSummary, table: Ranking, opening: str) -> str:
 
 
 def _ranking(summary: LeagueSummary, table: Ranking, score: str) -> str:
-    """Name the best method by one score, and beside it ours or, if that is ours, the best rival."""
+    """Return a clause on the best method by one score, and on ours or, if ours is best, the best rival."""
     order = sorted(table.places, key=lambda place: -place.mean[score])
     text = f"{order[0].method} has the highest mean {NAMES[score]}, {order[0].mean[score]:.1f}"
     names = [place.method for place in order]

@@ -29,7 +29,7 @@ __all__ = ["LeagueOutcome", "LeagueRequest", "run_league"]
 
 @dataclass(frozen=True)
 class LeagueRequest:
-    """What to compare on which data, into which folder."""
+    """Methods, data and output folder of a league."""
 
     output: Path  # folder for the results
     data_dir: Path | None = None  # folder with .npz files
@@ -45,7 +45,7 @@ class LeagueRequest:
 
 @dataclass(frozen=True)
 class LeagueOutcome:
-    """What was written, what it shows, and what it took."""
+    """Files, results and cost of a call."""
 
     files: list[Path]  # what was written
     summaries: list[LeagueSummary]  # what it shows, for every way to choose settings
@@ -54,7 +54,7 @@ class LeagueOutcome:
 
 
 def run_league(request: LeagueRequest, progress: Progress, say: Callable[[str], None]) -> LeagueOutcome:
-    """Run what is not in the folder yet, and write what it shows.
+    """Run what is not in the folder yet, and write tables and pages.
 
     An interrupt loses nothing that was finished: the same call goes on where it stopped.
 
@@ -228,7 +228,7 @@ def _difference_rows(summaries: Sequence[LeagueSummary]) -> Iterator[list[Any]]:
 
 
 def _command(request: LeagueRequest) -> str:
-    """Write the command that does the same again, without the folders of this computer."""
+    """Return the command that repeats the run, with placeholders for folders."""
     files = [name if name in BUILT_IN else Path(name).name for name in request.data]
     options = [f"--data {name}" for name in files]
     options += [f"--methods {','.join(request.methods)}"] if request.methods else []

@@ -38,7 +38,7 @@ _UPPER_BOUND = (
 def league_page(
     summaries: Sequence[LeagueSummary], setup: Setup, run: Mapping[str, Any], *, figures: bool = True
 ) -> Page:
-    """Put the page together; the first of the summaries is the one without labels."""
+    """Build the page; the first summary is the one without labels."""
     free = summaries[0]
     tuned = [summary for summary in summaries if summary.way == LABEL_TUNED]
     sections = [

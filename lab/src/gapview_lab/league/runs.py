@@ -1,4 +1,4 @@
-"""The runs of the league: what each is, how it is done, and what it leaves behind."""
+"""The runs of the league: tasks, how they are run, and their records."""
 
 from __future__ import annotations
 
@@ -54,13 +54,13 @@ class LeagueTask:
 
     @property
     def kind(self) -> tuple[str, str]:
-        """What it has in common with tasks that take about as long."""
+        """Key of tasks that take about the same time."""
         return self.data, self.method
 
 
 @dataclass(frozen=True)
 class LeagueRun:
-    """What a run gave; scores are shares from 0 to 1."""
+    """Result of a run; scores are shares from 0 to 1."""
 
     data: str
     fingerprint: str
@@ -86,7 +86,7 @@ class LeagueRun:
 
     @property
     def is_over_time(self) -> bool:
-        """Whether it was ended for taking too long, or not begun since another seed did."""
+        """Whether it exceeded the time limit, or was skipped because another seed did."""
         return _OVER in self.status
 
 
@@ -104,13 +104,13 @@ def all_tasks(sources: Sequence[Source], entrants: Sequence[Entrant], n_seeds: i
 
 @dataclass(frozen=True)
 class LeagueWork:
-    """How the runs are done, as the runner wants to have it."""
+    """How the runs are done; see :class:`gapview_lab.common.runner.Work`."""
 
     paths: Mapping[str, Path | None]  # of the data, None for those that are embedded or made
     version: str
 
     def run(self, task: LeagueTask) -> list[LeagueRun]:
-        """Do one run; whatever goes wrong with a method is a result like any other, since the others must go on."""
+        """Do one run; an error of a method becomes a record, so that the other runs continue."""
         loaded = load(task.data, self.paths[task.data])
         views, target = hidden(loaded, task.cell, task.seed)
         entrant = ENTRANTS[task.method]
@@ -132,7 +132,7 @@ class LeagueWork:
         return [LeagueRun(**(vars(self._blank(task)) | scores | {"seconds": seconds}))]
 
     def lost(self, task: LeagueTask, reason: str, seconds: float) -> list[LeagueRun]:
-        """Return the record of a run whose process is gone."""
+        """Return the record of a run whose process has ended."""
         return [replace(self._blank(task), status=reason, seconds=seconds)]
 
     def _blank(self, task: LeagueTask) -> LeagueRun:
@@ -145,13 +145,13 @@ def _scores(target: Array, labels: Any) -> dict[str, float]:
 
 
 def reason_of(error: Exception) -> str:
-    """Say in one line what went wrong; of errors that are not ours also the kind, which often says more."""
+    """Return an error as one line, with its type if it is not an error of gapview."""
     text = " ".join(str(error).split())
     return text[:400] if isinstance(error, GapviewError) else f"{type(error).__name__}: {text}"[:400]
 
 
 class LeagueStore(RecordStore[LeagueRun]):
-    """All runs of a folder. What was over a shorter time limit than today's is not done."""
+    """All runs of a folder. Runs that exceeded a shorter time limit than the current one count as not done."""
 
     def __init__(self, path: Path, version: str, time_limit: float) -> None:
         super().__init__(path, version, LeagueRun)

@@ -1,4 +1,4 @@
-"""From runs to the league: cells, overall means, ranks, and paired differences with intervals.
+"""Summarise runs: cells, overall means, ranks, and paired differences with intervals.
 
 Nobody is flattered by gaps. A method that fails with any seed is absent in that cell; means compare methods only over
 cells in which all of them ran; and a difference of two methods is taken over the cells in which both did.
@@ -78,7 +78,7 @@ class Ranking:
 
 @dataclass(frozen=True)
 class Difference:
-    """How far ours is ahead of a rival, in points, over the cells in which both ran."""
+    """Lead of ours over a rival, in points, over the cells in which both ran."""
 
     rival: str
     score: str
@@ -93,7 +93,7 @@ class Difference:
 
 @dataclass(frozen=True)
 class Lead:
-    """How far ours is ahead of the best rival in one cell, in points; negative where it is behind."""
+    """Lead of ours over the best rival in one cell, in points; negative where it is behind."""
 
     cell: LeagueCell
     score: str
@@ -109,7 +109,7 @@ class Lead:
 
 @dataclass(frozen=True)
 class LeagueSummary:
-    """All that the runs come to, for one way of choosing settings."""
+    """Summary of all runs, for one way of choosing settings."""
 
     way: str
     cells: tuple[LeagueCell, ...]
@@ -136,7 +136,7 @@ def summarise(
     random_state: int = 0,
     n_resamples: int = N_RESAMPLES,
 ) -> LeagueSummary:
-    """Put the league together from what was asked for and what there is."""
+    """Summarise the runs of a league."""
     grouped: dict[tuple[LeagueCell, str], dict[str, list[LeagueRun | None]]] = {}
     for task in tasks:
         if way == LABEL_TUNED or task.setting == DEFAULT:
@@ -192,7 +192,7 @@ def _score(found: Sequence[LeagueRun | None], setting: str) -> Score:
 
 
 def _best(tried: Mapping[str, Score]) -> Score:
-    """Take the setting with the highest mean accuracy, a choice by labels if there is more than one."""
+    """Return the setting with the highest mean accuracy, a choice by labels if there is more than one."""
     worked = [score for score in tried.values() if score.mean]
     chosen = max(worked, key=lambda score: score.mean["accuracy"]) if worked else next(iter(tried.values()))
     return Score(**(vars(chosen) | {"n_settings": len(tried)}))
@@ -251,7 +251,7 @@ def _difference(
 def bootstrap_interval(
     points: Any, data: Sequence[str], random_state: int, n_resamples: int = N_RESAMPLES
 ) -> tuple[float, float]:
-    """Return the 95 % percentile interval of the mean when whole data sets are drawn anew.
+    """Return the 95 % bootstrap interval of the mean, with whole data sets resampled.
 
     Cells of one data set are not independent of each other: drawing cells would promise more than is known. With one
     data set there is nothing to draw, and no interval.

@@ -83,7 +83,7 @@ def _interval(difference: Difference) -> Cell:
 
 
 def lead_table(summary: LeagueSummary) -> Table:
-    """Set ours beside the best rival, cell by cell, the worst first."""
+    """Compare ours with the best rival, cell by cell, the worst first."""
     nmi = {lead.cell: lead for lead in summary.leads_in("nmi")}
     rows = [
         Row((lead.cell.text,), (*_lead_cells(lead), *_lead_cells(nmi[lead.cell])))
@@ -180,7 +180,7 @@ def _chosen(score: Score) -> str:
 
 
 def data_table(sources: Sequence[Source], n_seeds: int) -> Table:
-    """Say what the data are, and how views were hidden from them."""
+    """Describe the data, and how views were hidden."""
     rows = []
     for source in sources:
         origin = "embedded or made" if source.path is None else "file"
@@ -194,7 +194,7 @@ def data_table(sources: Sequence[Source], n_seeds: int) -> Table:
 
 
 def method_table(entrants: Sequence[Entrant], programs: Mapping[str, str], tuned: bool) -> Table:
-    """Say which methods took part, and how many settings were tried."""
+    """List the methods, and how many settings were tried."""
     rows = []
     for entrant in entrants:
         count = counted(len(entrant.settings), "setting") if tuned else "not tuned"

@@ -1,4 +1,4 @@
-"""What the figures show, in words computed from the same numbers as the lines."""
+"""Captions of the figures, computed from the numbers that they show."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Range = tuple[float, float]
 
 
 def caption2(tables: Sequence[PaperTable]) -> str:
-    """Say what Figure 2 shows, and where GRMF is ahead."""
+    """Return the caption of Figure 2: where GRMF is ahead."""
     ahead = total = 0
     for table in tables:
         for rate in table.rates:
@@ -37,7 +37,7 @@ def caption2(tables: Sequence[PaperTable]) -> str:
 
 
 def caption3(grids: Mapping[str, Any], plan: PaperPlan, searched: tuple[Range, Range]) -> str:
-    """Say where in the grid GRMF does best and how much the weights matter."""
+    """Return the caption of Figure 3: the best weights, and how much they matter."""
     words = [_grid_words(key, grid, plan, searched) for key, grid in grids.items() if not np.isnan(grid).all()]
     empty = sum(int(np.isnan(grid).sum()) for grid in grids.values())
     dashes = " A dash: no score there; the penalty shrinks all codes to zero, or it was not run." if empty else ""
@@ -58,7 +58,7 @@ def _grid_words(key: str, grid: Any, plan: PaperPlan, searched: tuple[Range, Ran
 
 
 def caption4(curves: Mapping[str, Mapping[float, Any]], plan: PaperPlan, proper: Mapping[str, Range]) -> str:
-    """Say how much ACC depends on the number of neighbours, inside the paper's range and beyond."""
+    """Return the caption of Figure 4: ACC by number of neighbours, inside and outside the paper's range."""
     words = " ".join(_curve_words(PAPER_DATA[key].title, by_rate, proper[key]) for key, by_rate in curves.items())
     return (
         f"ACC of GRMF against the number of nearest neighbours, mean over {counted(plan.n_folds, 'fold')}, the band "
@@ -79,7 +79,7 @@ def _curve_words(title: str, by_rate: Mapping[float, Any], limits: Range) -> str
 
 @dataclass(frozen=True)
 class Descent:
-    """How an objective went, from one iteration to the next."""
+    """Changes of an objective between iterations."""
 
     n_steps: int
     n_rises: int
@@ -93,7 +93,7 @@ class Descent:
 
     @property
     def short(self) -> str:
-        """A few words for the panel of a figure."""
+        """Short text for the panel of a figure."""
         if self.n_steps == 0:
             return "one iteration only"
         steps = counted(self.n_steps, "step")
@@ -136,7 +136,7 @@ def descent(objective: Sequence[float]) -> Descent:
 
 
 def caption5(descents: Mapping[str, Descent], plan: PaperPlan) -> str:
-    """Say whether the objective falls as Theorem 1 has it."""
+    """Return the caption of Figure 5: whether the objective falls, as Theorem 1 states."""
     words = joined([f"on {PAPER_DATA[key].title} {found.words}" for key, found in descents.items()])
     if all(found.falls for found in descents.values()):
         verdict = "This is what Theorem 1 promises"

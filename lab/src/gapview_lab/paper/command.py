@@ -43,7 +43,7 @@ def reproduce(
     quick: bool,
     jobs: int,
 ) -> None:
-    """Run the experiments of the IMC_GRMF paper and set the results beside the published ones."""
+    """Run the experiments of the IMC_GRMF paper and compare the results with the published ones."""
     if data_dir is None:
         raise ParameterError(
             "The folder with the data sets is not known: give --data-dir, or set the environment variable GAPVIEW_DATA."

@@ -149,7 +149,7 @@ def _purity(table: PaperTable, method: str) -> tuple[list[float], list[float]]:
 
 
 def _by_data(records: Sequence[PaperRecord], plan: PaperPlan, figure: int) -> dict[str, list[PaperRecord]]:
-    """Sort out the records that belong to a figure of this plan: a folder may hold those of other plans too."""
+    """Return the records of a figure of this plan: a folder may hold records of other plans, too."""
     wanted = set(figure_tasks(plan, (figure,)))
     runs = [record for record in records if record.experiment == f"figure{figure}" and record.task in wanted]
     found = {key: [run for run in runs if run.data == key] for key in FIGURE_DATA}

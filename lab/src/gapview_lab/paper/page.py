@@ -156,7 +156,7 @@ def _not_reproduced(tables: Sequence[PaperTable], plan: PaperPlan, skipped: Mapp
 
 
 def _reasons(tables: Sequence[PaperTable], plan: PaperPlan) -> list[tuple[str, str]]:
-    """Collect what is known to differ from the paper: preparation, settings, the programs themselves."""
+    """Return the known differences from the paper: preparation, settings, programs."""
     found = []
     unlike = [table.data for table in tables if table.data.scale != "unit"]
     found += [(f"{data.title}, preparation:", data.preprocessing) for data in unlike]

@@ -30,7 +30,7 @@ LEGEND = Legend(
 
 
 def glance_table(tables: Sequence[PaperTable]) -> Table:
-    """Set the ACC of GRMF beside print, and beside the best of the other methods."""
+    """Compare the ACC of GRMF with print, and with the best of the other methods."""
     groups = []
     for table in tables:
         rows = [Row(("print",), tuple(_printed(table, "GRMF", "ACC", rate) for rate in table.rates))]
@@ -121,13 +121,13 @@ def setting_table(table: PaperTable) -> Table:
 
 
 def data_table(data: Sequence[PaperData]) -> Table:
-    """Say what the data are and how they are prepared."""
+    """Describe the data and their preparation."""
     rows = tuple(Row((one.title,), (str(one.table), one.form, one.preprocessing)) for one in data)
     return Table("Data", ("data set", "table", "contents", "preparation"), (Group(rows),))
 
 
 def method_table(plan: PaperPlan) -> Table:
-    """Say which settings of which method were tried."""
+    """List the settings of each method that were tried."""
     rows = []
     for name in METHODS:
         compared = COMPARED[name]

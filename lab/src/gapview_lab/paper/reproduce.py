@@ -31,7 +31,7 @@ TABLES = tuple(data.table for data in PAPER_DATA.values())
 
 @dataclass(frozen=True)
 class ReproduceRequest:
-    """What to reproduce, from which data, into which folder."""
+    """Tables, figures, data and output folder of a reproduction."""
 
     output: Path  # folder for the results
     data_dir: Path  # folder with the data sets
@@ -43,7 +43,7 @@ class ReproduceRequest:
     n_jobs: int = os.cpu_count() or 1  # processes
 
     def plan(self, found: Sequence[str]) -> PaperPlan:
-        """Say how much to run on the data that are there.
+        """Return the plan for the available data sets.
 
         Parameters
         ----------
@@ -66,7 +66,7 @@ class ReproduceRequest:
 
 @dataclass(frozen=True)
 class ReproduceOutcome:
-    """What was written, what was left out and why, and what it took."""
+    """Files, skipped data sets, tables and cost of a call."""
 
     files: list[Path]  # what was written
     skipped: dict[str, str]  # data sets left out, and why
@@ -76,7 +76,7 @@ class ReproduceOutcome:
 
 
 def reproduce(request: ReproduceRequest, progress: Progress, say: Callable[[str], None]) -> ReproduceOutcome:
-    """Run the experiments that are not in the folder yet, and write what they show.
+    """Run the experiments that are not in the folder yet, and write tables, figures and a page.
 
     ``progress`` hears of runs done, ``say`` of what is left out. An interrupt loses nothing that was finished.
 
@@ -136,7 +136,7 @@ def _wanted(request: ReproduceRequest) -> list[str]:
 
 
 def _why_not(key: str, folder: Path) -> str:
-    """Say why a data set is left out; nothing if it can be used."""
+    """Return why a data set is skipped; an empty text if it can be used."""
     data = PAPER_DATA[key]
     if find_file(data, folder) is None:
         return f"Table {data.table} ({data.title}): there is no {data.files[0]} (or .mat). Expected: {data.form}."
@@ -190,7 +190,7 @@ def _write(
 
 
 def _command(request: ReproduceRequest) -> str:
-    """Write the command that does the same again, without the folders of this computer."""
+    """Return the command that repeats the run, with placeholders for folders."""
     whole = set(request.tables) == set(TABLES) and set(request.figures) == set(FIGURES)
     options = [f"--data {key}" for key in request.data if set(request.data) != set(PAPER_DATA)]
     if not whole:

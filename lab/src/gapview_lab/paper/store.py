@@ -12,7 +12,7 @@ __all__ = ["PaperStore"]
 
 
 class PaperStore(RecordStore[PaperRecord]):
-    """Records of the paper's experiments; a run of many records that was cut off does not count."""
+    """Records of the paper's experiments; incomplete runs do not count."""
 
     def __init__(self, path: Path, version: str) -> None:
         super().__init__(path, version, PaperRecord)
@@ -23,7 +23,7 @@ class PaperStore(RecordStore[PaperRecord]):
 
 
 def _whole_runs(records: list[PaperRecord]) -> list[PaperRecord]:
-    """Leave out runs of many records that were cut off: Figure 5 has one for every iteration."""
+    """Drop incomplete runs of several records: Figure 5 has one for each iteration."""
     last: dict[PaperTask, int] = {}
     for record in records:
         last[record.task] = max(last.get(record.task, 0), record.iteration)

@@ -60,7 +60,7 @@ class PaperTable:
 
 
 def make_tables(records: Sequence[PaperRecord], plan: PaperPlan) -> list[PaperTable]:
-    """Put the tables together from what there is."""
+    """Build the tables from the records."""
     chosen = chosen_settings(records, plan)
     by_place: dict[tuple[str, str, float, str], list[PaperRecord]] = {}
     for record in records:

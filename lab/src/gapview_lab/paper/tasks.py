@@ -1,4 +1,4 @@
-"""The runs that the tables and figures are made of: what each is, what it costs, and how it is done."""
+"""The runs behind tables and figures: tasks, their cost, and how they are run."""
 
 from __future__ import annotations
 
@@ -49,19 +49,19 @@ class PaperTask:
 
     @property
     def cost(self) -> float:
-        """Rough seconds, to begin with the long ones and to guess the time left before anything is measured."""
+        """Rough seconds: for the order of tasks and for first estimates of the time left."""
         base = {"GPMVC": 10.0, "IMG": 10.0, "DCNMF": 1.0, "PVC": 0.8}.get(self.method, 0.5)
         return (base if PAPER_DATA[self.data].is_large else base / 10) * (30 if self.experiment == "figure5" else 1)
 
     @property
     def kind(self) -> tuple[str, str, str]:
-        """What it has in common with tasks that take about as long."""
+        """Key of tasks that take about the same time."""
         return self.experiment, self.data, self.method
 
 
 @dataclass(frozen=True)
 class PaperRecord:
-    """What a run gave; scores are shares from 0 to 1. Figure 5 has a record for every iteration."""
+    """Result of a run; scores are shares from 0 to 1. Figure 5 has a record for every iteration."""
 
     experiment: str
     data: str
@@ -91,7 +91,7 @@ class PaperRecord:
 
 @dataclass(frozen=True)
 class PaperPlan:
-    """How much to run."""
+    """Data sets, rates, folds and settings of a reproduction."""
 
     data: tuple[str, ...]
     rates: tuple[float, ...] = RATES
@@ -183,7 +183,7 @@ def figure_tasks(plan: PaperPlan, figures: Iterable[int]) -> Iterator[PaperTask]
 
 @dataclass(frozen=True)
 class PaperWork:
-    """How the runs are done, as the runner wants to have it."""
+    """How the runs are done; see :class:`gapview_lab.common.runner.Work`."""
 
     folder: Path
     version: str
@@ -193,7 +193,7 @@ class PaperWork:
         return run_task(task, self.folder, self.version)
 
     def lost(self, task: PaperTask, reason: str, seconds: float) -> list[PaperRecord]:
-        """Stop everything: no run of the paper should end its process."""
+        """Raise an error: no run of the paper should end its process."""
         raise GapviewError(
             f"A run was lost after {seconds:.0f} s ({task.method} on {task.data}): {reason}. What was finished is "
             "kept; run the same command again to go on, with fewer --jobs if memory was short."
@@ -201,7 +201,7 @@ class PaperWork:
 
 
 def run_task(task: PaperTask, folder: Path, version: str) -> list[PaperRecord]:
-    """Do one run; an error of ours becomes a record that says so, since the others must go on."""
+    """Do one run; an error of gapview becomes a record, so that the other runs continue."""
     views, target = _hidden(task, folder)
     base = PaperRecord(**asdict(task), version=version)
     begin = perf_counter()
@@ -237,7 +237,7 @@ def _hidden(task: PaperTask, folder: Path) -> tuple[Views, Any]:
 
 
 def make_model(task: PaperTask) -> MultiViewClusterer:
-    """Make the estimator of a task, seeded by fold and start."""
+    """Return the estimator of a task, seeded by fold and start."""
     compared, data = COMPARED[task.method], PAPER_DATA[task.data]
     options = dict(compared.options) | dict(compared.large_options if data.is_large else {})
     if compared.nonnegative:
@@ -247,7 +247,7 @@ def make_model(task: PaperTask) -> MultiViewClusterer:
 
 
 def _steps(task: PaperTask, base: PaperRecord, views: Any, target: Any) -> Iterator[PaperRecord]:
-    """Go on one iteration at a time from the codes of the last: the same iterates as in one run, seen one by one."""
+    """Run one iteration at a time, each from the codes of the last: the same iterates as in one run."""
     setting = read_setting(task.setting)
     n_iter, codes = setting.pop("max_iter"), "random"
     data = PAPER_DATA[task.data]

@@ -1,4 +1,4 @@
-"""``fuzz``: damaged and forged files for every reader; an answer or one of our errors must come of each."""
+"""``fuzz``: damaged and forged files for every reader; each must give a result or an error of gapview."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _PACKAGES = ("numpy", "scipy", "pandas", "pyarrow", "h5py", "anndata", "mudata")
 
 @dataclass
 class _FuzzCount:
-    """What came of the inputs of one target."""
+    """Counts for the inputs of one target."""
 
     inputs: int = 0
     accepted: int = 0
@@ -41,7 +41,7 @@ class _FuzzCount:
 
 @dataclass(frozen=True)
 class FuzzRequest:
-    """How many inputs, from which seed, for which targets, and where the counts go."""
+    """Number of inputs, seed, targets and output folder."""
 
     inputs: int
     seed: int
@@ -124,7 +124,7 @@ def _keep(target: str, index: int, request: FuzzRequest) -> None:
     help="Folder for fuzz.json and the inputs that show a defect.",
 )  # fmt: skip
 def fuzz(inputs: int, seed: int, only: tuple[str, ...], output: Path) -> None:
-    """Damage valid files, give them to every reader, and count what comes of it."""
+    """Damage valid files, read them with every reader, and count the outcomes."""
     try:
         content = run_fuzz(FuzzRequest(inputs, seed, output, only), click.echo)
     except GapviewError as error:

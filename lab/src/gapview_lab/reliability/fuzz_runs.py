@@ -1,4 +1,4 @@
-"""Running inputs in processes that may crash, hang or ask for too much memory, and telling what came of each."""
+"""Run inputs in processes that may crash, hang or use too much memory, and report the outcome of each."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _SMALL = replace(LIMITS, size=2**24, line=2**18, columns=5000, cells=2**20, head
 
 @dataclass(frozen=True)
 class ReadOutcome:
-    """What came of one input: ``accepted``, ``refused``, ``contained`` (by a reading process) or ``defect``."""
+    """Outcome of one input: ``accepted``, ``refused``, ``contained`` (by a reading process) or ``defect``."""
 
     index: int
     kind: str
@@ -45,7 +45,7 @@ class ReadOutcome:
 
 
 def outcomes(target: str, count: int, seed: int) -> Iterator[ReadOutcome]:
-    """Yield what comes of every input of a target."""
+    """Yield the outcome of every input of a target."""
     index = 0
     while index < count:
         end = min(count, index + _CHUNK)
@@ -57,7 +57,7 @@ def outcomes(target: str, count: int, seed: int) -> Iterator[ReadOutcome]:
 
 
 def _again_apart(target: str, lost: ReadOutcome, seed: int) -> ReadOutcome:
-    """Repeat what ended its process or made it grow as users meet it, with a process of its own for the library."""
+    """Repeat inputs that ended their process or made it grow, with the library in a process of its own."""
     again = next(_forked(target, lost.index, lost.index + 1, seed, apart=True))
     if again.kind in ("refused", "accepted"):
         return replace(again, kind="contained", said=lost.said)
@@ -65,7 +65,7 @@ def _again_apart(target: str, lost: ReadOutcome, seed: int) -> ReadOutcome:
 
 
 def _forked(target: str, start: int, end: int, seed: int, *, apart: bool) -> Iterator[ReadOutcome]:
-    """Run inputs in a process made for them; the last outcome is ``lost`` if the process did not survive it."""
+    """Run inputs in a new process; the last outcome is ``lost`` if the process did not survive it."""
     base = Path(tempfile.mkdtemp(prefix="gapview-fuzz-", dir=_IN_MEMORY))
     reading, writing = os.pipe()
     child = os.fork()

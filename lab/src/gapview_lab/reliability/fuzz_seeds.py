@@ -1,4 +1,4 @@
-"""Valid files to begin with, small and of every kind, and arrays that would run code if they were unpickled."""
+"""Small valid files of every kind, and arrays that would run code if they were unpickled."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ CANARY = "code-was-run"  # the file that a trap makes in the folder where it is 
 
 @dataclass(frozen=True)
 class _Trap:
-    """Something that makes a file when it is unpickled."""
+    """Object that writes a file when it is unpickled."""
 
     def __reduce__(self) -> tuple[Any, tuple[str, str]]:
         return open, (CANARY, "w")
@@ -193,7 +193,7 @@ def models() -> dict[str, bytes]:
 
 
 def fitted(checkpoint: Path | None = None) -> Any:
-    """Fit a small model; what is finished is kept in a checkpoint, or taken from it."""
+    """Fit a small model with a checkpoint, or resume from it."""
     views = make_views(12, (4, 3), n_clusters=2, missing_rate=0.3, random_state=0).views
     kept = None if checkpoint is None else Checkpoint(checkpoint, keep=True)
     return GRMF(2, init="data", random_state=0).fit(views, checkpoint=kept)

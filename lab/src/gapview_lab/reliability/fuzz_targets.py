@@ -1,4 +1,4 @@
-"""What is fuzzed: how an input of each kind is made, and what is done with it."""
+"""The targets of the fuzzer: how inputs are generated, and how they are used."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Case:
 
 @dataclass(frozen=True)
 class Target:
-    """One reader: its share of all inputs, how an input is made, and what must end in an answer or our error.
+    """One reader: its share of all inputs, how an input is generated, and the function to test.
 
     The function is given the folder of the input files and a folder in which alone it may write.
     """
@@ -57,7 +57,7 @@ class Target:
 
 
 def case_of(target: str, index: int, seed: int) -> Case:
-    """Make one input; always the same for the same numbers."""
+    """Generate one input; deterministic for given numbers."""
     return TARGETS[target].make(random.Random(f"{seed}/{target}/{index}"))
 
 
@@ -94,7 +94,7 @@ def _settings(rng: random.Random) -> dict[str, Any]:
 
 
 def _read(case: Case, folder: Path, out: Path) -> None:
-    """Read a file; what is accepted must be numbers, and is written again."""
+    """Read a file; check that accepted values are numbers, and write them again."""
     views = read_views([folder / name for name in case.files], **case.settings)
     for place, view in enumerate(views):
         _demand_numbers(view)
@@ -112,7 +112,7 @@ def _demand_numbers(view: ViewFile) -> None:
 
 
 def _read_arrays(case: Case, folder: Path, out: Path) -> None:
-    """Read a file of arrays in both ways that there are."""
+    """Read a file of arrays with both readers."""
     refused = None
     (name,) = case.files
     if not name.endswith(".npy"):
@@ -146,7 +146,7 @@ def _join(case: Case, folder: Path, out: Path) -> None:
 
 
 def _load_model(case: Case, folder: Path, out: Path) -> None:
-    """Load a model; what is accepted must answer as any other."""
+    """Load a model; check that an accepted model predicts."""
     (name,) = case.files
     str(describe(folder / name))
     model = load(folder / name)
@@ -165,7 +165,7 @@ def _make_covariates(rng: random.Random) -> Case:
 
 
 class _Samples:
-    """As much of views as the reader of covariates looks at."""
+    """The part of views that the reader of covariates uses."""
 
     sample_ids = np.array([*(f"s{row}" for row in range(12)), *map(str, range(1, 13))], dtype=object)
     n_samples = 24
@@ -187,7 +187,7 @@ def _make_store(rng: random.Random) -> Case:
 
 
 def _open_store(case: Case, folder: Path, out: Path) -> None:
-    """Take up results that are there, and add to them."""
+    """Open existing results, and append to them."""
     ((name, content),) = case.files.items()
     if name.endswith(".csv"):
         path = out / name
@@ -220,7 +220,7 @@ def _expected() -> list[int]:
 
 
 def _resume(case: Case, folder: Path, out: Path) -> None:
-    """Go on from a damaged checkpoint; what comes out must be what comes out without one."""
+    """Resume from a damaged checkpoint; check that the result is the same as without one."""
     (out / "kept").mkdir()
     for name, content in case.files.items():
         (out / "kept" / name).write_bytes(content)

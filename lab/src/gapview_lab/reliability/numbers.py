@@ -1,4 +1,4 @@
-"""``numbers``: made problems for every clusterer; a result that keeps its promises or one of our errors must come."""
+"""``numbers``: random problems for every clusterer; each must give a valid result or an error of gapview."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _PACKAGES = ("numpy", "scipy", "scikit-learn")
 
 @dataclass
 class _NumbersCount:
-    """What came of the problems of one clusterer."""
+    """Counts for the problems of one clusterer."""
 
     cases: int = 0
     results: int = 0
@@ -53,7 +53,7 @@ class _NumbersCount:
 
 @dataclass(frozen=True)
 class NumbersRequest:
-    """How many problems, from which seed, for which clusterers, and where the counts go."""
+    """Number of problems, seed, clusterers and output folder."""
 
     cases: int
     seed: int
@@ -61,7 +61,7 @@ class NumbersRequest:
     only: tuple[str, ...] = ()
 
     def method(self, index: int) -> str | None:
-        """Name the clusterer of one problem; None: chance decides."""
+        """Return the clusterer of one problem; None for a random one."""
         return self.only[index % len(self.only)] if self.only else None
 
 
@@ -106,7 +106,7 @@ def _rounded(count: dict[str, Any]) -> dict[str, Any]:
 
 
 def _outcomes(request: NumbersRequest) -> Iterator[tuple[int, FitOutcome]]:
-    """Give what comes of every problem, from a process that may crash or hang: another one goes on after it."""
+    """Yield the outcome of every problem; a process that crashes or hangs is replaced."""
     following = 0
     processes = multiprocessing.get_context("spawn")
     while following < request.cases:
@@ -144,7 +144,7 @@ def _work(request: NumbersRequest, start: int, sink: Any) -> None:
     help="Folder for numbers.json: the counts, and the smallest problems that show a defect.",
 )  # fmt: skip
 def numbers(cases: int, seed: int, only: tuple[str, ...], output: Path) -> None:
-    """Make problems of any shape, size, type and pattern, fit every clusterer to them, and count what comes of it."""
+    """Generate problems of any shape, size, type and pattern, fit every clusterer, and count the outcomes."""
     try:
         content = run_numbers(NumbersRequest(cases, seed, output, only))
     except GapviewError as error:

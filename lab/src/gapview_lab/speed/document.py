@@ -31,7 +31,7 @@ _READING = (
 
 
 def write_document(path: Path, speed: Path | None, scales: Sequence[Path]) -> None:
-    """Write the document; what has not been measured is said to be missing, with the command for it.
+    """Write the document; for parts that were not measured it shows the command.
 
     Parameters
     ----------

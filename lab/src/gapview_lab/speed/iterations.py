@@ -44,7 +44,7 @@ _N_RUNS = 3  # of the fast version, the best of which counts: it takes a tenth o
 
 @dataclass(frozen=True)
 class PaperSetup:
-    """Views made ready for Algorithm 1 as the paper has it."""
+    """Views prepared for Algorithm 1 as in the paper."""
 
     scaled: list[Matrix]
     graphs: list[Any]
@@ -53,12 +53,12 @@ class PaperSetup:
 
     @property
     def problem(self) -> Problem:
-        """The problem, set up anew: the product H = WX is part of what is timed."""
+        """The problem, built on each access: the product H = WX is part of the measured time."""
         return build_problem(self.scaled, self.graphs, self.rows, self.n_samples)
 
 
 def paired_first(views: Views) -> tuple[Views, int]:
-    """Put the paired samples first, as Algorithm 1 is written for, and count them."""
+    """Return the views with the paired samples first, as Algorithm 1 expects, and their number."""
     is_paired = views.mask.all(axis=1)
     return views[np.argsort(~is_paired, kind="stable")], int(is_paired.sum())
 
@@ -73,7 +73,7 @@ def set_up(views: Views, n_clusters: int) -> PaperSetup:
 
 @dataclass(frozen=True)
 class IterationSpeed:
-    """Seconds per iteration of both versions, and how far their codes are apart in the end."""
+    """Seconds per iteration of both versions, and the largest difference of their codes."""
 
     plain: float  # seconds of an iteration as written in the paper
     fast: float  # seconds of one of the library

@@ -1,4 +1,4 @@
-"""What ``gapview-lab speed`` measures, and on what."""
+"""The measurements of ``gapview-lab speed``, and their data."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _ROUGH_SECONDS = {"machine": 5.0, "fit": 40.0, "iterations": 40.0, "passes": 5.0
 
 @dataclass(frozen=True)
 class Sizes:
-    """How large everything is that is not given by the data."""
+    """Sizes that the data do not determine."""
 
     name: str
     matrix: int
@@ -55,18 +55,18 @@ SMALL = Sizes("quick", matrix=128, copied_bytes=2**22, n_samples=2000, n_iter=3,
 
 @dataclass(frozen=True)
 class SpeedPlan:
-    """Tasks and how each is measured, in order."""
+    """Tasks and their measuring functions, in order."""
 
     sizes: Sizes
     works: dict[SpeedTask, Callable[[], list[Measured]]]
 
     def cost(self, task: SpeedTask) -> float:
-        """Guess the seconds that a task takes, before it is measured."""
+        """Return the rough seconds of a task."""
         return _ROUGH_SECONDS[task.part] if self.sizes is FULL else 1.0
 
 
 def plan_speed(data_dir: Path | None, quick: bool, computer: str, say: Callable[[str], None]) -> SpeedPlan:
-    """List what is to be measured; data that are not there are left out, and said."""
+    """Return the measurements; missing data sets are skipped and reported."""
     sizes = SMALL if quick else FULL
     sources = [read_source(QUICK[0], None)] if quick else _sources(data_dir, say)
     main = next((source for source in sources if quick or source.name == _MAIN), None)

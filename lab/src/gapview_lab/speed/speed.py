@@ -32,7 +32,7 @@ _COLUMNS = ["part", "case", *(field.name for field in fields(Measured))]
 
 @dataclass(frozen=True)
 class SpeedRequest:
-    """Where the data are and where the results go."""
+    """Data and output folder of a speed run."""
 
     output: Path  # folder for the results
     data_dir: Path | None = None  # folder with the data sets
@@ -41,7 +41,7 @@ class SpeedRequest:
 
 @dataclass(frozen=True)
 class SpeedOutcome:
-    """What was written, what it shows, and what it took."""
+    """Files, results and cost of a call."""
 
     files: list[Path]  # what was written
     goals: list[Goal]  # what was asked for, and what was measured
@@ -50,7 +50,7 @@ class SpeedOutcome:
 
 
 def run_speed(request: SpeedRequest, progress: Progress, say: Callable[[str], None]) -> SpeedOutcome:
-    """Measure what is not in the folder yet, and write what it shows.
+    """Measure what is not in the folder yet, and write tables and pages.
 
     Every figure is measured together with its reference. An interrupt loses nothing that was finished.
 
@@ -104,7 +104,7 @@ def run_speed(request: SpeedRequest, progress: Progress, say: Callable[[str], No
 
 
 def _measure(plan: SpeedPlan, store: FigureStore, progress: Progress, leave_out: Callable[[str], None]) -> int:
-    """Do what is not in the store; a part whose package is not installed is left out."""
+    """Measure what is not in the store; parts whose package is not installed are skipped."""
     done = store.done()
     todo = [task for task in plan.works if task not in done]
     n_new = 0

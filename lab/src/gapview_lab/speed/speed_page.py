@@ -22,13 +22,13 @@ _QUICK = "A quick run on small made data: it shows that everything runs, not how
 
 
 def speed_page(figures: Sequence[Figure], run: Mapping[str, Any], drawings: Mapping[str, Any]) -> Page:
-    """Put the page together; without drawings for Markdown."""
+    """Build the page; without drawings for Markdown."""
     footer = f"Made by gapview {run['version']} on {run['finished']}."
     return Page("How fast gapview is", speed_lead(figures, run), speed_sections(figures, run, drawings), footer)
 
 
 def speed_lead(figures: Sequence[Figure], run: Mapping[str, Any]) -> tuple[str, ...]:
-    """Say the answer in a few sentences."""
+    """Return the summary."""
     if run["size"] == "quick":
         return (_QUICK,)
     goals = speed_goals(figures)
@@ -41,7 +41,7 @@ def speed_lead(figures: Sequence[Figure], run: Mapping[str, Any]) -> tuple[str, 
 def speed_sections(
     figures: Sequence[Figure], run: Mapping[str, Any], drawings: Mapping[str, Any]
 ) -> tuple[Section, ...]:
-    """Make the sections; those of parts that were not measured are left out."""
+    """Return the sections of the measured parts."""
     goals = speed_goals(figures) if run["size"] == "full" else []
     sections = [Section("What was asked for", (goal_table(goals),))] if goals else []
     makers = {"machine": _machine, "fit": _fits, "iterations": _iterations, "passes": _passes, "quality": _quality}
@@ -56,7 +56,7 @@ def speed_sections(
 
 
 def goal_table(goals: Sequence[Goal]) -> Table:
-    """Show what was asked for beside the figure that speaks least for it."""
+    """Show each goal with the worst figure."""
     rows = [
         Row((goal.text,), (goal.asked, Cell(goal.measured, tone="up" if goal.met else "down"), _verdict(goal)))
         for goal in goals
@@ -71,7 +71,7 @@ def _verdict(goal: Goal) -> str:
 
 
 def seconds_text(seconds: float) -> str:
-    """Write a short time.
+    """Return seconds as text.
 
     >>> seconds_text(0.00123), seconds_text(0.56), seconds_text(123.4)
     ('1.23 ms', '0.56 s', '123 s')
@@ -80,7 +80,7 @@ def seconds_text(seconds: float) -> str:
 
 
 def percent(share: float) -> str:
-    """Write a share.
+    """Return a share as text.
 
     >>> percent(0.256)
     '26 %'

@@ -46,7 +46,7 @@ def _print_speed(console: Console, outcome: SpeedOutcome) -> None:
     say_runs(console, outcome)
     for goal in outcome.goals:
         verdict = "met" if goal.met else "not met"
-        say(console, "Goal", f"{goal.text}: {goal.measured}, asked for {goal.asked}, {verdict}.")
+        say(console, "Goal", f"{goal.text}: {goal.measured}, goal {goal.asked}, {verdict}.")
     say_files(console, outcome.files)
 
 

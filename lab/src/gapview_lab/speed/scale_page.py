@@ -66,7 +66,7 @@ def scale_sections(
     sections = [Section("Every size", (_sizes_table(runs),))] if growths else []
     goals = [goal for growth in growths for goal in _goals(_largest(runs, growth), growth)]
     if goals and any(one.n_samples >= 1_000_000 for one in runs):
-        sections.insert(0, Section("What was asked for", (goal_table(goals),)))
+        sections.insert(0, Section("Goals", (goal_table(goals),)))
     sections += [
         Section(f"Where the time of {growth.method} goes", _growth(runs, growth, drawings)) for growth in growths
     ]

@@ -44,7 +44,7 @@ class SpeedOutcome:
     """Files, results and cost of a call."""
 
     files: list[Path]  # what was written
-    goals: list[Goal]  # what was asked for, and what was measured
+    goals: list[Goal]  # goals and measured values
     run: dict[str, Any]  # what run.json holds
     n_new: int  # measured by this call
 
@@ -59,9 +59,9 @@ def run_speed(request: SpeedRequest, progress: Progress, say: Callable[[str], No
     request : SpeedRequest
         Where the data are and where the results go.
     progress : callable
-        Hears of measurements done, measurements in all, and the seconds left.
+        Called with the measurements done, their total number, and the seconds left.
     say : callable
-        Hears, line by line, of what is left out, and why.
+        Called with one line for each skipped measurement.
 
     Returns
     -------

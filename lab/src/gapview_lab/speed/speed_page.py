@@ -33,7 +33,7 @@ def speed_lead(figures: Sequence[Figure], run: Mapping[str, Any]) -> tuple[str, 
         return (_QUICK,)
     goals = speed_goals(figures)
     met = sum(goal.met for goal in goals)
-    missed = [f"{goal.text}: {goal.measured} where {goal.asked} was asked for" for goal in goals if not goal.met]
+    missed = [f"{goal.text}: {goal.measured}, goal {goal.asked}" for goal in goals if not goal.met]
     lead = f"On {run['computer']}, {met} of {len(goals)} goals are met."
     return (lead, *([f"Not met: {'; '.join(missed)}."] if missed else []))
 
@@ -43,7 +43,7 @@ def speed_sections(
 ) -> tuple[Section, ...]:
     """Return the sections of the measured parts."""
     goals = speed_goals(figures) if run["size"] == "full" else []
-    sections = [Section("What was asked for", (goal_table(goals),))] if goals else []
+    sections = [Section("Goals", (goal_table(goals),))] if goals else []
     makers = {"machine": _machine, "fit": _fits, "iterations": _iterations, "passes": _passes, "quality": _quality}
     for part, make in makers.items():
         own = [figure for figure in figures if figure.part == part]
@@ -61,9 +61,7 @@ def goal_table(goals: Sequence[Goal]) -> Table:
         Row((goal.text,), (goal.asked, Cell(goal.measured, tone="up" if goal.met else "down"), _verdict(goal)))
         for goal in goals
     ]
-    return Table(
-        "Asked for, and the figure that speaks least for it", ("", "asked", "measured", ""), (Group(tuple(rows)),)
-    )
+    return Table("Goals, each with its worst figure", ("", "goal", "measured", ""), (Group(tuple(rows)),))
 
 
 def _verdict(goal: Goal) -> str:
@@ -105,7 +103,7 @@ def _fits(figures: Sequence[Figure], drawings: Mapping[str, Any]) -> tuple[Block
         rows.append(Row((name,), tuple(cells)))
     references = _in_order([one.reference for one in figures if one.reference])
     notes = (
-        f"In small: how many times faster than {references[0]} / than {references[1]}, in the same run.",
+        f"Ratios: how many times faster than {references[0]} / than {references[1]}, in the same run.",
         *(f"{one.name}: {one.note}." for one in figures if one.case == cases[0] and not one.reference),
     )
     table = Table("Seconds from views to labels, 20 restarts of k-means included", ("", *cases), (Group(tuple(rows)),))
@@ -163,8 +161,8 @@ def _quality(figures: Sequence[Figure], drawings: Mapping[str, Any]) -> tuple[Bl
     ]
     heads = ("", "", "exact, float64", "approximate, float32", "points", "")
     note = (
-        f"{BY_CHANCE}: not judged. A last digit decides in which local minimum such a start ends, and their scores are "
-        "points apart, up or down; the standard error says how far. Another row with a large one says little, too."
+        f"{BY_CHANCE}: not judged. A difference in the last digit decides in which local minimum such a start ends. "
+        "The standard error shows how far the scores of such minima differ; rows with a large one show little."
     )
     return (Table("ACC in %", heads, (Group(tuple(rows)),), notes=(note,)),)
 

@@ -5,7 +5,7 @@ PY := .venv/bin/python
 CONSTRAINTS ?= constraints.txt
 PINNED = $(if $(CONSTRAINTS),-c $(CONSTRAINTS))
 
-.PHONY: demo test test-all test-browser docs lint check-package constraints picture clean
+.PHONY: demo test test-all test-browser docs lint check-package constraints picture layers clean
 
 demo: .venv/.core
 	@$(PY) -m gapview demo
@@ -43,6 +43,10 @@ lint: .venv/.test
 
 picture: .venv/.test
 	@$(PY) examples/overview_picture.py docs/images/overview.png
+
+# The layers of the package and their imports
+layers: .venv/.test
+	@$(PY) tools/draw_layers.py docs/images/layers.svg
 
 # The wheel and the sdist, installed and tested with the oldest and the newest Python on the path
 check-package:

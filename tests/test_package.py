@@ -75,6 +75,16 @@ def test_regression_folders_of_the_sdist_are_those_at_the_root():
     assert all(pattern.startswith("/") for pattern in build["targets"]["sdist"]["include"])
 
 
+def test_the_picture_of_the_layers_shows_the_imports_of_today(monkeypatch):
+    pytest.importorskip("grimp")
+    pytest.importorskip("matplotlib")
+    monkeypatch.syspath_prepend(str(ROOT / "tools"))
+    import draw_layers
+
+    drawn, found = draw_layers.drawn_imports(ROOT / "docs" / "images" / "layers.svg"), draw_layers.imports()
+    assert drawn == found, "Run make layers: the packages import each other otherwise than docs/images/layers.svg shows"
+
+
 def names_of(requirements):
     return {re.match(r"[\w.-]+", one)[0] for one in requirements}
 

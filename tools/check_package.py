@@ -1,9 +1,9 @@
-"""Build the wheel and the sdist, look into them, and test what they install, in fresh environments.
+"""Build the wheel and the sdist, check their files, and test what they install, in fresh environments.
 
     python tools/check_package.py [-o FOLDER] [--python PYTHON]... [--all-tests]
 
 By default with the oldest and the newest python3.x on the path, and on the oldest also with the lowest versions that
-pyproject.toml allows. FOLDER gets package.json; what it says of other Pythons stays.
+pyproject.toml allows. FOLDER gets package.json; entries of other Pythons are kept.
 """
 
 from __future__ import annotations
@@ -27,7 +27,10 @@ from environments import OLDEST, PROJECT, ROOT, Environment, lowest_bounds, pyth
 EXTRAS = ("tables", "report")
 NAME = f"gapview-{PROJECT['version']}"
 SOURCES = ("src", "tests", "tools", "examples", "docs")
-FILES = ("README.md", "LICENSE", "CITATION.cff", "CHANGELOG.md", "Makefile", "constraints.txt", "pyproject.toml")
+FILES = (
+    *("README.md", "LICENSE", "CITATION.cff", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md"),
+    *("Makefile", "conftest.py", "constraints.txt", "pyproject.toml"),
+)
 QUICK = (
     *("commands/test_cli.py", "factorization/test_factorization.py", "io/test_files.py", "estimators/test_grmf.py"),
     *("test_metrics.py", "persist/test_model_files.py", "test_parts.py", "report/test_report_page.py"),
@@ -52,7 +55,7 @@ def build(folder: Path) -> tuple[Path, Path]:
 
 
 def source_files(*folders: str) -> set[str]:
-    """List the files of the source tree that are meant to be passed on, by rule and not by name."""
+    """Return the files of the source tree that belong into an archive: all but hidden ones and caches."""
     return {
         path.relative_to(ROOT).as_posix()
         for folder in folders
@@ -62,12 +65,12 @@ def source_files(*folders: str) -> set[str]:
 
 
 def _is_left_out(part: str) -> bool:
-    """Tell whether a file or a folder is a cache, hidden, or built."""
+    """Return whether a file or a folder is hidden, a cache, or built."""
     return part.startswith(".") or part == "__pycache__" or part.endswith((".pyc", ".egg-info"))
 
 
 def wrong_in_wheel(wheel: Path) -> list[str]:
-    """Compare the wheel with the package: all of it, its licence, its description, and nothing else."""
+    """Return what the wheel lacks and what it should not hold: it has the package, its licence and its metadata."""
     held = set(zipfile.ZipFile(wheel).namelist())
     about = {f"{NAME}.dist-info/{name}" for name in ("METADATA", "WHEEL", "RECORD", "entry_points.txt")}
     expected = {name.removeprefix("src/") for name in source_files("src/gapview")}
@@ -75,7 +78,7 @@ def wrong_in_wheel(wheel: Path) -> list[str]:
 
 
 def wrong_in_sdist(sdist: Path) -> list[str]:
-    """Compare the sdist with the source tree: with tests and documents, so that others can test what they build."""
+    """Return what the sdist lacks and what it should not hold: it has sources, tests and documents, and no lab."""
     with tarfile.open(sdist) as archive:
         held = {member.name.removeprefix(f"{NAME}/") for member in archive.getmembers() if member.isfile()}
     return _differences(held - {"PKG-INFO", ".gitignore"}, source_files(*SOURCES) | set(FILES), sdist.name)
@@ -87,7 +90,7 @@ def _differences(held: set[str], expected: set[str], name: str) -> list[str]:
 
 
 def run_tests(environment: Environment, sdist: Path, folder: Path, chosen: Sequence[str]) -> dict[str, int]:
-    """Run the demo and the tests of the sdist against what is installed: its own sources are taken away."""
+    """Run the demo and the tests of the sdist against the installed package: the sources of the sdist are removed."""
     shutil.unpack_archive(sdist, folder, filter="data")
     tree = folder / NAME
     shutil.rmtree(tree / "src")
@@ -96,7 +99,7 @@ def run_tests(environment: Environment, sdist: Path, folder: Path, chosen: Seque
     where = subprocess.run([environment.python, "-c", "import gapview; print(gapview.__file__)"],
                            check=True, capture_output=True, text=True, cwd=folder, env=surroundings).stdout  # fmt: skip
     if "site-packages" not in where:
-        raise SystemExit(f"What would be tested is not what was installed, but {where.strip()}.")
+        raise SystemExit(f"The installed package would not be tested, but {where.strip()}.")
     subprocess.run([environment.python, "-m", "gapview", "demo"], check=True, stdout=subprocess.DEVNULL, cwd=folder,
                    env=surroundings)  # fmt: skip
     done = subprocess.run([environment.python, "-m", "pytest", "-q", "-p", "no:cacheprovider", *chosen],
@@ -108,7 +111,7 @@ def run_tests(environment: Environment, sdist: Path, folder: Path, chosen: Seque
 
 
 def cases(pythons: list[str]) -> Iterator[tuple[str, str, bool]]:
-    """List what is tested: each archive on each Python, and on the oldest of all the lowest versions allowed."""
+    """Yield each archive on each Python, and the wheel with the lowest allowed versions on the oldest Python."""
     for python in pythons:
         yield python, "wheel", False
         yield python, "sdist", False
@@ -117,7 +120,7 @@ def cases(pythons: list[str]) -> Iterator[tuple[str, str, bool]]:
 
 
 def store(output: Path, content: dict[str, Any]) -> None:
-    """Write package.json; what other Pythons have found stays, so that they may be tried on other machines."""
+    """Write package.json; entries of other Pythons are kept, so that they can be tested on other machines."""
     output.mkdir(parents=True, exist_ok=True)
     file = output / "package.json"
     earlier = json.loads(file.read_text(encoding="utf-8"))["runs"] if file.exists() else []
@@ -127,7 +130,7 @@ def store(output: Path, content: dict[str, Any]) -> None:
 
 
 def check(pythons: list[str], *, all_tests: bool) -> dict[str, Any]:
-    """Do all of it, and return what was found."""
+    """Build, check and test; return the results."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         wheel, sdist = build(folder)
@@ -159,7 +162,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("-o", "--output", type=Path, help="folder for package.json")
     parser.add_argument("--python", action="append", help="a Python to test with (repeatable)")
-    parser.add_argument("--all-tests", action="store_true", help="run all tests, not the quick ones alone")
+    parser.add_argument("--all-tests", action="store_true", help="run all tests, not only the quick ones")
     asked = parser.parse_args()
     pythons = asked.python or pythons_found()
     if not pythons:

@@ -1,8 +1,8 @@
-"""Write constraints.txt: the versions that a fresh installation gets today, for every Python that is named.
+"""Write constraints.txt: the versions that a fresh installation of gapview and gapview-lab gets, per Python.
 
     python tools/constraints.py python3.11 python3.14
 
-Lines hold for one version of Python each, so that another takes what pyproject.toml allows.
+Each line is for one version of Python; other versions install what pyproject.toml allows.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ HEAD = """\
 
 
 def main() -> None:
-    """Install all extras into a fresh environment of every Python, and write down what came."""
+    """Install all extras into a fresh environment of each Python, and write the installed versions."""
     lines = []
     for python in sys.argv[1:] or [sys.executable]:
         with tempfile.TemporaryDirectory() as folder:
             environment = Environment(python, Path(folder) / "venv")
-            environment.install("--editable", f"{ROOT}[{EXTRAS}]")
+            environment.install("--editable", f"{ROOT}[{EXTRAS}]", "--editable", f"{ROOT / 'lab'}")
             short = ".".join(environment.version.split(".")[:2])
             lines += [
                 f'{name}=={version}; python_version == "{short}"'

@@ -23,7 +23,7 @@ class Environment:
         self.version = self.read("-c", "import platform; print(platform.python_version())").strip()
 
     def install(self, *what: str, constraints: Path | None = None) -> None:
-        """Install; what the index says of folders that it lacks is not shown."""
+        """Install packages; raise SystemExit with the messages of pip if this fails."""
         limits = ["-c", str(constraints)] if constraints else []
         done = self._pip("install", "--quiet", *limits, *what)
         if done.returncode:
@@ -34,17 +34,17 @@ class Environment:
         return subprocess.run(command, capture_output=True, text=True)
 
     def frozen(self) -> dict[str, str]:
-        """Return the versions of all that is installed, but of gapview itself."""
-        lines = self._pip("freeze", "--exclude", "gapview").stdout.splitlines()
+        """Return the versions of all installed packages but our own."""
+        lines = self._pip("freeze", "--exclude", "gapview", "--exclude", "gapview-lab").stdout.splitlines()
         return dict(line.split("==") for line in lines if "==" in line)
 
     def read(self, *arguments: str) -> str:
-        """Run Python, and return what it prints."""
+        """Run Python and return its output."""
         return subprocess.run([self.python, *arguments], check=True, capture_output=True, text=True).stdout
 
 
 def pythons_found() -> list[str]:
-    """List the Pythons on the path that gapview is for, the oldest first."""
+    """Return the supported Pythons on the path, the oldest first."""
     found = []
     first = int(OLDEST.removeprefix("3."))
     for minor in range(first, first + 30):
@@ -55,7 +55,7 @@ def pythons_found() -> list[str]:
 
 
 def lowest_bounds(extras: Sequence[str]) -> list[str]:
-    """Return the lowest versions that pyproject.toml allows, of what the core and these extras need."""
+    """Return the lowest versions that pyproject.toml allows for the core and these extras."""
     needed = list(PROJECT["dependencies"])
     for extra in extras:
         needed += PROJECT["optional-dependencies"][extra]

@@ -7,7 +7,7 @@ import numpy as np
 from gapview import GRMF
 from gapview.datasets import make_views
 from gapview_lab.league.entrants import Entrant
-from gapview_lab.league.runs import SCORES, Run, RunTask
+from gapview_lab.league.runs import SCORES, LeagueRun, LeagueTask
 from gapview_lab.league.summary import LABEL_FREE, LABEL_TUNED, summarise
 
 
@@ -45,10 +45,10 @@ def league_of(scores, failed=(), tuned=False):
     runs = {}
     for (data, rate, method, setting), values in scores.items():
         for seed, value in enumerate(values):
-            task = RunTask(data, "", "paired", rate, seed, method, setting, 1)
+            task = LeagueTask(data, "", "paired", rate, seed, method, setting, 1)
             bad = (data, rate, method, seed) in failed
             marks = {} if bad else dict(zip(SCORES, (value, value**2, value / 2, value), strict=True))
-            runs[task] = Run(**vars(task), status="no luck" if bad else "done", seconds=value, **marks)
+            runs[task] = LeagueRun(**vars(task), status="no luck" if bad else "done", seconds=value, **marks)
     methods = dict.fromkeys(method for _, _, method, _ in scores)
     entrants = [Entrant(name, GRMF, is_ours=name.startswith("Ours")) for name in methods]
     return summarise(runs, list(runs), entrants, LABEL_TUNED if tuned else LABEL_FREE)

@@ -1,4 +1,4 @@
-"""Speed as a command: figures from their definitions, a profile, resuming, pages, bad input."""
+"""Speed as a command: figures from their definitions, resuming, pages, bad input."""
 
 from __future__ import annotations
 
@@ -10,14 +10,11 @@ import pytest
 from click.testing import CliRunner
 
 from gapview.datasets import make_views, paired_split
-from gapview.factorization import loop as factorization
-from gapview.factorization.runs import Weights
 from gapview.graph import knn_graph
 from gapview_lab.cli import main
 from gapview_lab.speed import SpeedRequest, machine, plain_graph, run_speed, speed
 from gapview_lab.speed.goals import speed_goals
 from gapview_lab.speed.plan import plan_speed
-from gapview_lab.speed.profile import PARTS, iteration_problem, profile_iterations
 from gapview_lab.speed.quality import as_type
 from gapview_lab.speed.results import FigureStore, Measured, SpeedTask
 from pages import check_page
@@ -65,25 +62,7 @@ class TestFigures:
         assert speed_goals(store.records[:1])[0].met
 
 
-class TestProfile:
-    def test_parts_add_up_and_nothing_is_changed(self):
-        problem = iteration_problem(3000, (40, 20))
-        starts = [[np.random.RandomState(0).uniform(size=(3000, 10)).astype(np.float32)] * 2]
-        weights = [Weights(100.0, 1e-3)]
-        before = factorization.solve_together(problem, weights, starts, 3, tol=0)[0]
-        profile = profile_iterations(problem, starts, 3)
-        assert set(profile.parts) == set(PARTS)
-        assert sum(profile.parts.values()) == pytest.approx(profile.seconds)
-        assert min(profile.parts[part] for part in ("product UHᵀ", "product PH", "steps between", "SVDs")) > 0
-        after = factorization.solve_together(problem, weights, starts, 3, tol=0)[0]
-        np.testing.assert_array_equal(before.consensus, after.consensus)
-        assert "clocked" not in factorization.basis_step.__qualname__
-
-
-SPEED_FILES = {
-    *("measured.csv", "figures.csv", "fits.png", "fits.svg", "passes.png", "passes.svg"),
-    *("speed.html", "speed.md", "run.json"),
-}
+SPEED_FILES = {"measured.csv", "figures.csv", "fits.png", "fits.svg", "speed.html", "speed.md", "run.json"}
 
 
 def test_the_quick_speed_run_goes_on_where_it_stopped(tmp_path):
@@ -101,7 +80,7 @@ def test_the_quick_speed_run_goes_on_where_it_stopped(tmp_path):
             assert compared == pytest.approx(expected[row["how"]])
     page = (out / "speed.html").read_text()
     check_page(page)
-    assert page.count("<svg") == 2
+    assert page.count("<svg") == 1
     assert str(tmp_path) not in page + (out / "run.json").read_text()
 
     text = (out / "measured.csv").read_text()

@@ -15,10 +15,10 @@ from gapview_lab.paper.methods import COMPARED, as_setting
 from gapview_lab.paper.page import reproduction_page
 from gapview_lab.paper.published import METHODS, PAPER_DATA
 from gapview_lab.paper.tables import make_tables
-from gapview_lab.paper.tasks import Plan, Record, figure_tasks
+from gapview_lab.paper.tasks import PaperPlan, PaperRecord, figure_tasks
 from pages import check_page
 
-PLAN = Plan(
+PLAN = PaperPlan(
     data=("handwritten", "buaa"),
     rates=(0.1, 0.5),
     n_folds=2,
@@ -43,7 +43,7 @@ def score(data, method, rate, accuracy, fold=0, **more):
     """Make a record of the fixed setting; scores in %."""
     values = {"accuracy": accuracy / 100, "nmi": more.pop("nmi", accuracy) / 100, "purity": accuracy / 100}
     values |= {f"best_view_{name}": value for name, value in values.items()}
-    return Record("tables", data, method, as_setting(COMPARED[method].fixed), rate, fold, **(values | more))
+    return PaperRecord("tables", data, method, as_setting(COMPARED[method].fixed), rate, fold, **(values | more))
 
 
 def like_print(plan, shift=None):
@@ -61,12 +61,12 @@ def like_print(plan, shift=None):
 
 def figure_records(number, values, plan=PLAN):
     """Make records of a figure; ``values`` gives the ACC in % from the task."""
-    return [Record(**vars(task), accuracy=values(task) / 100) for task in figure_tasks(plan, (number,))]
+    return [PaperRecord(**vars(task), accuracy=values(task) / 100) for task in figure_tasks(plan, (number,))]
 
 
 def steps(data, objective, accuracy=50.0):
     (task,) = [task for task in figure_tasks(PLAN, (5,)) if task.data == data]
-    base = Record(**vars(task), accuracy=accuracy / 100)
+    base = PaperRecord(**vars(task), accuracy=accuracy / 100)
     return [replace(base, iteration=place, objective=value) for place, value in enumerate(objective, start=1)]
 
 
@@ -297,7 +297,7 @@ class TestPage:
         assert "the-figures" not in check_page(self.page(like_print(ONE), ONE)).ids
 
     def test_a_quick_run_of_one_fold(self):
-        plan = Plan(("cornell",), rates=(0.5,), n_folds=1, n_settings=3, n_starts=1)
+        plan = PaperPlan(("cornell",), rates=(0.5,), n_folds=1, n_settings=3, n_starts=1)
         text = self.page(like_print(plan), plan)
         check_page(text)
         assert "at most 3 settings for each method" in text

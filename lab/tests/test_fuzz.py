@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from gapview_lab.paper.tasks import Record
+from gapview_lab.paper.tasks import PaperRecord
 
 for package in ("pyarrow", "h5py", "anndata", "mudata", "matplotlib"):
     pytest.importorskip(package)
@@ -24,7 +24,7 @@ from pages import check_page  # noqa: E402
 
 def paper_csv(setting):
     """Results of the paper's experiments, with one run that has a setting of one's own."""
-    record = Record("figure5", "buaa", "GRMF", setting, 0.7, 0, iteration=2, version="1")
+    record = PaperRecord("figure5", "buaa", "GRMF", setting, 0.7, 0, iteration=2, version="1")
     return fuzz_seeds._as_csv([record]).decode()
 
 

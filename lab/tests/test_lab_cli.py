@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 from gapview_lab.cli import main
-from gapview_lab.paper.reproduce import Outcome
+from gapview_lab.paper.reproduce import ReproduceOutcome
 
 LAB = Path(__file__).parents[1]
 RESULTS = sorted((LAB.parent / "results").glob("*.md"))
@@ -24,7 +24,7 @@ def test_paths_of_the_paper_come_out_as_they_are(monkeypatch, tmp_path):
 
     def stand_in(request, progress, left_out):
         left_out("caltech7: no file in data[/red]")
-        return Outcome(files=[file], skipped={}, tables=[], run={"n_runs": 0}, n_new=0)
+        return ReproduceOutcome(files=[file], skipped={}, tables=[], run={"n_runs": 0}, n_new=0)
 
     monkeypatch.setattr("gapview_lab.paper.command.run_reproduction", stand_in)
     result = CliRunner().invoke(main, ["reproduce", "--data-dir", str(tmp_path), "-o", str(file.parent)])
@@ -56,7 +56,7 @@ def test_every_command_is_in_the_readme():
     text = (LAB / "README.md").read_text()
     for name, command in main.commands.items():
         for below in getattr(command, "commands", [""]):
-            assert f"`gapview-lab {f'{name} {below}'.strip()}`" in text
+            assert re.search(rf"`gapview-lab {f'{name} {below}'.strip()}[` ]", text), name
     for target in re.findall(r"\]\(([^)#]+)\)", text):
         assert (LAB / target).exists(), target
 
@@ -67,6 +67,18 @@ def test_nothing_private_of_gapview_is_imported():
             if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "gapview":
                 names = [*node.module.split("."), *(alias.name for alias in node.names)]
                 assert not [name for name in names if re.match("_[^_]", name)], f"{path}: {ast.unparse(node)}"
+
+
+def classes_in(folder):
+    for path in folder.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ClassDef):
+                yield node.name
+
+
+def test_class_names_of_the_lab_are_used_once():
+    own, others = ([*classes_in(folder)] for folder in (LAB / "src", LAB.parent / "src"))
+    assert [name for name in own if own.count(name) > 1 or name in others] == []
 
 
 def test_it_runs_as_a_module():

@@ -13,7 +13,7 @@ from gapview.datasets import make_views, paired_split
 from gapview.errors import GapviewError, MissingExtraError, ParameterError
 from gapview.metrics import clustering_scores
 from gapview_lab.league import rivals
-from gapview_lab.league.data import Cell, find_sources, hidden, load, read_source
+from gapview_lab.league.data import LeagueCell, find_sources, hidden, load, read_source
 from gapview_lab.league.entrants import ENTRANTS, N_SETTINGS, Entrant, choose_entrants
 from gapview_lab.league.runs import SCORES, LeagueWork, all_tasks
 from league_problems import folds, gaps, masks, save
@@ -47,7 +47,7 @@ class TestData:
     def test_the_papers_protocol_with_published_folds(self, tmp_path):
         path = save(tmp_path / "a.npz", folds=folds())
         loaded = load("a", path)
-        views, target = hidden(loaded, Cell("a", "paired", 0.3), 2)
+        views, target = hidden(loaded, LeagueCell("a", "paired", 0.3), 2)
         order = folds()[2]
         expected = paired_split(loaded.data.views, 0.3, order=order)
         np.testing.assert_array_equal(views.mask, expected.mask[order])
@@ -56,13 +56,13 @@ class TestData:
 
     def test_published_masks_are_used_as_they_are(self, tmp_path):
         loaded = load("a", save(tmp_path / "a.npz", miss20=masks()))
-        views, _ = hidden(loaded, Cell("a", "published masks", 0.2), 1)
+        views, _ = hidden(loaded, LeagueCell("a", "published masks", 0.2), 1)
         np.testing.assert_array_equal(views.mask, masks()[1][views.sample_ids.astype(int)].astype(bool))
 
     def test_missing_by_nature_as_it_is_and_with_more_hidden(self, tmp_path):
         loaded = load("a", save(tmp_path / "a.npz", n_views=3, mask=gaps()))
-        as_it_is, _ = hidden(loaded, Cell("a", "by nature", 0.0), 0)
-        more, _ = hidden(loaded, Cell("a", "by nature", 0.3), 0)
+        as_it_is, _ = hidden(loaded, LeagueCell("a", "by nature", 0.0), 0)
+        more, _ = hidden(loaded, LeagueCell("a", "by nature", 0.3), 0)
         assert as_it_is.mask.sum(axis=0).tolist() == [30, 40, 40]
         assert more.mask.sum(axis=0).tolist() == [21, 28, 28]
         single = np.eye(2, dtype=np.uint8)[np.arange(40) % 2]  # nothing can be hidden from samples that have one view

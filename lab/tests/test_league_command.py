@@ -177,7 +177,7 @@ def test_what_is_over_the_time_limit_is_absent_and_runs_again_under_a_longer_one
 
 
 def test_an_interrupt_keeps_what_is_finished(tmp_path, monkeypatch):
-    request = LeagueRequest(tmp_path / "out", quick=True, n_jobs=1)
+    request = LeagueRequest(tmp_path / "out", methods=("Concat", "BestSingleView"), quick=True, n_jobs=1)
 
     def interrupt(done, total, left):
         if done == 2:
@@ -205,7 +205,9 @@ def test_nothing_is_written_when_the_page_cannot_be(tmp_path, monkeypatch):
 
     monkeypatch.setattr("gapview_lab.league.league.league_page", fail)
     with pytest.raises(RuntimeError, match="no page"):
-        run_league(LeagueRequest(tmp_path / "out", quick=True, n_jobs=1), lambda *numbers: None, print)
+        run_league(
+            LeagueRequest(tmp_path / "out", methods=("Concat",), quick=True, n_jobs=1), lambda *numbers: None, print
+        )
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["runs.csv"]
 
 

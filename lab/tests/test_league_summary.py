@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gapview_lab.league.data import Cell
+from gapview_lab.league.data import LeagueCell
 from gapview_lab.league.findings import answer
 from gapview_lab.league.summary import bootstrap_interval
 from league_problems import league_of
@@ -52,10 +52,10 @@ class TestSummary:
 
     def test_a_method_that_failed_with_one_seed_is_absent(self, random_league):
         scores, summary, _, _ = random_league
-        absent = summary.scores[Cell("c", "paired", 0.5), "Second"]
+        absent = summary.scores[LeagueCell("c", "paired", 0.5), "Second"]
         assert not absent.mean
         assert absent.problem == "failed in 1 of 3 runs: no luck"
-        there = summary.scores[Cell("a", "paired", 0.1), "Second"]
+        there = summary.scores[LeagueCell("a", "paired", 0.1), "Second"]
         assert there.spread["accuracy"] == pytest.approx(100 * np.std(scores["a", 0.1, "Second", "{}"]))
         assert there.seconds == pytest.approx(np.mean(scores["a", 0.1, "Second", "{}"]))
 
@@ -102,12 +102,12 @@ class TestSummary:
             ("a", 0.5, "Ours", good): [0.1, 0.1],
         }
         tuned = league_of(scores, tuned=True)
-        first, second = (tuned.scores[Cell("a", "paired", rate), "Ours"] for rate in (0.1, 0.5))
+        first, second = (tuned.scores[LeagueCell("a", "paired", rate), "Ours"] for rate in (0.1, 0.5))
         assert (first.setting, second.setting) == (good, "{}")
         assert (first.n_settings, first.mean["accuracy"]) == (3, pytest.approx(65))
-        assert league_of(scores).scores[Cell("a", "paired", 0.1), "Ours"].mean["accuracy"] == pytest.approx(50)
+        assert league_of(scores).scores[LeagueCell("a", "paired", 0.1), "Ours"].mean["accuracy"] == pytest.approx(50)
         lucky = league_of(scores, {("a", 0.1, "Ours", 1)}, tuned=True)  # fails with one seed, whatever the setting
-        assert not lucky.scores[Cell("a", "paired", 0.1), "Ours"].mean
+        assert not lucky.scores[LeagueCell("a", "paired", 0.1), "Ours"].mean
 
     def test_the_answer_is_honest_either_way(self):
         ahead = league_of(

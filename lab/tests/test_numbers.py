@@ -15,7 +15,7 @@ from gapview import GRMF, Views
 from gapview_lab.reliability import numbers
 from gapview_lab.reliability.made_problems import Made, make_problem
 from gapview_lab.reliability.made_settings import METHODS
-from gapview_lab.reliability.promises import Outcome, outcome_of
+from gapview_lab.reliability.promises import FitOutcome, outcome_of
 
 CASES = {"GRMF": 80, "BridgedGRMF": 40}  # of other methods 16
 
@@ -116,7 +116,7 @@ def test_the_command_counts_and_keeps_the_smallest(tmp_path, monkeypatch):
     assert content["cases"] == 12 == content["results"] + content["refused"]
     assert set(content["estimators"]) == set(METHODS)
 
-    found = [Outcome("result", "", 0.1), *(Outcome("defect", "bad", 0.1) for _ in range(5))]
+    found = [FitOutcome("result", "", 0.1), *(FitOutcome("defect", "bad", 0.1) for _ in range(5))]
     monkeypatch.setattr(numbers, "_outcomes", lambda request: enumerate(found))
     content = numbers.run_numbers(numbers.NumbersRequest(6, 3, tmp_path, ("GRMF",)))
     assert (content["results"], content["defects"]) == (1, 5)
@@ -134,7 +134,7 @@ def work(request, start, sink):
     for index in range(start, request.cases):
         if index == 1: os._exit(3)
         if index == 3: time.sleep(60)
-        sink.send(numbers.Outcome("result", "", 0.0))
+        sink.send(numbers.FitOutcome("result", "", 0.0))
 numbers._work = work
 numbers.TIME_LIMIT = 10.0
 if __name__ == "__main__":

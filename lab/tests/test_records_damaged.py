@@ -8,7 +8,7 @@ import pytest
 
 from gapview.errors import DataFileError
 from gapview_lab.common.run_file import RunFile
-from gapview_lab.paper.store import Store
+from gapview_lab.paper.store import PaperStore
 
 
 def test_results_taken_up_with_settings_that_are_none(tmp_path):
@@ -17,7 +17,7 @@ def test_results_taken_up_with_settings_that_are_none(tmp_path):
     for damaged in ('{"max_iter" 2}', "[]", "7", "{}", "[" * 100_000):
         (tmp_path / "a.csv").write_text(paper_csv(damaged))
         with pytest.raises(DataFileError, match=r"a.csv' is not a file of results"):
-            Store(tmp_path / "a.csv", "1")
+            PaperStore(tmp_path / "a.csv", "1")
 
 
 @pytest.mark.parametrize("files", [[0.5], [{}], [None], "x", ["[" * 3], ["9" * 5000], ["\0"]])

@@ -41,7 +41,10 @@ def large(tmp_path_factory):
     return data.views, folder, saved(folder, with_gaps(data.views))
 
 
-@pytest.mark.parametrize(("method", "settings"), [("GRMF", {"init": "data"}), ("BridgedGRMF", UNION)])
+@pytest.mark.parametrize(
+    ("method", "settings"),
+    [("GRMF", {"init": "data"}), pytest.param("BridgedGRMF", UNION, marks=pytest.mark.slow)],
+)
 def test_three_times_the_budget_stays_inside_and_gives_the_same_labels(large, method, settings):
     views, folder, maps = large
     common = {"n_clusters": 5, "n_components": 5, "n_neighbors": 5, "search": "approximate", "random_state": 0}

@@ -325,7 +325,8 @@ def test_a_view_that_clipping_wipes_out_is_refused():
 
 @pytest.mark.data
 @pytest.mark.parametrize(
-    ("rate", "accuracy"), [(0.1, 73.78), pytest.param(0.5, 89.28, marks=pytest.mark.slow), (0.9, 93.48)]
+    ("rate", "accuracy"),
+    [(0.1, 73.78), *(pytest.param(*row, marks=pytest.mark.slow) for row in ((0.5, 89.28), (0.9, 93.48)))],
 )
 def test_handwritten(dataset, rate, accuracy):
     """The recorded accuracies of the hard reading."""

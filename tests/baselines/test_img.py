@@ -314,14 +314,8 @@ def test_bad_settings(setting: dict, error: type) -> None:
 
 
 @pytest.mark.data
-@pytest.mark.parametrize(
-    ("rate", "cut", "codes"),
-    [
-        (0.1, 68.03, 75.28),
-        pytest.param(0.5, 77.05, 81.34, marks=pytest.mark.slow),
-        pytest.param(0.9, 79.15, 85.55, marks=pytest.mark.slow),
-    ],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize(("rate", "cut", "codes"), [(0.1, 68.03, 75.28), (0.5, 77.05, 81.34), (0.9, 79.15, 85.55)])
 def test_handwritten_accuracy_is_the_recorded_one(dataset, rate, cut, codes) -> None:
     data = dataset("handwritten_2v")
     scores = []

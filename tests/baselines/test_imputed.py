@@ -203,7 +203,10 @@ def test_bad_settings() -> None:
 
 @pytest.mark.data
 @pytest.mark.filterwarnings(SPLIT)
-@pytest.mark.parametrize(("rate", "accuracy"), [(0.1, 87.4), (0.5, 91.3), (0.9, 96.9)])
+@pytest.mark.parametrize(
+    ("rate", "accuracy"),
+    [(0.9, 96.9), *(pytest.param(*row, marks=pytest.mark.slow) for row in ((0.1, 87.4), (0.5, 91.3)))],
+)
 def test_handwritten_accuracy_is_that_of_the_recipe(dataset, rate: float, accuracy: float) -> None:
     data = dataset("handwritten_2v")
     found = []

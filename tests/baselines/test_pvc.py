@@ -237,7 +237,8 @@ def test_bad_settings(settings, error, words):
 
 @pytest.mark.data
 @pytest.mark.parametrize(
-    ("rate", "accuracy"), [(0.1, 60.93), pytest.param(0.5, 78.76, marks=pytest.mark.slow), (0.9, 79.91)]
+    ("rate", "accuracy"),
+    [(0.1, 60.93), *(pytest.param(*row, marks=pytest.mark.slow) for row in ((0.5, 78.76), (0.9, 79.91)))],
 )
 def test_handwritten(dataset, rate, accuracy):
     """The recorded accuracies; four starts for each fold, since single ones spread by 5 to 8 points."""

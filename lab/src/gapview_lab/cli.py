@@ -21,8 +21,8 @@ from .speed.versions import versions
 __all__ = ["main"]
 
 
-class _Commands(click.Group):
-    """Turns errors of gapview into one plain message and exit code 1."""
+class _LabCommands(click.Group):
+    """Group that turns errors of gapview into one message and exit code 1."""
 
     def invoke(self, context: click.Context) -> object:
         try:
@@ -36,7 +36,7 @@ class _Commands(click.Group):
             raise SystemExit(130) from None
 
 
-@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=_LabCommands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="gapview-lab")
 def main() -> None:
     """Run experiments on gapview: the paper, the league, speed, scale, reliability, clusters."""

@@ -1,4 +1,4 @@
-"""Tables of results/dask.md, written from the figures between marks that the page holds."""
+"""Write the tables of results/dask.md from the measured figures, between the marks in the page."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ Records = list[dict[str, Any]]
     "--figures", type=click.Path(exists=True, file_okay=False, path_type=Path), required=True, help="Their folder."
 )
 def document(page: Path, figures: Path) -> None:
-    """Write the tables of a page anew, from the figures in a folder."""
+    """Rewrite the tables of a page from the figures in a folder."""
     write_whole(page, with_tables(page.read_text(encoding="utf-8"), figures).encode())
 
 
 def with_tables(text: str, figures: Path) -> str:
-    """Return a page with the tables between its marks written anew.
+    """Return a page with the tables between its marks rewritten.
 
     Examples
     --------
@@ -53,7 +53,7 @@ def with_tables(text: str, figures: Path) -> str:
 
 
 def _latest(file: Path, keys: Sequence[str]) -> Records:
-    """Read figures; of those for the same thing the last counts, in its first place."""
+    """Read figures; of several with the same keys the last is returned, at the position of the first."""
     try:
         lines = file.read_text(encoding="utf-8").splitlines()
     except OSError as error:

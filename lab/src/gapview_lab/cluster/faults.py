@@ -1,4 +1,4 @@
-"""Workers and clients that are killed."""
+"""Kill workers and clients during a fit."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def faults(data: Path, checkpoint: bool, output: Path) -> None:
 
 
 class _Killing:
-    """Kills a process once, a moment after a phase has begun."""
+    """Listener that kills a process once, shortly after a phase has begun."""
 
     def __init__(self, process: int, phase: str, done: int | None, delay: float) -> None:
         self.process, self.phase, self.done, self.delay = process, phase, done, delay
@@ -83,7 +83,7 @@ class _Killing:
 @click.option("--one-fit", is_flag=True, hidden=True)
 @output_option
 def client_killed(data: Path, one_fit: bool, output: Path) -> None:
-    """Kill the client, and its cluster with it, after a checkpoint; then start it anew."""
+    """Kill the client and its cluster after a checkpoint; then restart the fit."""
     if one_fit:
         _fit_once(data, output)
         return

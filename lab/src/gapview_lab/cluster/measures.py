@@ -1,4 +1,4 @@
-"""The same answer as in memory, recall, traffic and memory."""
+"""Measure agreement with fits in memory, recall, traffic and memory."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def recall(data: Path | None, samples: int, widths: tuple[int, ...], block: int,
 @click.option("--stealing", is_flag=True, help="Let Dask move blocks from busy workers to idle ones.")
 @output_option
 def traffic(samples: tuple[int, ...], workers: tuple[int, ...], iterations: int, stealing: bool, output: Path) -> None:
-    """Add up what workers send each other in an iteration, and compare it with the formula."""
+    """Sum the bytes that workers send to each other in an iteration, and compare with the formula."""
     widths, n_clusters = (60, 40), 10
     for n_workers in workers:
         for n_samples in samples:
@@ -109,13 +109,13 @@ def traffic(samples: tuple[int, ...], workers: tuple[int, ...], iterations: int,
 
 
 def _holders(dask_scheduler: Any) -> list[str]:
-    """Name the workers that hold codes."""
+    """Return the addresses of the workers that hold codes."""
     tasks = [task for key, task in dask_scheduler.tasks.items() if str(key).startswith("gapview-iterate-")]
     return sorted({worker.address for task in tasks for worker in task.who_has or ()})
 
 
 def _fetched(dask_worker: Any) -> int:
-    """Add up the bytes that tasks of iterations have fetched from other workers."""
+    """Return the bytes that tasks of iterations have fetched from other workers."""
     prefixes = tuple(f"gapview-{name}-" for name in _OF_ITERATIONS)
     entries = [entry["keys"].items() for entry in dask_worker.transfer_incoming_log]
     return sum(size for entry in entries for key, size in entry if str(key).startswith(prefixes))
@@ -140,7 +140,7 @@ def memory(
     bridged: bool,
     output: Path,
 ) -> None:
-    """Fit with a memory limit on the workers, and say how much each has taken at most."""
+    """Fit with a memory limit on the workers, and report the peak memory of each."""
     with cluster_of(workers, limit) as client:
         before = max(client.run(_peak).values())
         blocks = made_blocks(samples, widths, 10, block)

@@ -37,7 +37,7 @@ data_argument = click.argument("data", type=click.Path(exists=True, dir_okay=Fal
 
 @contextmanager
 def cluster_of(n_workers: int, memory_limit: str = "4GB", *, stealing: bool = True) -> Iterator[Any]:
-    """Start workers in processes of their own, each with one thread; gives their client."""
+    """Start workers in processes of their own, each with one thread; yield their client."""
     try:
         import dask
         from distributed import Client, LocalCluster
@@ -53,14 +53,14 @@ def cluster_of(n_workers: int, memory_limit: str = "4GB", *, stealing: bool = Tr
 
 
 def data_set(path: Path) -> tuple[Views, int]:
-    """Read a data set of two views, half of its samples without one of them; also say how many groups it has."""
+    """Read a data set of two views, hide one view of half of the samples; return views and number of groups."""
     data = load_views(path)
     views = paired_split(Views(list(data.views.matrices[:2])), 0.5, random_state=0)
     return views, len(np.unique(np.asarray(data.target)))
 
 
 def untied(views: Views) -> Views:
-    """Add to every value a millionth of the spread of its view: of equal distances rounding picks the neighbour."""
+    """Add noise of a millionth of the spread of each view, so that no two distances are equal."""
     source = np.random.RandomState(0)
     return Views(
         [
@@ -78,7 +78,7 @@ def _with_gaps(matrix: Array, views: Views, k: int) -> Array:
 
 
 def as_blocks(views: Views, shares: Sequence[float]) -> list[Any]:
-    """Give views as Dask arrays with rows of NaN, cut at these shares of the samples."""
+    """Return views as Dask arrays with rows of NaN, divided at these shares of the samples."""
     import dask.array as da
 
     edges = [0, *(int(share * views.n_samples) for share in shares), views.n_samples]
@@ -103,7 +103,7 @@ def made_blocks(n_samples: int, widths: Sequence[int], n_clusters: int, block: i
 
 
 def _made(n_samples: int, widths: Sequence[int], n_clusters: int, number: int) -> list[Array]:
-    """Make one block: the groups and the views are those of all blocks, the samples its own."""
+    """Generate one block: groups and views are those of all blocks, the samples its own."""
     space = np.random.RandomState(0)
     centers = 6 * np.linalg.qr(space.normal(size=(20, n_clusters)))[0].T
     maps = [space.normal(size=(20, width)) / np.sqrt(20) for width in widths]
@@ -118,14 +118,14 @@ def _made(n_samples: int, widths: Sequence[int], n_clusters: int, number: int) -
 
 @contextmanager
 def timed(record: dict[str, Any]) -> Iterator[None]:
-    """Note how many seconds it took."""
+    """Store the elapsed seconds in a record."""
     begin = time.perf_counter()
     yield
     record["seconds"] = round(time.perf_counter() - begin, 1)
 
 
 def write(output: Path, name: str, record: dict[str, Any]) -> None:
-    """Add one figure to a file, and show it."""
+    """Append one figure to a file, and print it."""
     output.mkdir(parents=True, exist_ok=True)
     line = json.dumps(record)
     with open(output / f"{name}.jsonl", "a", encoding="utf-8") as file:

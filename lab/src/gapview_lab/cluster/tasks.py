@@ -1,4 +1,4 @@
-"""How many tasks the scheduler is given, and how many it has to remember."""
+"""Count the tasks that the scheduler receives, and those that it remembers."""
 
 from __future__ import annotations
 
@@ -58,11 +58,11 @@ class _Counting:
         self.n_done = 0
 
     def transition(self, key: Any, start: str, finish: str, *args: Any, **kwargs: Any) -> None:
-        """Count a task that has been carried out."""
+        """Count a finished task."""
         self.n_done += start == "processing" and finish == "memory"
 
     def __getattr__(self, name: str) -> Any:
-        """Stand for all else that a plugin may be told."""
+        """Ignore the other events of a plugin."""
         if name.startswith("_"):
             raise AttributeError(name)
         return lambda *args, **kwargs: None

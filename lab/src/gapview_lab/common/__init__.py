@@ -1,1 +1,1 @@
-"""What several experiments share: running many tasks, storing records, console output, words."""
+"""Shared by several experiments: running many tasks, storing records, console output, text."""

@@ -59,5 +59,5 @@ def runs_shown(console: Console) -> Iterator[Callable[[int, int, float], None]]:
 
 
 def say_runs(console: Console, outcome: Any) -> None:
-    """Say how many runs were done, now and in all."""
+    """Print how many runs were done, now and in total."""
     print_line(console, "Runs", f"{outcome.n_new} done now, {outcome.run['n_runs']} in all.")

@@ -1,4 +1,4 @@
-"""Writing a page as Markdown: the same text and tables as in HTML, without the figures."""
+"""Write a page as Markdown: the same text and tables as in HTML, without the figures."""
 
 from __future__ import annotations
 
@@ -110,5 +110,5 @@ def _cell(cell: Cell | str) -> str:
 
 
 def _plain(text: str) -> str:
-    """Write a text so that nothing in it is taken for Markdown, on one line."""
+    """Return a text on one line, with Markdown characters escaped."""
     return re.sub(r"([\\`*|\[\]])", r"\\\1", " ".join(text.split())).replace("<", "&lt;")

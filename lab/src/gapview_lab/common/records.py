@@ -1,4 +1,4 @@
-"""Results on disk, a line as soon as a run is done, so that nothing finished is ever done again."""
+"""Store results on disk as soon as a run is done, so that finished runs are never repeated."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["AnyRecord", "RecordStore"]
 
 
 class AnyRecord(Protocol):
-    """What a store must know of a record: a frozen dataclass of texts and numbers."""
+    """The attributes that a store needs of a record: a frozen dataclass of texts and numbers."""
 
     @property
     def version(self) -> str:
@@ -34,7 +34,7 @@ R = TypeVar("R", bound=AnyRecord)
 
 
 class RecordStore(Generic[R]):
-    """A CSV file of records that grows by whole lines and survives being cut off in the middle of one.
+    """A CSV file of records that grows by whole lines; a truncated last line is dropped.
 
     Only records of the same version of gapview count as done.
     """

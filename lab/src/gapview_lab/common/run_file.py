@@ -1,4 +1,4 @@
-"""``run.json``: how the results in a folder came about, carried on from one call to the next."""
+"""``run.json``: how the results in a folder were computed, updated by each call."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _KINDS = {"command": str, "seconds": float, "peak_memory_mb": float, "files": li
 
 
 class RunFile:
-    """What is known of the runs in a folder; time is counted from when this is made."""
+    """Description of the runs in a folder; the clock starts with the instance."""
 
     def __init__(self, output: Path) -> None:
         self._output, self._begin = output, perf_counter()
@@ -31,7 +31,7 @@ class RunFile:
         self.old = _read(self.path)
 
     def describe(self, command: str, n_runs: int, n_jobs: int) -> dict[str, Any]:
-        """Say what was run, where, and what it took, earlier calls included."""
+        """Return what was run, where, and its cost, earlier calls included."""
         return {
             "version": __version__,
             "command": command,
@@ -45,19 +45,19 @@ class RunFile:
         }
 
     def unchanged(self, fingerprint: str) -> list[Path]:
-        """Return the files in the folder, if they show just this; else none."""
+        """Return the files in the folder if the fingerprint has not changed, otherwise none."""
         known = [self._output / name for name in self.old.get("files", [])]
         same = self.old.get("fingerprint") == fingerprint and all(os.path.exists(file) for file in known)
         return known if same else []
 
     def write(self, run: dict[str, Any], fingerprint: str, files: Sequence[Path]) -> None:
-        """Write the file, once everything it speaks of is there."""
+        """Write the file; call this after all other files are written."""
         run |= {"fingerprint": fingerprint, "files": [str(file.relative_to(self._output)) for file in files]}
         write_whole(self.path, json.dumps(run, indent=2).encode())
 
 
 def run_facts(run: Mapping[str, Any]) -> Facts:
-    """Show what a run took, for the end of a page."""
+    """Return the cost of a run as a block for the end of a page."""
     memory = float(run["peak_memory_mb"])
     jobs = "one process" if run["n_jobs"] == 1 else f"{run['n_jobs']} processes"
     return Facts(

@@ -1,4 +1,4 @@
-"""Running many independent tasks over the cores, results stored as they come."""
+"""Run many independent tasks on several cores, and store each result at once."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ Progress = Callable[[int, int, float], None]  # runs done, runs in all, seconds 
 
 
 class AnyTask(Hashable, Protocol):
-    """What the runner must know of a task."""
+    """The attributes that the runner needs of a task."""
 
     @property
     def cost(self) -> float:
-        """Rough seconds, to begin with the long ones and to guess the time left before anything is measured."""
+        """Rough seconds: for the order of tasks and for first estimates of the time left."""
 
     @property
     def kind(self) -> Hashable:
-        """What it has in common with tasks that take about as long."""
+        """Key of tasks that take about the same time."""
 
 
 T = TypeVar("T", bound=AnyTask)
@@ -38,13 +38,13 @@ R = TypeVar("R", bound=AnyRecord)
 
 
 class Work(Protocol[T_contra, R]):
-    """How tasks are done. It travels to the processes that do them, and must survive pickling."""
+    """How tasks are run; sent to the worker processes by pickle."""
 
     def run(self, task: T_contra) -> list[R]:
-        """Do one task, in a process of its own."""
+        """Run one task, in a process of its own."""
 
     def lost(self, task: T_contra, reason: str, seconds: float) -> list[R]:
-        """Return what to store for a task whose process has ended or was stopped; or raise, to stop everything."""
+        """Return the records of a task whose process ended or was stopped; or raise, to stop all tasks."""
 
 
 def run_all(
@@ -57,7 +57,7 @@ def run_all(
     time_limit: float | None = None,
     instead: Callable[[T], list[R]] = lambda task: [],
 ) -> None:
-    """Run what is not in the store yet, the long ones first, on ``n_jobs`` processes of one thread each.
+    """Run the tasks that are not in the store yet, long ones first, on ``n_jobs`` processes of one thread each.
 
     A task that takes more than ``time_limit`` seconds is ended with its process. ``instead`` is asked right before a
     task begins, and may give records to store in its place. An interrupt leaves the store with everything that was
@@ -68,7 +68,7 @@ def run_all(
     if not todo:
         return
     crew = _Crew(work, min(n_jobs, len(todo)), time_limit)
-    clock: _Clock[T] = _Clock()
+    clock: _CrewClock[T] = _CrewClock()
     for record in store.records:
         clock.learn(record.task, [record])
     waiting, n_done = list(reversed(todo)), 0
@@ -92,7 +92,7 @@ def run_all(
 
 
 class _Crew(Generic[T, R]):
-    """Processes that do tasks: one that dies or takes too long is replaced, and the others never notice."""
+    """Worker processes; one that dies or takes too long is replaced, without effect on the others."""
 
     def __init__(self, work: Work[T, R], size: int, time_limit: float | None) -> None:
         self._work, self._size, self._time_limit = work, size, time_limit
@@ -148,7 +148,7 @@ class _Crew(Generic[T, R]):
 
 
 class _Member(Generic[T, R]):
-    """One process and the task it is at."""
+    """One process and its current task."""
 
     def __init__(self, work: Work[T, R]) -> None:
         # Fresh processes: forking one whose matrix library has threads can hang
@@ -177,7 +177,7 @@ class _Member(Generic[T, R]):
         self.task, self._begun = task, monotonic()
 
     def answer(self) -> list[R] | str:
-        """Return the records of the task, or in words how its process has ended; raise the error that stopped it."""
+        """Return the records of the task, or a text on how its process ended; raise the error that stopped it."""
         try:
             answer = self.pipe.recv()
         except EOFError:
@@ -196,7 +196,7 @@ class _Member(Generic[T, R]):
 
 
 def _serve(pipe: Connection, work: Work[Any, Any]) -> None:
-    """Do tasks until there are no more."""
+    """Run tasks until there are no more."""
     threadpool_limits(1)
     # An interrupt is for the process that hands out the work, which ends the others in order
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -213,7 +213,7 @@ def _serve(pipe: Connection, work: Work[Any, Any]) -> None:
 
 
 def _sendable(error: Exception) -> Exception:
-    """Return the error itself, or if it cannot travel one that says the same."""
+    """Return the error, or a RuntimeError with its text if it cannot be pickled."""
     try:
         pickle.loads(pickle.dumps(error))
     except Exception:
@@ -221,8 +221,8 @@ def _sendable(error: Exception) -> Exception:
     return error
 
 
-class _Clock(Generic[T]):
-    """Guesses the time left: by what runs of the same kind took, by a rough cost before there are any."""
+class _CrewClock(Generic[T]):
+    """Estimate of the time left: from finished runs of the same kind, or from the rough cost if there are none."""
 
     def __init__(self) -> None:
         self._seen: dict[Hashable, tuple[float, int]] = {}

@@ -15,7 +15,7 @@ def rates_text(rates: Sequence[float]) -> str:
 
 
 def setting_text(setting: dict[str, object]) -> str:
-    """Write a setting without the word that all names of weights share; a name and its value stay on one line.
+    """Return a setting as text, without the suffix that all names of weights share, and without breaks in a pair.
 
     >>> " ".join(setting_text({"consensus_weight": 100.0, "sparsity_weight": 1e-05}).split())
     'consensus 100, sparsity 10⁻⁵'

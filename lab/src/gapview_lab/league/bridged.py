@@ -27,7 +27,7 @@ from gapview.utils.types import Array, Matrix
 from gapview.views import Views
 
 from ..common.console import data_option
-from .data import Cell, Source, find_sources, hidden, load
+from .data import LeagueCell, Source, find_sources, hidden, load
 
 __all__ = ["bridged"]
 
@@ -41,7 +41,7 @@ LARGEST = 5_000_000  # samples × features
 )
 @data_option("the data sets of the league", required=True)
 def bridged(data_dir: Path) -> None:
-    """Measure what BridgedGRMF costs and how far its results hold, and print a page of Markdown."""
+    """Measure cost, confidence, predictions and recovered views of BridgedGRMF, and print a page of Markdown."""
     found = find_sources(data_dir, lambda text: click.echo(text, err=True))
     sources = [source for source in found if source.size <= LARGEST]
     click.echo("# BridgedGRMF: cost, trust, new samples\n")
@@ -58,8 +58,8 @@ def bridged(data_dir: Path) -> None:
     recovery(sources)
 
 
-def middle_cells(sources: list[Source]) -> Iterator[tuple[Source, Cell]]:
-    """One cell for each data set, in the middle of its rates."""
+def middle_cells(sources: list[Source]) -> Iterator[tuple[Source, LeagueCell]]:
+    """Yield one cell for each data set, at its middle rate."""
     for source in sources:
         yield source, source.cells[len(source.cells) // 2]
 
@@ -113,7 +113,7 @@ def confidence(sources: list[Source]) -> None:
 
 
 def _matched_share(target: Array, labels: Array, chosen: slice | Array) -> float:
-    """Accuracy of some samples under the matching of groups and classes that is best for all of them."""
+    """Return the accuracy of some samples, under the best matching of groups and classes for all samples."""
     classes, known = np.unique(target, return_inverse=True)
     table = np.zeros((labels.max() + 1, len(classes)))
     np.add.at(table, (labels, known), 1)
@@ -213,7 +213,7 @@ def _whole(views: Views, everything: Views) -> Views:
 
 
 def _error(recovered: list[Matrix] | dict[str, Matrix], views: Views, whole: Views) -> float:
-    """Average over the views from which rows were hidden; NaN if there is none."""
+    """Return the mean over the views from which rows were hidden; NaN if there is none."""
     shares = []
     for k, matrix in enumerate(recovered.values() if isinstance(recovered, dict) else recovered):
         was_hidden = whole.mask[:, k] & ~views.mask[:, k]

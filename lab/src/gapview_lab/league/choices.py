@@ -1,4 +1,4 @@
-"""``gapview-lab choices``: how the settings of BridgedGRMF and the rule that chooses among them were found.
+"""``gapview-lab choices``: compare settings of BridgedGRMF and rules that choose among them.
 
 Every candidate setting is fitted to every data set of the league, and its groups are judged by what needs no labels.
 The labels serve to compare the judges, never to choose for a data set: a judge is only as good as it is on data sets
@@ -77,7 +77,7 @@ def choices(folder: Path, data_dir: Path) -> None:
 
 
 def gather(path: Path, fields: tuple[str, ...], sources: list[Source], work: Callable[..., Iterator[Row]]) -> list[Row]:
-    """Do what is not in the file yet, a line for each result."""
+    """Run what is not in the file yet, and append a line for each result."""
     rows = list(csv.DictReader(path.open())) if path.exists() else []
     done = {(row["data"], row["rate"], row["seed"]) for row in rows}
     with path.open("a", newline="") as file:
@@ -96,7 +96,7 @@ def gather(path: Path, fields: tuple[str, ...], sources: list[Source], work: Cal
 
 
 def judge_candidates(views: Views, target: Array, seed: int) -> Iterator[Row]:
-    """Fit all candidates of BridgedGRMF, and say what every judge says of them, unscaled."""
+    """Fit all candidates of BridgedGRMF, and return the value of each criterion, not normalised."""
     n_clusters = len(np.unique(target))
     settings = list_candidates(BridgedGRMF(n_clusters), views, views, n_clusters)
     weights = (1.0,) * views.n_views
@@ -129,7 +129,7 @@ def _shares(values: list[float]) -> Array:
 
 @dataclass(frozen=True)
 class Change:
-    """The fixed setting, in which one thing is another."""
+    """The fixed setting with one change."""
 
     scale: str | None = None
     bridge: str = "both"
@@ -182,7 +182,7 @@ def try_estimators(views: Views, target: Array, seed: int) -> Iterator[Row]:
 
 
 def cluster(views: Views, n_clusters: int, seed: int, change: Change) -> Array:
-    """BridgedGRMF written out from the parts of the library, so that each part can be another."""
+    """BridgedGRMF built from the parts of the library, so that each part can be replaced."""
     suited = [suitable_scale(matrix, centered=True) for matrix in views.matrices]
     try:
         scaled = scale_views(views, suited if change.scale is None else change.scale)[0]
@@ -214,7 +214,7 @@ def cluster(views: Views, n_clusters: int, seed: int, change: Change) -> Array:
 
 @dataclass(frozen=True)
 class _Without:
-    """The weights of a reach without the identity."""
+    """Weights of a reach without the identity."""
 
     reach: Reach
 
@@ -284,7 +284,7 @@ def runs_of(rows: list[Row]) -> dict[tuple[str, str, str], Row]:
 
 
 def by_data(values: dict[tuple[str, str, str], float]) -> dict[str, float]:
-    """Mean over rates and seeds for every data set, in percent."""
+    """Return the mean over rates and seeds for each data set, in percent."""
     names = dict.fromkeys(key[0] for key in values)
     return {name: 100 * float(np.mean([v for key, v in values.items() if key[0] == name])) for name in names}
 
@@ -294,7 +294,7 @@ def picked(runs: dict[tuple[str, str, str], Row], score: Callable[[Row], Array])
 
 
 def same_setting(bridge: str, reach: int) -> Callable[[Row], Array]:
-    """Prefer one setting; where the joint graph was not tried, the union graph of the same reach stands for it."""
+    """Return a rule that takes one setting, or the union graph of that reach where the joint graph was not tried."""
     return lambda run: 1.0 * (run["reach"] == reach) + 0.5 * (run["bridge"] == bridge) + 0.1 * run["centered"]
 
 
@@ -303,7 +303,7 @@ def mean(values: dict[str, float], without: str | None = None) -> float:
 
 
 def left_out(scores: dict[str, dict[str, float]]) -> float:
-    """Score what is picked as best on the other data sets on the one left out, averaged over the data sets."""
+    """Return the mean score on each data set of the setting that is best on the others (leave one out)."""
     names = next(iter(scores.values()))
     return float(np.mean([scores[max(scores, key=lambda way: mean(scores[way], name))][name] for name in names]))
 
@@ -354,7 +354,7 @@ def write(sources: list[Source], candidates: list[Row], changes: list[Row], esti
 
 
 def _table_of_changes(rows: list[Row], ways: Iterable[str]) -> None:
-    """Accuracy of the first way, and how far the others are from it."""
+    """Print the accuracy of the first variant, and the differences of the others."""
     tried = {
         way: by_data({(r["data"], r["rate"], r["seed"]): float(r["accuracy"]) for r in rows if r["change"] == way})
         for way in ways

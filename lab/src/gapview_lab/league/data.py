@@ -1,4 +1,4 @@
-"""The data of the league, and how views are hidden from them: both follow from what is there, not from names."""
+"""The data of the league, and how views are hidden; both are derived from the files, not from names."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from gapview.views import Views
 
 from ..paper.published import RATES
 
-__all__ = ["BUILT_IN", "QUICK", "Cell", "Source", "find_sources", "hidden", "load", "read_source"]
+__all__ = ["BUILT_IN", "QUICK", "LeagueCell", "Source", "find_sources", "hidden", "load", "read_source"]
 
 PAIRED, MASKS, RANDOM, NATURE = "paired", "published masks", "random", "by nature"
 HIDINGS = {
@@ -32,8 +32,8 @@ _MOST_SEEDS = 30  # where nothing published sets a limit
 
 
 @dataclass(frozen=True, order=True)
-class Cell:
-    """One data set with views hidden in one way at one rate: what methods are compared on."""
+class LeagueCell:
+    """One data set with views hidden in one way at one rate: the unit of comparison."""
 
     data: str
     hiding: str
@@ -41,7 +41,7 @@ class Cell:
 
     @property
     def rate_text(self) -> str:
-        """The rate in a few words."""
+        """The rate as text."""
         share = f"{100 * self.rate:g} %"
         if self.hiding == NATURE:
             return f"{share} more hidden" if self.rate else "as it is"
@@ -49,7 +49,7 @@ class Cell:
 
     @property
     def text(self) -> str:
-        """Data set and rate."""
+        """Data set and rate as text."""
         return f"{self.data}, {self.rate_text}"
 
 
@@ -76,9 +76,9 @@ class Source:
     n_seeds: int  # the most there can be
 
     @property
-    def cells(self) -> list[Cell]:
+    def cells(self) -> list[LeagueCell]:
         """The data set at each of its rates."""
-        return [Cell(self.name, self.hiding, rate) for rate in self.rates]
+        return [LeagueCell(self.name, self.hiding, rate) for rate in self.rates]
 
 
 # Groups so close to each other that they overlap; otherwise every method finds them, and nothing is compared.
@@ -95,7 +95,7 @@ QUICK = ("made-small", "made-small-three")  # for --quick, and in no other leagu
 
 @lru_cache(maxsize=2)
 def load(name: str, path: Path | None) -> Loaded:
-    """Load a data set; what cannot be scored is refused."""
+    """Load a data set; raise an error if it cannot be scored."""
     data = BUILT_IN[name]() if path is None else load_views(path)
     place = repr(name if path is None else path.name)
     if data.target is None:
@@ -127,7 +127,7 @@ def _published_masks(path: Path, views: Views) -> dict[float, Array]:
 
 
 def read_source(name: str, path: Path | None) -> Source:
-    """Load a data set once to see what it holds, and derive from that how views are hidden."""
+    """Load a data set once, and derive from its contents how views are hidden."""
     loaded = load(name, path)
     views = loaded.data.views
     hiding, rates, n_seeds = _how_to_hide(loaded)
@@ -162,7 +162,7 @@ def _counted_rows(folds: Array, n_samples: int) -> Array:
 
 
 def _can_hide(views: Views, rate: float) -> bool:
-    """Say whether so many views can be hidden without leaving a sample none."""
+    """Return whether so many views can be hidden without leaving a sample without views."""
     try:
         hide_views(views, rate, random_state=0)
     except ParameterError:
@@ -182,8 +182,8 @@ def _fingerprint(loaded: Loaded) -> str:
     return digest.hexdigest()[:12]
 
 
-def hidden(loaded: Loaded, cell: Cell, seed: int) -> tuple[Views, Array]:
-    """Hide views as the cell says; the samples come in an order that depends on the seed.
+def hidden(loaded: Loaded, cell: LeagueCell, seed: int) -> tuple[Views, Array]:
+    """Hide views as the cell specifies; the order of the samples depends on the seed.
 
     Where distances tie, neighbours are taken in the order of the samples, and a file sorted by class would favour some
     classes. For the paper's protocol the order is that of the fold, as in the authors' program.

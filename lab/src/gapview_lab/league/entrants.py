@@ -47,7 +47,7 @@ class Entrant:
 
 
 def _tried(default: Setting, settings: Iterable[Setting]) -> tuple[Setting, ...]:
-    """Write settings without what is the default anyway; the default itself comes first."""
+    """Return settings without default values; the default setting comes first."""
     short = [{name: value for name, value in one.items() if default.get(name, one) != value} for one in settings]
     return ({}, *(one for one in short if one))
 

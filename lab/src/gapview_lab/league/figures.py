@@ -10,7 +10,7 @@ import numpy as np
 from gapview.report import GRID, SERIES, SOFT, fill_cells, load_matplotlib, new_figure
 
 from .findings import NAMES
-from .summary import Summary
+from .summary import LeagueSummary
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -21,7 +21,7 @@ _WIDTH = 8.4  # inches: the text of the page and of the figure then have nearly 
 _FAR = 30.0  # points behind the best at which the colour ends
 
 
-def draw_cells(summary: Summary) -> Figure | None:
+def draw_cells(summary: LeagueSummary) -> Figure | None:
     """Draw the accuracy of every method in every cell, coloured by how far it is behind the best of the cell."""
     values = np.array(
         [
@@ -56,7 +56,7 @@ def _separate(axes: Any, data: list[str]) -> None:
             axes.axhline(row, color=SOFT, linewidth=0.8)
 
 
-def draw_differences(summary: Summary) -> Figure | None:
+def draw_differences(summary: LeagueSummary) -> Figure | None:
     """Draw the lead of ours over every rival in accuracy and NMI, with intervals."""
     found = {(one.rival, one.score): one for one in summary.differences}
     rivals = sorted({one.rival for one in summary.differences}, key=lambda rival: found[rival, "accuracy"].mean)

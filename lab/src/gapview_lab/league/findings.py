@@ -1,4 +1,4 @@
-"""What the league comes to, in sentences that are computed and therefore cannot say more than the figures do."""
+"""The results of the league in sentences that are computed from the figures."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from gapview.report import counted, joined
 
-from .summary import LABEL_FREE, Lead, Summary, Table
+from .summary import LABEL_FREE, Lead, LeagueSummary, Ranking
 
 __all__ = ["NAMES", "NEAR", "answer", "failures"]
 
@@ -15,8 +15,8 @@ NAMES = {"accuracy": "ACC", "nmi": "NMI", "ari": "ARI", "purity": "purity"}
 _HEADLINES = ("accuracy", "nmi")
 
 
-def answer(summary: Summary) -> tuple[str, ...]:
-    """Say who is ahead, and how our method does overall and in its worst cell; whatever that is."""
+def answer(summary: LeagueSummary) -> tuple[str, ...]:
+    """Return sentences on the best method, and on ours overall and in its worst cell."""
     how = "Without labels" if summary.way == LABEL_FREE else "With settings chosen by labels, an upper bound"
     sentences = [_means(summary, summary.common, f"{how}, over the")]
     if summary.steady.cells != summary.common.cells and summary.steady.places:
@@ -32,7 +32,7 @@ def answer(summary: Summary) -> tuple[str, ...]:
     return tuple(sentences)
 
 
-def _means(summary: Summary, table: Table, opening: str) -> str:
+def _means(summary: LeagueSummary, table: Ranking, opening: str) -> str:
     if not table.places or not table.cells:
         return f"There is no cell in which all {counted(len(summary.methods), 'method')} ran, so there are no means."
     where = f"{opening} {counted(len(table.cells), 'cell')} of {counted(table.n_data, 'data set')}"
@@ -41,8 +41,8 @@ def _means(summary: Summary, table: Table, opening: str) -> str:
     return f"{where}, {joined([_ranking(summary, table, score) for score in _HEADLINES])}."
 
 
-def _ranking(summary: Summary, table: Table, score: str) -> str:
-    """Name the best method by one score, and beside it ours or, if that is ours, the best rival."""
+def _ranking(summary: LeagueSummary, table: Ranking, score: str) -> str:
+    """Return a clause on the best method by one score, and on ours or, if ours is best, the best rival."""
     order = sorted(table.places, key=lambda place: -place.mean[score])
     text = f"{order[0].method} has the highest mean {NAMES[score]}, {order[0].mean[score]:.1f}"
     names = [place.method for place in order]
@@ -53,7 +53,7 @@ def _ranking(summary: Summary, table: Table, score: str) -> str:
     return text if rival is None else f"{text} (the best rival is {rival.method}, {rival.mean[score]:.1f})"
 
 
-def _worst(summary: Summary, score: str) -> str:
+def _worst(summary: LeagueSummary, score: str) -> str:
     leads = summary.leads_in(score)
     worst = leads[0]
     below, ahead = sum(lead.points < -NEAR for lead in leads), sum(lead.points > 0 for lead in leads)
@@ -71,7 +71,7 @@ def _cell_words(lead: Lead) -> str:
     )
 
 
-def failures(summaries: Sequence[Summary]) -> tuple[tuple[str, str], ...]:
+def failures(summaries: Sequence[LeagueSummary]) -> tuple[tuple[str, str], ...]:
     """List where methods are absent and why, once for every method and reason."""
     where: dict[tuple[str, str], list[str]] = {}
     for summary in summaries:

@@ -22,14 +22,14 @@ from .entrants import QUICK_METHODS, choose_entrants
 from .page import league_page
 from .runs import SCORES, LeagueStore, LeagueWork, all_tasks
 from .setup import Setup
-from .summary import LABEL_FREE, LABEL_TUNED, Summary, summarise
+from .summary import LABEL_FREE, LABEL_TUNED, LeagueSummary, summarise
 
 __all__ = ["LeagueOutcome", "LeagueRequest", "run_league"]
 
 
 @dataclass(frozen=True)
 class LeagueRequest:
-    """What to compare on which data, into which folder."""
+    """Methods, data and output folder of a league."""
 
     output: Path  # folder for the results
     data_dir: Path | None = None  # folder with .npz files
@@ -45,16 +45,16 @@ class LeagueRequest:
 
 @dataclass(frozen=True)
 class LeagueOutcome:
-    """What was written, what it shows, and what it took."""
+    """Files, results and cost of a call."""
 
     files: list[Path]  # what was written
-    summaries: list[Summary]  # what it shows, for every way to choose settings
+    summaries: list[LeagueSummary]  # what it shows, for every way to choose settings
     run: dict[str, Any]  # what run.json holds
     n_new: int  # runs done by this call
 
 
 def run_league(request: LeagueRequest, progress: Progress, say: Callable[[str], None]) -> LeagueOutcome:
-    """Run what is not in the folder yet, and write what it shows.
+    """Run what is not in the folder yet, and write tables and pages.
 
     An interrupt loses nothing that was finished: the same call goes on where it stopped.
 
@@ -174,7 +174,7 @@ def _rates(source: Source, request: LeagueRequest) -> tuple[float, ...]:
     return source.rates[len(source.rates) // 2 :][:1] if request.quick else source.rates
 
 
-def _write(output: Path, summaries: Sequence[Summary], setup: Setup, run: dict[str, Any]) -> list[Path]:
+def _write(output: Path, summaries: Sequence[LeagueSummary], setup: Setup, run: dict[str, Any]) -> list[Path]:
     # Drawing needs the extra "report", running does not
 
     texts = {
@@ -203,7 +203,7 @@ _DIFFERENCES = [
 ]
 
 
-def _cell_rows(summaries: Sequence[Summary]) -> Iterator[list[Any]]:
+def _cell_rows(summaries: Sequence[LeagueSummary]) -> Iterator[list[Any]]:
     for summary in summaries:
         for (cell, method), score in summary.scores.items():
             place = [summary.way, cell.data, cell.hiding, cell.rate, method, score.setting, score.n_settings]
@@ -211,7 +211,7 @@ def _cell_rows(summaries: Sequence[Summary]) -> Iterator[list[Any]]:
             yield [*place, score.n_seeds, *values, score.seconds if score.mean else "", score.problem]
 
 
-def _overall_rows(summaries: Sequence[Summary]) -> Iterator[list[Any]]:
+def _overall_rows(summaries: Sequence[LeagueSummary]) -> Iterator[list[Any]]:
     for summary in summaries:
         for which, table in (("all methods ran", summary.common), ("all", summary.steady)):
             for place in table.places:
@@ -220,7 +220,7 @@ def _overall_rows(summaries: Sequence[Summary]) -> Iterator[list[Any]]:
                 yield [*where, *means, place.mean_by_data, place.mean_rank, place.n_best, place.seconds]
 
 
-def _difference_rows(summaries: Sequence[Summary]) -> Iterator[list[Any]]:
+def _difference_rows(summaries: Sequence[LeagueSummary]) -> Iterator[list[Any]]:
     for summary in summaries:
         for one in summary.differences:
             found = [one.rival, one.score, one.mean, one.low, one.high]
@@ -228,7 +228,7 @@ def _difference_rows(summaries: Sequence[Summary]) -> Iterator[list[Any]]:
 
 
 def _command(request: LeagueRequest) -> str:
-    """Write the command that does the same again, without the folders of this computer."""
+    """Return the command that repeats the run, with placeholders for folders."""
     files = [name if name in BUILT_IN else Path(name).name for name in request.data]
     options = [f"--data {name}" for name in files]
     options += [f"--methods {','.join(request.methods)}"] if request.methods else []

@@ -12,7 +12,7 @@ from .entrants import N_SETTINGS
 from .figures import draw_cells, draw_differences
 from .findings import answer, failures
 from .setup import Setup
-from .summary import LABEL_TUNED, Summary
+from .summary import LABEL_TUNED, LeagueSummary
 from .tables import (
     LEGEND,
     data_table,
@@ -35,8 +35,10 @@ _UPPER_BOUND = (
 )
 
 
-def league_page(summaries: Sequence[Summary], setup: Setup, run: Mapping[str, Any], *, figures: bool = True) -> Page:
-    """Put the page together; the first of the summaries is the one without labels."""
+def league_page(
+    summaries: Sequence[LeagueSummary], setup: Setup, run: Mapping[str, Any], *, figures: bool = True
+) -> Page:
+    """Build the page; the first summary is the one without labels."""
     free = summaries[0]
     tuned = [summary for summary in summaries if summary.way == LABEL_TUNED]
     sections = [
@@ -58,7 +60,7 @@ _READING = Text(
 )
 
 
-def _glance(summary: Summary, figures: bool) -> Section:
+def _glance(summary: LeagueSummary, figures: bool) -> Section:
     cells, methods = counted(len(summary.common.cells), "cell"), counted(len(summary.common.places), "method")
     blocks: list[Block] = []
     if summary.common.places:
@@ -76,7 +78,7 @@ def _glance(summary: Summary, figures: bool) -> Section:
     return Section("At a glance", tuple(blocks))
 
 
-def _against(summary: Summary, figures: bool) -> Section:
+def _against(summary: LeagueSummary, figures: bool) -> Section:
     drawn = draw_differences(summary) if figures else None
     caption = (
         f"Mean lead of {summary.ours} over each rival, with 95 % intervals from drawing data sets anew; no line where "
@@ -87,11 +89,11 @@ def _against(summary: Summary, figures: bool) -> Section:
     return Section(f"{summary.ours} against each rival", (*drawing, difference_table(summary)))
 
 
-def _cell_by_cell(summary: Summary) -> Section:
+def _cell_by_cell(summary: LeagueSummary) -> Section:
     return Section(f"{summary.ours} against the best rival of every cell", (lead_table(summary), LEGEND))
 
 
-def _data_section(summary: Summary, data: str) -> Section:
+def _data_section(summary: LeagueSummary, data: str) -> Section:
     return Section(
         data,
         (
@@ -101,7 +103,7 @@ def _data_section(summary: Summary, data: str) -> Section:
     )
 
 
-def _tuned_section(summary: Summary, setup: Setup) -> Section:
+def _tuned_section(summary: LeagueSummary, setup: Setup) -> Section:
     fewer = [
         f"{entrant.name} {len(entrant.settings)}" for entrant in setup.entrants if len(entrant.settings) < N_SETTINGS
     ]
@@ -141,7 +143,7 @@ def _what_was_run(setup: Setup, run: Mapping[str, Any]) -> Section:
     return Section("What was run", tuple(blocks))
 
 
-def _failures(summaries: Sequence[Summary]) -> Section:
+def _failures(summaries: Sequence[LeagueSummary]) -> Section:
     found = failures(summaries)
     blocks: tuple[Block, ...] = (Items(found),) if found else (Text("No method was absent in any cell."),)
     return Section("Where methods are absent, and why", (*blocks, seconds_table(summaries[0])))

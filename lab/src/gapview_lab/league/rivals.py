@@ -1,4 +1,4 @@
-"""Packages that people use today, as optional rivals under the contract of gapview: ``fit(views)`` and ``labels_``.
+"""Other packages as optional rivals, with the interface of gapview: ``fit(views)`` and ``labels_``.
 
 All take rows of unit length by default, as every estimator of gapview does, so that nobody has the better input. Their
 own settings stay as their authors have them, unless a docstring says otherwise. Packages are imported when a rival is

@@ -1,4 +1,4 @@
-"""The runs of the league: what each is, how it is done, and what it leaves behind."""
+"""The runs of the league: tasks, how they are run, and their records."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from gapview.utils.types import Array
 
 from ..common.records import RecordStore
 from ..paper.methods import as_setting, read_setting
-from .data import Cell, Source, hidden, load
+from .data import LeagueCell, Source, hidden, load
 from .entrants import BY_LABELS, ENTRANTS, Entrant
 
-__all__ = ["DEFAULT", "SCORES", "LeagueStore", "LeagueWork", "Run", "RunTask", "all_tasks", "reason_of"]
+__all__ = ["DEFAULT", "SCORES", "LeagueRun", "LeagueStore", "LeagueTask", "LeagueWork", "all_tasks", "reason_of"]
 
 SCORES = ("accuracy", "nmi", "ari", "purity")
 DEFAULT = as_setting({})
@@ -30,7 +30,7 @@ _OVER, _NOT_TRIED = "over the time limit", "not tried"
 
 
 @dataclass(frozen=True)
-class RunTask:
+class LeagueTask:
     """One method with one setting on one data set with views hidden in one way."""
 
     data: str
@@ -43,9 +43,9 @@ class RunTask:
     size: int  # samples × features
 
     @property
-    def cell(self) -> Cell:
+    def cell(self) -> LeagueCell:
         """What the run belongs to."""
-        return Cell(self.data, self.hiding, self.rate)
+        return LeagueCell(self.data, self.hiding, self.rate)
 
     @property
     def cost(self) -> float:
@@ -54,13 +54,13 @@ class RunTask:
 
     @property
     def kind(self) -> tuple[str, str]:
-        """What it has in common with tasks that take about as long."""
+        """Key of tasks that take about the same time."""
         return self.data, self.method
 
 
 @dataclass(frozen=True)
-class Run:
-    """What a run gave; scores are shares from 0 to 1."""
+class LeagueRun:
+    """Result of a run; scores are shares from 0 to 1."""
 
     data: str
     fingerprint: str
@@ -80,20 +80,20 @@ class Run:
     version: str = ""  # of gapview
 
     @property
-    def task(self) -> RunTask:
+    def task(self) -> LeagueTask:
         """The task that this is the result of."""
-        return RunTask(**{field.name: getattr(self, field.name) for field in fields(RunTask)})
+        return LeagueTask(**{field.name: getattr(self, field.name) for field in fields(LeagueTask)})
 
     @property
     def is_over_time(self) -> bool:
-        """Whether it was ended for taking too long, or not begun since another seed did."""
+        """Whether it exceeded the time limit, or was skipped because another seed did."""
         return _OVER in self.status
 
 
-def all_tasks(sources: Sequence[Source], entrants: Sequence[Entrant], n_seeds: int, tuned: bool) -> list[RunTask]:
+def all_tasks(sources: Sequence[Source], entrants: Sequence[Entrant], n_seeds: int, tuned: bool) -> list[LeagueTask]:
     """List every run; without ``tuned`` every method at its default alone."""
     return [
-        RunTask(source.name, source.fingerprint, cell.hiding, cell.rate, seed, entrant.name, setting, source.size)
+        LeagueTask(source.name, source.fingerprint, cell.hiding, cell.rate, seed, entrant.name, setting, source.size)
         for source in sources
         for cell in source.cells
         for entrant in entrants
@@ -104,13 +104,13 @@ def all_tasks(sources: Sequence[Source], entrants: Sequence[Entrant], n_seeds: i
 
 @dataclass(frozen=True)
 class LeagueWork:
-    """How the runs are done, as the runner wants to have it."""
+    """How the runs are done; see :class:`gapview_lab.common.runner.Work`."""
 
     paths: Mapping[str, Path | None]  # of the data, None for those that are embedded or made
     version: str
 
-    def run(self, task: RunTask) -> list[Run]:
-        """Do one run; whatever goes wrong with a method is a result like any other, since the others must go on."""
+    def run(self, task: LeagueTask) -> list[LeagueRun]:
+        """Do one run; an error of a method becomes a record, so that the other runs continue."""
         loaded = load(task.data, self.paths[task.data])
         views, target = hidden(loaded, task.cell, task.seed)
         entrant = ENTRANTS[task.method]
@@ -129,14 +129,14 @@ class LeagueWork:
             scores = best_view_scores(model, target) if peek else _scores(target, model.labels_)
         except Exception as error:
             return [replace(self._blank(task), status=reason_of(error), seconds=perf_counter() - begin)]
-        return [Run(**(vars(self._blank(task)) | scores | {"seconds": seconds}))]
+        return [LeagueRun(**(vars(self._blank(task)) | scores | {"seconds": seconds}))]
 
-    def lost(self, task: RunTask, reason: str, seconds: float) -> list[Run]:
-        """Return the record of a run whose process is gone."""
+    def lost(self, task: LeagueTask, reason: str, seconds: float) -> list[LeagueRun]:
+        """Return the record of a run whose process has ended."""
         return [replace(self._blank(task), status=reason, seconds=seconds)]
 
-    def _blank(self, task: RunTask) -> Run:
-        return Run(**vars(task), program=ENTRANTS[task.method].program, version=self.version)
+    def _blank(self, task: LeagueTask) -> LeagueRun:
+        return LeagueRun(**vars(task), program=ENTRANTS[task.method].program, version=self.version)
 
 
 def _scores(target: Array, labels: Any) -> dict[str, float]:
@@ -145,46 +145,46 @@ def _scores(target: Array, labels: Any) -> dict[str, float]:
 
 
 def reason_of(error: Exception) -> str:
-    """Say in one line what went wrong; of errors that are not ours also the kind, which often says more."""
+    """Return an error as one line, with its type if it is not an error of gapview."""
     text = " ".join(str(error).split())
     return text[:400] if isinstance(error, GapviewError) else f"{type(error).__name__}: {text}"[:400]
 
 
-class LeagueStore(RecordStore[Run]):
-    """All runs of a folder. What was over a shorter time limit than today's is not done."""
+class LeagueStore(RecordStore[LeagueRun]):
+    """All runs of a folder. Runs that exceeded a shorter time limit than the current one count as not done."""
 
     def __init__(self, path: Path, version: str, time_limit: float) -> None:
-        super().__init__(path, version, Run)
+        super().__init__(path, version, LeagueRun)
         self._time_limit = time_limit
-        self._hopeless: dict[RunTask, Run] = {}  # whatever the seed, which is set to 0
+        self._hopeless: dict[LeagueTask, LeagueRun] = {}  # whatever the seed, which is set to 0
         self._learn(self.records)
 
-    def last(self) -> dict[RunTask, Run]:
+    def last(self) -> dict[LeagueTask, LeagueRun]:
         """Return the latest result of every task."""
         return {run.task: run for run in self.records}
 
-    def done(self) -> set[RunTask]:
+    def done(self) -> set[LeagueTask]:
         """Return the tasks whose results are here."""
         return {task for task, run in self.last().items() if not (run.is_over_time and run.seconds < self._time_limit)}
 
-    def add(self, records: Iterable[Run]) -> None:
+    def add(self, records: Iterable[LeagueRun]) -> None:
         """Append the records of one run, on disk when this returns."""
         new = list(records)
         super().add(new)
         self._learn(new)
 
-    def _learn(self, records: Iterable[Run]) -> None:
+    def _learn(self, records: Iterable[LeagueRun]) -> None:
         for run in records:
             if run.is_over_time and run.seconds >= self._time_limit and _NOT_TRIED not in run.status:
                 self._hopeless[replace(run.task, seed=0)] = run
 
-    def instead(self, work: LeagueWork) -> Callable[[RunTask], list[Run]]:
+    def instead(self, work: LeagueWork) -> Callable[[LeagueTask], list[LeagueRun]]:
         """Make what the runner asks right before a run: one that cannot count any more is not begun.
 
         A method that is over the time limit with one seed is absent in that cell whatever its other seeds give.
         """
 
-        def answer(task: RunTask) -> list[Run]:
+        def answer(task: LeagueTask) -> list[LeagueRun]:
             run = self._hopeless.get(replace(task, seed=0))
             if run is None:
                 return []

@@ -1,4 +1,4 @@
-"""What a league was asked for."""
+"""The options of a league."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["Setup"]
 
 @dataclass(frozen=True)
 class Setup:
-    """What was asked for."""
+    """The options of a league."""
 
     sources: Sequence[Source]
     entrants: Sequence[Entrant]

@@ -1,4 +1,4 @@
-"""From runs to the league: cells, overall means, ranks, and paired differences with intervals.
+"""Summarise runs: cells, overall means, ranks, and paired differences with intervals.
 
 Nobody is flattered by gaps. A method that fails with any seed is absent in that cell; means compare methods only over
 cells in which all of them ran; and a difference of two methods is taken over the cells in which both did.
@@ -13,11 +13,21 @@ from typing import Any
 import numpy as np
 from scipy.stats import rankdata
 
-from .data import Cell
+from .data import LeagueCell
 from .entrants import Entrant
-from .runs import DEFAULT, SCORES, Run, RunTask
+from .runs import DEFAULT, SCORES, LeagueRun, LeagueTask
 
-__all__ = ["LABEL_FREE", "LABEL_TUNED", "Difference", "Lead", "Place", "Score", "Summary", "Table", "summarise"]
+__all__ = [
+    "LABEL_FREE",
+    "LABEL_TUNED",
+    "Difference",
+    "Lead",
+    "LeagueSummary",
+    "Place",
+    "Ranking",
+    "Score",
+    "summarise",
+]
 
 LABEL_FREE, LABEL_TUNED = "label-free", "label-tuned"
 N_RESAMPLES = 10_000
@@ -50,11 +60,11 @@ class Place:
 
 
 @dataclass(frozen=True)
-class Table:
+class Ranking:
     """Methods compared over the cells in which all of them ran."""
 
     places: tuple[Place, ...]
-    cells: tuple[Cell, ...]
+    cells: tuple[LeagueCell, ...]
 
     @property
     def n_data(self) -> int:
@@ -68,7 +78,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Difference:
-    """How far ours is ahead of a rival, in points, over the cells in which both ran."""
+    """Lead of ours over a rival, in points, over the cells in which both ran."""
 
     rival: str
     score: str
@@ -83,9 +93,9 @@ class Difference:
 
 @dataclass(frozen=True)
 class Lead:
-    """How far ours is ahead of the best rival in one cell, in points; negative where it is behind."""
+    """Lead of ours over the best rival in one cell, in points; negative where it is behind."""
 
-    cell: Cell
+    cell: LeagueCell
     score: str
     ours: float
     rival: str
@@ -98,15 +108,15 @@ class Lead:
 
 
 @dataclass(frozen=True)
-class Summary:
-    """All that the runs come to, for one way of choosing settings."""
+class LeagueSummary:
+    """Summary of all runs, for one way of choosing settings."""
 
     way: str
-    cells: tuple[Cell, ...]
+    cells: tuple[LeagueCell, ...]
     methods: tuple[str, ...]
-    scores: Mapping[tuple[Cell, str], Score]
-    common: Table  # all methods that ran anywhere, over the cells in which all of them did
-    steady: Table  # the methods that ran in every cell, over all cells
+    scores: Mapping[tuple[LeagueCell, str], Score]
+    common: Ranking  # all methods that ran anywhere, over the cells in which all of them did
+    steady: Ranking  # the methods that ran in every cell, over all cells
     ours: str | None  # the method that the others are compared with
     rivals: tuple[str, ...]  # those it is compared with: neither absent everywhere nor a variant of ours
     differences: tuple[Difference, ...]
@@ -118,16 +128,16 @@ class Summary:
 
 
 def summarise(
-    runs: Mapping[RunTask, Run],
-    tasks: Iterable[RunTask],
+    runs: Mapping[LeagueTask, LeagueRun],
+    tasks: Iterable[LeagueTask],
     entrants: Sequence[Entrant],
     way: str,
     *,
     random_state: int = 0,
     n_resamples: int = N_RESAMPLES,
-) -> Summary:
-    """Put the league together from what was asked for and what there is."""
-    grouped: dict[tuple[Cell, str], dict[str, list[Run | None]]] = {}
+) -> LeagueSummary:
+    """Summarise the runs of a league."""
+    grouped: dict[tuple[LeagueCell, str], dict[str, list[LeagueRun | None]]] = {}
     for task in tasks:
         if way == LABEL_TUNED or task.setting == DEFAULT:
             place = grouped.setdefault((task.cell, task.method), {})
@@ -150,7 +160,7 @@ def summarise(
         and (difference := _difference(scores, cells, (ours, rival), score, random_state, n_resamples))
     ]
     leads = [lead for score in ("accuracy", "nmi") for lead in _leads(scores, cells, ours, rivals, score)]
-    return Summary(
+    return LeagueSummary(
         way,
         cells,
         methods,
@@ -164,7 +174,7 @@ def summarise(
     )
 
 
-def _score(found: Sequence[Run | None], setting: str) -> Score:
+def _score(found: Sequence[LeagueRun | None], setting: str) -> Score:
     runs = [run for run in found if run is not None]
     failed = [run.status for run in runs if run.status != "done"]
     if failed or len(runs) < len(found) or not runs:
@@ -182,18 +192,18 @@ def _score(found: Sequence[Run | None], setting: str) -> Score:
 
 
 def _best(tried: Mapping[str, Score]) -> Score:
-    """Take the setting with the highest mean accuracy, a choice by labels if there is more than one."""
+    """Return the setting with the highest mean accuracy, a choice by labels if there is more than one."""
     worked = [score for score in tried.values() if score.mean]
     chosen = max(worked, key=lambda score: score.mean["accuracy"]) if worked else next(iter(tried.values()))
     return Score(**(vars(chosen) | {"n_settings": len(tried)}))
 
 
-Scores = Mapping[tuple[Cell, str], Score]
+Scores = Mapping[tuple[LeagueCell, str], Score]
 
 
-def _table(scores: Scores, cells: Sequence[Cell], methods: Sequence[str]) -> Table:
+def _table(scores: Scores, cells: Sequence[LeagueCell], methods: Sequence[str]) -> Ranking:
     if not cells or not methods:
-        return Table((), tuple(cells))
+        return Ranking((), tuple(cells))
     means = {
         name: np.array([[scores[cell, method].mean[name] for method in methods] for cell in cells]) for name in SCORES
     }
@@ -216,12 +226,12 @@ def _table(scores: Scores, cells: Sequence[Cell], methods: Sequence[str]) -> Tab
         )
         for rank, k in enumerate(order, start=1)
     ]
-    return Table(tuple(places), tuple(cells))
+    return Ranking(tuple(places), tuple(cells))
 
 
 def _difference(
     scores: Scores,
-    cells: Sequence[Cell],
+    cells: Sequence[LeagueCell],
     pair: tuple[str, str],
     score: str,
     random_state: int,
@@ -241,7 +251,7 @@ def _difference(
 def bootstrap_interval(
     points: Any, data: Sequence[str], random_state: int, n_resamples: int = N_RESAMPLES
 ) -> tuple[float, float]:
-    """Return the 95 % percentile interval of the mean when whole data sets are drawn anew.
+    """Return the 95 % bootstrap interval of the mean, with whole data sets resampled.
 
     Cells of one data set are not independent of each other: drawing cells would promise more than is known. With one
     data set there is nothing to draw, and no interval.
@@ -256,7 +266,9 @@ def bootstrap_interval(
     return float(low), float(high)
 
 
-def _leads(scores: Scores, cells: Sequence[Cell], ours: str | None, rivals: Sequence[str], score: str) -> list[Lead]:
+def _leads(
+    scores: Scores, cells: Sequence[LeagueCell], ours: str | None, rivals: Sequence[str], score: str
+) -> list[Lead]:
     found = []
     for cell in cells:
         theirs = {name: scores[cell, name].mean[score] for name in rivals if scores[cell, name].mean}

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from gapview.report import Cell as Shown
-from gapview.report import Group, Legend, Row, Table, Tone, counted
+from gapview.report import Cell, Group, Legend, Row, Table, Tone, counted
 
 from ..common.words import setting_text, signed
 from ..paper.methods import read_setting
-from .data import HIDINGS, Cell, Source
+from .data import HIDINGS, LeagueCell, Source
 from .entrants import Entrant
 from .findings import NAMES, NEAR
 from .runs import SCORES
-from .summary import Difference, Lead, Score, Summary
-from .summary import Table as Ranking
+from .summary import Difference, Lead, LeagueSummary, Ranking, Score
 
 __all__ = [
     "LEGEND",
@@ -44,7 +42,7 @@ def ranking_table(ranking: Ranking, caption: str) -> Table:
     columns["by data"] = [place.mean_by_data for place in ranking.places]
     rows = []
     for k, place in enumerate(ranking.places):
-        means = [Shown(f"{values[k]:.1f}", best=_top(values[k], values)) for values in columns.values()]
+        means = [Cell(f"{values[k]:.1f}", best=_top(values[k], values)) for values in columns.values()]
         rest = (f"{place.mean_rank:.1f}", str(place.n_best), _seconds(place.seconds))
         rows.append(Row((f"{place.rank}", place.method), (*means, *rest)))
     heads = ("", "method", *NAMES.values(), "ACC, data sets alike", "mean rank", "best in", "seconds")
@@ -55,7 +53,7 @@ def ranking_table(ranking: Ranking, caption: str) -> Table:
     return Table(caption, heads, (Group(tuple(rows)),), notes=(note,), numbers=True)
 
 
-def difference_table(summary: Summary) -> Table:
+def difference_table(summary: LeagueSummary) -> Table:
     """Show how far ours is ahead of every rival, with intervals."""
     by_rival: dict[str, dict[str, Difference]] = {}
     for difference in summary.differences:
@@ -76,16 +74,16 @@ def difference_table(summary: Summary) -> Table:
     return Table(caption, heads, (Group(tuple(rows)),), notes=(note,), numbers=True)
 
 
-def _interval(difference: Difference) -> Shown:
+def _interval(difference: Difference) -> Cell:
     known = difference.low == difference.low
     detail = f"({signed(difference.low)} to {signed(difference.high)})" if known else "(no interval)"
     clear = known and (difference.low > 0 or difference.high < 0)
     tone: Tone = "plain" if not clear else "up" if difference.mean > 0 else "down"
-    return Shown(signed(difference.mean), detail, tone=tone)
+    return Cell(signed(difference.mean), detail, tone=tone)
 
 
-def lead_table(summary: Summary) -> Table:
-    """Set ours beside the best rival, cell by cell, the worst first."""
+def lead_table(summary: LeagueSummary) -> Table:
+    """Compare ours with the best rival, cell by cell, the worst first."""
     nmi = {lead.cell: lead for lead in summary.leads_in("nmi")}
     rows = [
         Row((lead.cell.text,), (*_lead_cells(lead), *_lead_cells(nmi[lead.cell])))
@@ -96,14 +94,14 @@ def lead_table(summary: Summary) -> Table:
     return Table(caption, heads, (Group(tuple(rows)),), numbers=True)
 
 
-def _lead_cells(lead: Lead) -> tuple[Shown, ...]:
+def _lead_cells(lead: Lead) -> tuple[Cell, ...]:
     far = abs(lead.points) > NEAR
     tone: Tone = ("up-strong" if far else "up") if lead.points > 0 else ("down-strong" if far else "down")
     shown = tone if lead.points else "plain"
-    return Shown(f"{lead.ours:.1f}"), Shown(f"{lead.theirs:.1f}", lead.rival), Shown(signed(lead.points), tone=shown)
+    return Cell(f"{lead.ours:.1f}"), Cell(f"{lead.theirs:.1f}", lead.rival), Cell(signed(lead.points), tone=shown)
 
 
-def score_table(summary: Summary, data: str, scores: Sequence[str]) -> Table:
+def score_table(summary: LeagueSummary, data: str, scores: Sequence[str]) -> Table:
     """Show some scores of all methods on one data set."""
     cells = [cell for cell in summary.cells if cell.data == data]
     groups = []
@@ -118,17 +116,17 @@ def score_table(summary: Summary, data: str, scores: Sequence[str]) -> Table:
     return Table(caption, heads, tuple(groups), notes=_problems(summary, cells), numbers=True)
 
 
-def _score(summary: Summary, cell: Cell, method: str, name: str) -> Shown:
+def _score(summary: LeagueSummary, cell: LeagueCell, method: str, name: str) -> Cell:
     score = summary.scores[cell, method]
     if not score.mean:
-        return Shown("absent †", tone="problem", tip=score.problem)
+        return Cell("absent †", tone="problem", tip=score.problem)
     others = [summary.scores[cell, other].mean for other in summary.methods]
     best = _top(score.mean[name], [mean[name] for mean in others if mean])
     spread = f"±{score.spread[name]:.1f}" if score.n_seeds > 1 else ""
-    return Shown(f"{score.mean[name]:.1f}", spread, best=best)
+    return Cell(f"{score.mean[name]:.1f}", spread, best=best)
 
 
-def _problems(summary: Summary, cells: Sequence[Cell]) -> tuple[str, ...]:
+def _problems(summary: LeagueSummary, cells: Sequence[LeagueCell]) -> tuple[str, ...]:
     found: dict[tuple[str, str], list[str]] = {}
     for cell in cells:
         for method in summary.methods:
@@ -138,7 +136,7 @@ def _problems(summary: Summary, cells: Sequence[Cell]) -> tuple[str, ...]:
     return tuple(f"† {method} ({', '.join(where)}): {problem}" for (method, problem), where in found.items())
 
 
-def seconds_table(summary: Summary) -> Table:
+def seconds_table(summary: LeagueSummary) -> Table:
     """Show the mean time of a run, data set by data set."""
     data = list(dict.fromkeys(cell.data for cell in summary.cells))
     rows = []
@@ -156,11 +154,11 @@ def seconds_table(summary: Summary) -> Table:
     return Table(caption, ("method", *data), (Group(tuple(rows)),), numbers=True)
 
 
-def _ran(summary: Summary, cell: Cell, method: str) -> bool:
+def _ran(summary: LeagueSummary, cell: LeagueCell, method: str) -> bool:
     return bool(summary.scores[cell, method].mean)
 
 
-def setting_table(summary: Summary) -> Table:
+def setting_table(summary: LeagueSummary) -> Table:
     """Show which settings the labels chose."""
     groups = []
     for data in dict.fromkeys(cell.data for cell in summary.cells):
@@ -182,7 +180,7 @@ def _chosen(score: Score) -> str:
 
 
 def data_table(sources: Sequence[Source], n_seeds: int) -> Table:
-    """Say what the data are, and how views were hidden from them."""
+    """Describe the data, and how views were hidden."""
     rows = []
     for source in sources:
         origin = "embedded or made" if source.path is None else "file"
@@ -196,7 +194,7 @@ def data_table(sources: Sequence[Source], n_seeds: int) -> Table:
 
 
 def method_table(entrants: Sequence[Entrant], programs: Mapping[str, str], tuned: bool) -> Table:
-    """Say which methods took part, and how many settings were tried."""
+    """List the methods, and how many settings were tried."""
     rows = []
     for entrant in entrants:
         count = counted(len(entrant.settings), "setting") if tuned else "not tuned"

@@ -1,1 +1,1 @@
-"""The experiments of the paper, run again: what ``gapview-lab reproduce`` does."""
+"""The experiments of the paper, repeated: ``gapview-lab reproduce``."""

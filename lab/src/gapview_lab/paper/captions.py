@@ -1,4 +1,4 @@
-"""What the figures show, in words computed from the same numbers as the lines."""
+"""Captions of the figures, computed from the numbers that they show."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gapview.report import NO_BREAK, counted, joined, number
 
 from .published import METHODS, PAPER_DATA
 from .tables import PaperTable
-from .tasks import FIGURE_RATE, Plan
+from .tasks import FIGURE_RATE, PaperPlan
 
 __all__ = ["Descent", "caption2", "caption3", "caption4", "caption5", "descent"]
 
@@ -20,7 +20,7 @@ Range = tuple[float, float]
 
 
 def caption2(tables: Sequence[PaperTable]) -> str:
-    """Say what Figure 2 shows, and where GRMF is ahead."""
+    """Return the caption of Figure 2: where GRMF is ahead."""
     ahead = total = 0
     for table in tables:
         for rate in table.rates:
@@ -36,8 +36,8 @@ def caption2(tables: Sequence[PaperTable]) -> str:
     )
 
 
-def caption3(grids: Mapping[str, Any], plan: Plan, searched: tuple[Range, Range]) -> str:
-    """Say where in the grid GRMF does best and how much the weights matter."""
+def caption3(grids: Mapping[str, Any], plan: PaperPlan, searched: tuple[Range, Range]) -> str:
+    """Return the caption of Figure 3: the best weights, and how much they matter."""
     words = [_grid_words(key, grid, plan, searched) for key, grid in grids.items() if not np.isnan(grid).all()]
     empty = sum(int(np.isnan(grid).sum()) for grid in grids.values())
     dashes = " A dash: no score there; the penalty shrinks all codes to zero, or it was not run." if empty else ""
@@ -48,7 +48,7 @@ def caption3(grids: Mapping[str, Any], plan: Plan, searched: tuple[Range, Range]
     )
 
 
-def _grid_words(key: str, grid: Any, plan: Plan, searched: tuple[Range, Range]) -> str:
+def _grid_words(key: str, grid: Any, plan: PaperPlan, searched: tuple[Range, Range]) -> str:
     row, column = np.unravel_index(np.nanargmax(grid), grid.shape)
     best = f"λ1 = {number(plan.consensus_weights[row])}, λ2 = {number(plan.sparsity_weights[column])}"
     inside = np.outer(_within(plan.consensus_weights, searched[0]), _within(plan.sparsity_weights, searched[1]))
@@ -57,8 +57,8 @@ def _grid_words(key: str, grid: Any, plan: Plan, searched: tuple[Range, Range]) 
     return text + (f"; inside the frame from {framed.min():.1f} to {framed.max():.1f}." if framed.size else ".")
 
 
-def caption4(curves: Mapping[str, Mapping[float, Any]], plan: Plan, proper: Mapping[str, Range]) -> str:
-    """Say how much ACC depends on the number of neighbours, inside the paper's range and beyond."""
+def caption4(curves: Mapping[str, Mapping[float, Any]], plan: PaperPlan, proper: Mapping[str, Range]) -> str:
+    """Return the caption of Figure 4: ACC by number of neighbours, inside and outside the paper's range."""
     words = " ".join(_curve_words(PAPER_DATA[key].title, by_rate, proper[key]) for key, by_rate in curves.items())
     return (
         f"ACC of GRMF against the number of nearest neighbours, mean over {counted(plan.n_folds, 'fold')}, the band "
@@ -79,7 +79,7 @@ def _curve_words(title: str, by_rate: Mapping[float, Any], limits: Range) -> str
 
 @dataclass(frozen=True)
 class Descent:
-    """How an objective went, from one iteration to the next."""
+    """Changes of an objective between iterations."""
 
     n_steps: int
     n_rises: int
@@ -93,7 +93,7 @@ class Descent:
 
     @property
     def short(self) -> str:
-        """A few words for the panel of a figure."""
+        """Short text for the panel of a figure."""
         if self.n_steps == 0:
             return "one iteration only"
         steps = counted(self.n_steps, "step")
@@ -135,8 +135,8 @@ def descent(objective: Sequence[float]) -> Descent:
     return Descent(len(steps), int((steps > 0).sum()), float(steps[largest]), relative)
 
 
-def caption5(descents: Mapping[str, Descent], plan: Plan) -> str:
-    """Say whether the objective falls as Theorem 1 has it."""
+def caption5(descents: Mapping[str, Descent], plan: PaperPlan) -> str:
+    """Return the caption of Figure 5: whether the objective falls, as Theorem 1 states."""
     words = joined([f"on {PAPER_DATA[key].title} {found.words}" for key, found in descents.items()])
     if all(found.falls for found in descents.values()):
         verdict = "This is what Theorem 1 promises"

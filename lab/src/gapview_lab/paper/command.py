@@ -13,7 +13,7 @@ from gapview.errors import ParameterError
 
 from ..common.console import data_option, results_option, runs_shown, say_runs
 from .published import PAPER_DATA
-from .reproduce import Outcome, Request
+from .reproduce import ReproduceOutcome, ReproduceRequest
 from .reproduce import reproduce as run_reproduction
 
 __all__ = ["reproduce"]
@@ -43,13 +43,13 @@ def reproduce(
     quick: bool,
     jobs: int,
 ) -> None:
-    """Run the experiments of the IMC_GRMF paper and set the results beside the published ones."""
+    """Run the experiments of the IMC_GRMF paper and compare the results with the published ones."""
     if data_dir is None:
         raise ParameterError(
             "The folder with the data sets is not known: give --data-dir, or set the environment variable GAPVIEW_DATA."
         )
     everything = not table and not figure
-    request = Request(
+    request = ReproduceRequest(
         output=output,
         data_dir=data_dir,
         data=data or tuple(PAPER_DATA),
@@ -65,7 +65,7 @@ def reproduce(
     _print_outcome(console, outcome)
 
 
-def _print_outcome(console: Console, outcome: Outcome) -> None:
+def _print_outcome(console: Console, outcome: ReproduceOutcome) -> None:
     say_runs(console, outcome)
     for table in outcome.tables:
         best = [_best(table.mean_accuracy(choice)) for choice in ("by labels", "fixed")]

@@ -13,7 +13,7 @@ from .captions import caption2, caption3, caption4, caption5, descent
 from .methods import read_setting
 from .published import METHODS, PAPER_DATA
 from .tables import PaperTable
-from .tasks import FIGURE_DATA, Plan, Record, figure_tasks
+from .tasks import FIGURE_DATA, PaperPlan, PaperRecord, figure_tasks
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -52,7 +52,7 @@ def draw_figure2(tables: Sequence[PaperTable]) -> Figure | None:
     return figure
 
 
-def draw_figure3(records: Sequence[Record], plan: Plan) -> Figure | None:
+def draw_figure3(records: Sequence[PaperRecord], plan: PaperPlan) -> Figure | None:
     """Draw the ACC of GRMF over the grid of λ1 and λ2, 70 % paired, mean over folds."""
     found = _by_data(records, plan, 3)
     grids = {key: accuracy_grid(runs, plan) for key, runs in found.items()}
@@ -69,7 +69,7 @@ def draw_figure3(records: Sequence[Record], plan: Plan) -> Figure | None:
     return _panels(list(found), panel, 3.9, caption3(grids, plan, SEARCHED))
 
 
-def draw_figure4(records: Sequence[Record], plan: Plan) -> Figure | None:
+def draw_figure4(records: Sequence[PaperRecord], plan: PaperPlan) -> Figure | None:
     """Draw the ACC of GRMF against the number of nearest neighbours, at 50 % and 70 % paired."""
     found = {key: runs for key, runs in _by_data(records, plan, 4).items() if any(map(_good, runs))}
     if not found:
@@ -87,7 +87,7 @@ def draw_figure4(records: Sequence[Record], plan: Plan) -> Figure | None:
     return _panels(list(found), panel, 3.3, caption4(curves, plan, PROPER))
 
 
-def draw_figure5(records: Sequence[Record], plan: Plan) -> Figure | None:
+def draw_figure5(records: Sequence[PaperRecord], plan: PaperPlan) -> Figure | None:
     """Draw the objective and the ACC of GRMF against the iteration, 70 % paired."""
     found = {
         key: [run for run in runs if _good(run) and run.iteration] for key, runs in _by_data(records, plan, 5).items()
@@ -117,7 +117,7 @@ def draw_figure5(records: Sequence[Record], plan: Plan) -> Figure | None:
     return _panels(list(found), panel, 3.3, caption5(descents, plan))
 
 
-def accuracy_grid(runs: Iterable[Record], plan: Plan) -> np.ndarray[Any, Any]:
+def accuracy_grid(runs: Iterable[PaperRecord], plan: PaperPlan) -> np.ndarray[Any, Any]:
     """Average ACC in % over the folds, one row for every λ1 and one column for every λ2; NaN where nothing worked."""
     scores: dict[tuple[float, float], list[float]] = {}
     for run in filter(_good, runs):
@@ -129,7 +129,7 @@ def accuracy_grid(runs: Iterable[Record], plan: Plan) -> np.ndarray[Any, Any]:
     return np.array([[float(np.mean(values)) for values in row] for row in grid])
 
 
-def neighbor_curves(runs: Iterable[Record]) -> dict[float, tuple[Any, Any, Any]]:
+def neighbor_curves(runs: Iterable[PaperRecord]) -> dict[float, tuple[Any, Any, Any]]:
     """Return for every rate the numbers of neighbours, and mean and spread of ACC in % over the folds."""
     scores: dict[float, dict[int, list[float]]] = {}
     for run in filter(_good, runs):
@@ -148,8 +148,8 @@ def _purity(table: PaperTable, method: str) -> tuple[list[float], list[float]]:
     return [rate for rate, cell in cells.items() if cell.mean], [c.mean["purity"] for c in cells.values() if c.mean]
 
 
-def _by_data(records: Sequence[Record], plan: Plan, figure: int) -> dict[str, list[Record]]:
-    """Sort out the records that belong to a figure of this plan: a folder may hold those of other plans too."""
+def _by_data(records: Sequence[PaperRecord], plan: PaperPlan, figure: int) -> dict[str, list[PaperRecord]]:
+    """Return the records of a figure of this plan: a folder may hold records of other plans, too."""
     wanted = set(figure_tasks(plan, (figure,)))
     runs = [record for record in records if record.experiment == f"figure{figure}" and record.task in wanted]
     found = {key: [run for run in runs if run.data == key] for key in FIGURE_DATA}
@@ -169,7 +169,7 @@ def _panels(keys: Sequence[str], panel: Panel, height: float, caption: str) -> F
     return figure
 
 
-def _frame_searched(axes: Any, plan: Plan) -> None:
+def _frame_searched(axes: Any, plan: PaperPlan) -> None:
     """Frame the part of the grid that the paper searches."""
     (low1, high1), (low2, high2) = SEARCHED
     rows = [place for place, weight in enumerate(plan.consensus_weights) if low1 <= weight <= high1]
@@ -178,5 +178,5 @@ def _frame_searched(axes: Any, plan: Plan) -> None:
         draw_frame(axes, columns[0], columns[-1] + 1, rows[0], rows[-1] + 1)
 
 
-def _good(record: Record) -> bool:
+def _good(record: PaperRecord) -> bool:
     return record.status == "done"

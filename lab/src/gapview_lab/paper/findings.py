@@ -1,4 +1,4 @@
-"""What the tables come to, in sentences that are computed and therefore cannot say more than the figures do."""
+"""The results of the tables in sentences that are computed from the figures."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from gapview.report import NO_BREAK, counted, joined, spelled
 
 from ..common.words import rates_text, signed
 from .published import METHODS, PaperData
-from .tables import CHOICES, Cell, PaperTable
+from .tables import CHOICES, PaperCell, PaperTable
 
 __all__ = ["FAR", "NEAR", "OURS", "Duel", "answer", "deviations", "duels", "far_words", "problems"]
 
@@ -26,9 +26,9 @@ class Duel:
 
     data: PaperData
     rate: float
-    ours: Cell
+    ours: PaperCell
     rival: str
-    theirs: Cell
+    theirs: PaperCell
 
     @property
     def lead(self) -> float:
@@ -42,7 +42,7 @@ class Duel:
 
 
 def duels(tables: Iterable[PaperTable], choice: str) -> list[Duel]:
-    """Set GRMF against the best other method wherever both have a score."""
+    """Compare GRMF with the best other method wherever both have a score."""
     found = []
     for table in tables:
         for rate in table.rates:
@@ -56,7 +56,7 @@ def duels(tables: Iterable[PaperTable], choice: str) -> list[Duel]:
 
 
 def answer(tables: Sequence[PaperTable]) -> tuple[str, ...]:
-    """Say in a few sentences how far the paper's tables were reproduced."""
+    """Return sentences on how far the paper's tables were reproduced."""
     near = [text for choice in CHOICES if (text := _against_print(tables, choice))]
     if not near:
         return ("There are no scores of GRMF here, so nothing can be said about the paper's tables.",)
@@ -100,7 +100,7 @@ def _rivals(tables: Sequence[PaperTable]) -> str:
 
 
 def _gaps(tables: Sequence[PaperTable]) -> list[str]:
-    """Say in how many cells not all methods could be compared."""
+    """Return a sentence on the cells in which not all methods could be compared."""
     parts = []
     for choice in CHOICES:
         places = [(table, rate) for table in tables for rate in table.rates]
@@ -139,7 +139,7 @@ def deviations(tables: Sequence[PaperTable], choice: str) -> tuple[tuple[str, st
 
 
 def _far_off(table: PaperTable, choice: str, method: str) -> str:
-    """Name the scores of a method far from print, such as ``Cornell: ACC lower at 0.1 (−6.2)``."""
+    """List the scores of a method far from print, such as ``Cornell: ACC lower at 0.1 (−6.2)``."""
     words = []
     for place, score in enumerate(_SCORES):
         cells = {rate: table.cells[choice, method, rate].difference for rate in table.rates}
@@ -158,7 +158,7 @@ def _rates_and_values(far: dict[float, float], n_rates: int) -> str:
 
 
 def far_words(tables: Sequence[PaperTable], choice: str) -> str:
-    """Count the scores more than FAR points from print, and say on which data they are and on which side."""
+    """Count the scores more than FAR points from print, by data set and sign."""
     differences = {table.data.title: _differences(table, choice) for table in tables}
     far = {title: [value for value in values if abs(value) > FAR] for title, values in differences.items()}
     everything = [value for values in far.values() for value in values]
@@ -179,7 +179,7 @@ def _differences(table: PaperTable, choice: str) -> list[float]:
 
 
 def problems(table: PaperTable) -> tuple[str, ...]:
-    """Say where methods failed, once for every method and message."""
+    """Return where methods failed, once for each method and message."""
     where: dict[tuple[str, str], dict[str, list[float]]] = {}
     for (choice, method, rate), cell in table.cells.items():
         if cell.problem:

@@ -1,4 +1,4 @@
-"""The paper's seven methods with the settings that are tried: nine each, but for those that have none to set."""
+"""The paper's seven methods and the settings that are tried: nine each, one for methods without settings."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Setting = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Compared:
-    """A method, the settings tried with labels, and the one that is used without."""
+    """A method, the settings tried with labels, and the setting used without labels."""
 
     name: str
     make: Callable[..., MultiViewClusterer]
@@ -94,5 +94,5 @@ def as_setting(setting: Setting) -> str:
 
 
 def read_setting(text: str) -> dict[str, Any]:
-    """Read a setting back."""
+    """Return the setting of such a line."""
     return dict(json.loads(text))

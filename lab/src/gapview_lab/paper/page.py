@@ -14,7 +14,7 @@ from .methods import COMPARED
 from .page_tables import LEGEND, data_table, glance_table, method_table, score_table, setting_table
 from .published import METHODS, PAPER_DATA
 from .tables import CHOICES, PaperTable
-from .tasks import Plan
+from .tasks import PaperPlan
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -36,7 +36,7 @@ _ABOUT = (
 def reproduction_page(
     tables: Sequence[PaperTable],
     figures: Mapping[int, Figure],
-    plan: Plan,
+    plan: PaperPlan,
     skipped: Mapping[str, str],
     run: Mapping[str, Any],
 ) -> str:
@@ -48,7 +48,7 @@ def reproduction_page(
         The tables of this run; those without any score are left out.
     figures : dict of int to matplotlib figure
         The figures drawn, by their number in the paper, each with its caption as its label.
-    plan : Plan
+    plan : PaperPlan
         How much was run.
     skipped : dict of str to str
         For every data set that is absent, why.
@@ -84,7 +84,7 @@ def _skip_lines(skipped: Mapping[str, str]) -> tuple[Block, ...]:
     return (Text(f"Not run for want of data: {', '.join(names)}."),) if names else ()
 
 
-def _what_was_run(plan: Plan) -> Section:
+def _what_was_run(plan: PaperPlan) -> Section:
     protocol = (
         f"From every data set views are hidden so that a share of the samples, the paired rate, keeps both views, and "
         f"half of the others keep only the first, half only the second. Rates {rates_text(plan.rates)}; "
@@ -108,7 +108,7 @@ def _what_was_run(plan: Plan) -> Section:
     )
 
 
-def _starts(plan: Plan) -> str:
+def _starts(plan: PaperPlan) -> str:
     repeated = [key for key in plan.data if len(plan.starts(key)) > 1]
     if not repeated:
         return ""
@@ -140,7 +140,7 @@ def _drawing(number: int, figure: Figure) -> Drawing:
     return Drawing(figure, label, str(figure.get_label()), f"Figure {number}. {title}.")
 
 
-def _not_reproduced(tables: Sequence[PaperTable], plan: Plan, skipped: Mapping[str, str]) -> Section:
+def _not_reproduced(tables: Sequence[PaperTable], plan: PaperPlan, skipped: Mapping[str, str]) -> Section:
     blocks: list[Block] = []
     for choice in CHOICES if tables else ():
         blocks.append(Text(far_words(tables, choice)))
@@ -155,8 +155,8 @@ def _not_reproduced(tables: Sequence[PaperTable], plan: Plan, skipped: Mapping[s
     return Section("What was not reproduced, and why", tuple(blocks))
 
 
-def _reasons(tables: Sequence[PaperTable], plan: Plan) -> list[tuple[str, str]]:
-    """Collect what is known to differ from the paper: preparation, settings, the programs themselves."""
+def _reasons(tables: Sequence[PaperTable], plan: PaperPlan) -> list[tuple[str, str]]:
+    """Return the known differences from the paper: preparation, settings, programs."""
     found = []
     unlike = [table.data for table in tables if table.data.scale != "unit"]
     found += [(f"{data.title}, preparation:", data.preprocessing) for data in unlike]
@@ -175,7 +175,7 @@ def _reasons(tables: Sequence[PaperTable], plan: Plan) -> list[tuple[str, str]]:
     return found
 
 
-def _repeat(plan: Plan, run: Mapping[str, Any]) -> Section:
+def _repeat(plan: PaperPlan, run: Mapping[str, Any]) -> Section:
     command = run.get("command") or f"gapview-lab reproduce --folds {plan.n_folds} -o DIR"
     return Section(
         "How to repeat it",

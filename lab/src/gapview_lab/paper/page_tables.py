@@ -5,15 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from gapview.report import Cell as Shown
-from gapview.report import Group, Legend, Row, Table, Tone, counted, number
+from gapview.report import Cell, Group, Legend, Row, Table, Tone, counted, number
 
 from ..common.words import setting_text, signed
 from .findings import FAR, NEAR, Duel, duels, problems
 from .methods import COMPARED, read_setting
 from .published import METHODS, PaperData
-from .tables import CHOICES, Cell, PaperTable
-from .tasks import Plan
+from .tables import CHOICES, PaperCell, PaperTable
+from .tasks import PaperPlan
 
 __all__ = ["LEGEND", "data_table", "glance_table", "method_table", "score_table", "setting_table"]
 
@@ -31,7 +30,7 @@ LEGEND = Legend(
 
 
 def glance_table(tables: Sequence[PaperTable]) -> Table:
-    """Set the ACC of GRMF beside print, and beside the best of the other methods."""
+    """Compare the ACC of GRMF with print, and with the best of the other methods."""
     groups = []
     for table in tables:
         rows = [Row(("print",), tuple(_printed(table, "GRMF", "ACC", rate) for rate in table.rates))]
@@ -46,11 +45,11 @@ def glance_table(tables: Sequence[PaperTable]) -> Table:
     return Table(caption, columns, tuple(groups), "paired rate", numbers=True)
 
 
-def _lead(duel: Duel | None) -> Shown:
+def _lead(duel: Duel | None) -> Cell:
     if duel is None:
-        return Shown("–", tone="muted")
+        return Cell("–", tone="muted")
     tip = f"{duel.rival} {duel.theirs.mean['accuracy']:.2f}, GRMF {duel.ours.mean['accuracy']:.2f}"
-    return Shown("", duel.rival, signed(duel.lead), tip=tip)
+    return Cell("", duel.rival, signed(duel.lead), tip=tip)
 
 
 def score_table(table: PaperTable) -> Table:
@@ -72,10 +71,10 @@ def score_table(table: PaperTable) -> Table:
     return Table(caption, columns, tuple(groups), "paired rate", problems(table), numbers=True)
 
 
-def _printed(table: PaperTable, method: str, score: str, rate: float) -> Shown:
+def _printed(table: PaperTable, method: str, score: str, rate: float) -> Cell:
     values = {name: _in_print(table, name, score, rate) for name in METHODS}
     best = values[method] == max(values.values())
-    return Shown(f"{values[method]:.2f}", tone="muted", best=best)
+    return Cell(f"{values[method]:.2f}", tone="muted", best=best)
 
 
 def _in_print(table: PaperTable, method: str, score: str, rate: float) -> float:
@@ -83,10 +82,10 @@ def _in_print(table: PaperTable, method: str, score: str, rate: float) -> float:
     return math.nan if printed is None else printed[_PRINTED.index(score)]
 
 
-def _score(table: PaperTable, choice: str, method: str, score: str, rate: float) -> Shown:
+def _score(table: PaperTable, choice: str, method: str, score: str, rate: float) -> Cell:
     cell = table.cells[choice, method, rate]
     if not cell.mean:
-        return Shown(f"{cell.problem.split(' ')[0] or '–'} †", tone="problem", tip=cell.problem)
+        return Cell(f"{cell.problem.split(' ')[0] or '–'} †", tone="problem", tip=cell.problem)
     mean = cell.mean[_SCORES[score]]
     others = [table.cells[choice, name, rate].mean for name in METHODS]
     top = round(mean, 2) >= max(round(other[_SCORES[score]], 2) for other in others if other)
@@ -94,7 +93,7 @@ def _score(table: PaperTable, choice: str, method: str, score: str, rate: float)
     difference = cell.difference[_PRINTED.index(score)] if cell.difference and score in _PRINTED else None
     mark = "" if difference is None else signed(difference)
     failed = " †" if cell.problem else ""
-    return Shown(f"{mean:.2f}{failed}", spread, mark, tone(difference), top, _tip(cell, method, choice))
+    return Cell(f"{mean:.2f}{failed}", spread, mark, tone(difference), top, _tip(cell, method, choice))
 
 
 def tone(difference: float | None) -> Tone:
@@ -106,7 +105,7 @@ def tone(difference: float | None) -> Tone:
     return "down-strong" if difference < -FAR else "down"
 
 
-def _tip(cell: Cell, method: str, choice: str) -> str:
+def _tip(cell: PaperCell, method: str, choice: str) -> str:
     words = f"{method}, {choice}: {setting_text(read_setting(cell.setting))}; {counted(cell.n_folds, 'fold')}"
     return words + (f"; {cell.problem}" if cell.problem else "")
 
@@ -122,13 +121,13 @@ def setting_table(table: PaperTable) -> Table:
 
 
 def data_table(data: Sequence[PaperData]) -> Table:
-    """Say what the data are and how they are prepared."""
+    """Describe the data and their preparation."""
     rows = tuple(Row((one.title,), (str(one.table), one.form, one.preprocessing)) for one in data)
     return Table("Data", ("data set", "table", "contents", "preparation"), (Group(rows),))
 
 
-def method_table(plan: Plan) -> Table:
-    """Say which settings of which method were tried."""
+def method_table(plan: PaperPlan) -> Table:
+    """List the settings of each method that were tried."""
     rows = []
     for name in METHODS:
         compared = COMPARED[name]

@@ -19,19 +19,19 @@ from ..common.runner import Progress, run_all
 from .figures import draw_figure2, draw_figure3, draw_figure4, draw_figure5
 from .page import reproduction_page
 from .published import PAPER_DATA, find_file, load_paper_data
-from .store import Store
+from .store import PaperStore
 from .tables import PaperTable, make_tables, markdown
-from .tasks import FIGURE_DATA, PaperWork, Plan, figure_tasks, first_tasks, second_tasks
+from .tasks import FIGURE_DATA, PaperPlan, PaperWork, figure_tasks, first_tasks, second_tasks
 
-__all__ = ["Outcome", "Request", "reproduce"]
+__all__ = ["ReproduceOutcome", "ReproduceRequest", "reproduce"]
 
 FIGURES = (2, 3, 4, 5)
 TABLES = tuple(data.table for data in PAPER_DATA.values())
 
 
 @dataclass(frozen=True)
-class Request:
-    """What to reproduce, from which data, into which folder."""
+class ReproduceRequest:
+    """Tables, figures, data and output folder of a reproduction."""
 
     output: Path  # folder for the results
     data_dir: Path  # folder with the data sets
@@ -42,8 +42,8 @@ class Request:
     quick: bool = False  # a first look, not the result
     n_jobs: int = os.cpu_count() or 1  # processes
 
-    def plan(self, found: Sequence[str]) -> Plan:
-        """Say how much to run on the data that are there.
+    def plan(self, found: Sequence[str]) -> PaperPlan:
+        """Return the plan for the available data sets.
 
         Parameters
         ----------
@@ -51,8 +51,8 @@ class Request:
             The data sets that are there.
         """
         if not self.quick:
-            return Plan(tuple(found), n_folds=self.n_folds)
-        return Plan(
+            return PaperPlan(tuple(found), n_folds=self.n_folds)
+        return PaperPlan(
             tuple(found),
             rates=(0.1, 0.5, 0.9),
             n_folds=min(self.n_folds, 2),
@@ -65,8 +65,8 @@ class Request:
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """What was written, what was left out and why, and what it took."""
+class ReproduceOutcome:
+    """Files, skipped data sets, tables and cost of a call."""
 
     files: list[Path]  # what was written
     skipped: dict[str, str]  # data sets left out, and why
@@ -75,14 +75,14 @@ class Outcome:
     n_new: int  # runs done by this call
 
 
-def reproduce(request: Request, progress: Progress, say: Callable[[str], None]) -> Outcome:
-    """Run the experiments that are not in the folder yet, and write what they show.
+def reproduce(request: ReproduceRequest, progress: Progress, say: Callable[[str], None]) -> ReproduceOutcome:
+    """Run the experiments that are not in the folder yet, and write tables, figures and a page.
 
     ``progress`` hears of runs done, ``say`` of what is left out. An interrupt loses nothing that was finished.
 
     Parameters
     ----------
-    request : Request
+    request : ReproduceRequest
         What to run, and where the results go.
     progress : callable
         Called with the runs done, the runs in all and the seconds left.
@@ -109,7 +109,7 @@ def reproduce(request: Request, progress: Progress, say: Callable[[str], None]) 
             f"None of the data sets asked for can be read in {str(request.data_dir)!r}; nothing to run."
         )
     table_plan = replace(plan, data=tuple(key for key in plan.data if key in _in_tables(request)))
-    store = Store(output / "results.csv", __version__)
+    store = PaperStore(output / "results.csv", __version__)
     before = len(store.done())
     _run(request, plan, table_plan, store, progress)
     n_new = len(store.done()) - before
@@ -119,24 +119,24 @@ def reproduce(request: Request, progress: Progress, say: Callable[[str], None]) 
     ).hexdigest()
     known = run_file.unchanged(fingerprint)
     if n_new == 0 and known:
-        return Outcome(known, skipped, tables, run_file.old, 0)
+        return ReproduceOutcome(known, skipped, tables, run_file.old, 0)
     run = run_file.describe(_command(request), len(store.done()), request.n_jobs)
     files = _write(request, plan, store, tables, skipped, run)
     run_file.write(run, fingerprint, files)
-    return Outcome([*files, run_file.path], skipped, tables, run, n_new)
+    return ReproduceOutcome([*files, run_file.path], skipped, tables, run, n_new)
 
 
-def _in_tables(request: Request) -> list[str]:
+def _in_tables(request: ReproduceRequest) -> list[str]:
     return [key for key in request.data if PAPER_DATA[key].table in request.tables or 2 in request.figures]
 
 
-def _wanted(request: Request) -> list[str]:
+def _wanted(request: ReproduceRequest) -> list[str]:
     alone = [key for key in FIGURE_DATA if set(request.figures) & {3, 4, 5}]
     return [key for key in request.data if key in _in_tables(request) or key in alone]
 
 
 def _why_not(key: str, folder: Path) -> str:
-    """Say why a data set is left out; nothing if it can be used."""
+    """Return why a data set is skipped; an empty text if it can be used."""
     data = PAPER_DATA[key]
     if find_file(data, folder) is None:
         return f"Table {data.table} ({data.title}): there is no {data.files[0]} (or .mat). Expected: {data.form}."
@@ -147,7 +147,9 @@ def _why_not(key: str, folder: Path) -> str:
     return ""
 
 
-def _run(request: Request, plan: Plan, table_plan: Plan, store: Store, progress: Progress) -> None:
+def _run(
+    request: ReproduceRequest, plan: PaperPlan, table_plan: PaperPlan, store: PaperStore, progress: Progress
+) -> None:
     def run(tasks: Any) -> None:
         run_all(tasks, store, PaperWork(request.data_dir, __version__), request.n_jobs, progress)
 
@@ -156,9 +158,9 @@ def _run(request: Request, plan: Plan, table_plan: Plan, store: Store, progress:
 
 
 def _write(
-    request: Request,
-    plan: Plan,
-    store: Store,
+    request: ReproduceRequest,
+    plan: PaperPlan,
+    store: PaperStore,
     tables: list[PaperTable],
     skipped: dict[str, str],
     run: dict[str, Any],
@@ -187,8 +189,8 @@ def _write(
     return files
 
 
-def _command(request: Request) -> str:
-    """Write the command that does the same again, without the folders of this computer."""
+def _command(request: ReproduceRequest) -> str:
+    """Return the command that repeats the run, with placeholders for folders."""
     whole = set(request.tables) == set(TABLES) and set(request.figures) == set(FIGURES)
     options = [f"--data {key}" for key in request.data if set(request.data) != set(PAPER_DATA)]
     if not whole:

@@ -9,9 +9,9 @@ import numpy as np
 
 from .methods import COMPARED, as_setting
 from .published import METHODS, PAPER_DATA, PaperData
-from .tasks import Plan, Record, chosen_settings
+from .tasks import PaperPlan, PaperRecord, chosen_settings
 
-__all__ = ["CHOICES", "Cell", "PaperTable", "make_tables", "markdown"]
+__all__ = ["CHOICES", "PaperCell", "PaperTable", "make_tables", "markdown"]
 
 CHOICES = {
     "by labels": "the best of the settings tried, chosen by the true labels on fold 0 (as the paper does)",
@@ -21,7 +21,7 @@ _SCORES = ("accuracy", "nmi", "purity")
 
 
 @dataclass(frozen=True)
-class Cell:
+class PaperCell:
     """Scores of one method at one rate, in %."""
 
     mean: dict[str, float]
@@ -46,7 +46,7 @@ class PaperTable:
 
     data: PaperData
     rates: tuple[float, ...]
-    cells: dict[tuple[str, str, float], Cell]  # by choice, method and rate
+    cells: dict[tuple[str, str, float], PaperCell]  # by choice, method and rate
 
     def mean_accuracy(self, choice: str) -> dict[str, float]:
         """Return the ACC of every method that has run at all rates, averaged over them."""
@@ -59,10 +59,10 @@ class PaperTable:
         return found
 
 
-def make_tables(records: Sequence[Record], plan: Plan) -> list[PaperTable]:
-    """Put the tables together from what there is."""
+def make_tables(records: Sequence[PaperRecord], plan: PaperPlan) -> list[PaperTable]:
+    """Build the tables from the records."""
     chosen = chosen_settings(records, plan)
-    by_place: dict[tuple[str, str, float, str], list[Record]] = {}
+    by_place: dict[tuple[str, str, float, str], list[PaperRecord]] = {}
     for record in records:
         known = record.data in plan.data and record.start in plan.starts(record.data) and record.fold < plan.n_folds
         if record.experiment == "tables" and known:
@@ -89,13 +89,15 @@ def _position(rate: float) -> int:
     return round((rate - 0.1) / 0.2)
 
 
-def _cell(records: Iterable[Record], setting: str, n_settings: int, printed: tuple[float, float], peek: bool) -> Cell:
+def _cell(
+    records: Iterable[PaperRecord], setting: str, n_settings: int, printed: tuple[float, float], peek: bool
+) -> PaperCell:
     runs = list(records)
     good = [record for record in runs if record.status == "done"]
     failed = [record.status for record in runs if record.status != "done"]
     problem = "not run" if not runs else (f"failed in {len(failed)} of {len(runs)} runs: {failed[0]}" if failed else "")
     if not good:
-        return Cell({}, {}, 0, setting, n_settings, printed, problem)
+        return PaperCell({}, {}, 0, setting, n_settings, printed, problem)
     prefix = "best_view_" if peek else ""
     folds = sorted({record.fold for record in good})
     values = {
@@ -104,7 +106,7 @@ def _cell(records: Iterable[Record], setting: str, n_settings: int, printed: tup
     }
     mean = {name: float(np.mean(found)) for name, found in values.items()}
     spread = {name: float(np.std(found)) for name, found in values.items()}
-    return Cell(mean, spread, len(folds), setting, n_settings, printed, problem)
+    return PaperCell(mean, spread, len(folds), setting, n_settings, printed, problem)
 
 
 def markdown(tables: Sequence[PaperTable]) -> str:
@@ -136,7 +138,7 @@ def _printed(table: PaperTable, method: str, rate: float) -> tuple[float, float]
     return table.cells["fixed", method, rate].printed or (float("nan"), float("nan"))
 
 
-def _text(cell: Cell) -> str:
+def _text(cell: PaperCell) -> str:
     if not cell.mean:
         return cell.problem.split(":")[0] or "–"
     scores = " / ".join(f"{cell.mean[name]:.2f}" for name in _SCORES)

@@ -1,4 +1,4 @@
-"""The runs that the tables and figures are made of: what each is, what it costs, and how it is done."""
+"""The runs behind tables and figures: tasks, their cost, and how they are run."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from .methods import COMPARED, as_setting, read_setting
 from .published import METHODS, PAPER_DATA, RATES, load_paper_data
 
 __all__ = [
+    "PaperPlan",
+    "PaperRecord",
+    "PaperTask",
     "PaperWork",
-    "Plan",
-    "Record",
-    "Task",
     "chosen_settings",
     "figure_tasks",
     "first_tasks",
@@ -36,7 +36,7 @@ __all__ = [
 
 
 @dataclass(frozen=True)
-class Task:
+class PaperTask:
     """One run of one method with one setting on one data set with views hidden in one way."""
 
     experiment: str  # "tables", "figure3", "figure4" or "figure5"
@@ -49,19 +49,19 @@ class Task:
 
     @property
     def cost(self) -> float:
-        """Rough seconds, to begin with the long ones and to guess the time left before anything is measured."""
+        """Rough seconds: for the order of tasks and for first estimates of the time left."""
         base = {"GPMVC": 10.0, "IMG": 10.0, "DCNMF": 1.0, "PVC": 0.8}.get(self.method, 0.5)
         return (base if PAPER_DATA[self.data].is_large else base / 10) * (30 if self.experiment == "figure5" else 1)
 
     @property
     def kind(self) -> tuple[str, str, str]:
-        """What it has in common with tasks that take about as long."""
+        """Key of tasks that take about the same time."""
         return self.experiment, self.data, self.method
 
 
 @dataclass(frozen=True)
-class Record:
-    """What a run gave; scores are shares from 0 to 1. Figure 5 has a record for every iteration."""
+class PaperRecord:
+    """Result of a run; scores are shares from 0 to 1. Figure 5 has a record for every iteration."""
 
     experiment: str
     data: str
@@ -84,14 +84,14 @@ class Record:
     version: str = ""
 
     @property
-    def task(self) -> Task:
+    def task(self) -> PaperTask:
         """The run that this record belongs to."""
-        return Task(**{field.name: getattr(self, field.name) for field in fields(Task)})
+        return PaperTask(**{field.name: getattr(self, field.name) for field in fields(PaperTask)})
 
 
 @dataclass(frozen=True)
-class Plan:
-    """How much to run."""
+class PaperPlan:
+    """Data sets, rates, folds and settings of a reproduction."""
 
     data: tuple[str, ...]
     rates: tuple[float, ...] = RATES
@@ -120,7 +120,7 @@ NEIGHBOR_RATES = (0.5, 0.7)
 NEIGHBORS = {"handwritten": (2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 25, 30), "buaa": (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 15)}
 
 
-def first_tasks(plan: Plan) -> Iterator[Task]:
+def first_tasks(plan: PaperPlan) -> Iterator[PaperTask]:
     """Yield every setting on fold 0, and the fixed setting on every fold."""
     for data in plan.data:
         for method in METHODS:
@@ -128,12 +128,12 @@ def first_tasks(plan: Plan) -> Iterator[Task]:
             for rate in plan.rates:
                 for start in plan.starts(data):
                     for fold in range(plan.n_folds):
-                        yield Task("tables", data, method, fixed, rate, fold, start)
+                        yield PaperTask("tables", data, method, fixed, rate, fold, start)
                     for setting in others:
-                        yield Task("tables", data, method, setting, rate, 0, start)
+                        yield PaperTask("tables", data, method, setting, rate, 0, start)
 
 
-def chosen_settings(records: Iterable[Record], plan: Plan) -> dict[tuple[str, str, float], str]:
+def chosen_settings(records: Iterable[PaperRecord], plan: PaperPlan) -> dict[tuple[str, str, float], str]:
     """Choose by true labels, as the paper does: the setting with the highest mean accuracy on fold 0."""
     found: dict[tuple[str, str, float], dict[str, list[float]]] = {}
     for record in records:
@@ -153,15 +153,15 @@ def chosen_settings(records: Iterable[Record], plan: Plan) -> dict[tuple[str, st
     }
 
 
-def second_tasks(plan: Plan, records: Iterable[Record]) -> Iterator[Task]:
+def second_tasks(plan: PaperPlan, records: Iterable[PaperRecord]) -> Iterator[PaperTask]:
     """Yield the settings chosen by labels on the other folds."""
     for (data, method, rate), setting in chosen_settings(records, plan).items():
         for fold in range(1, plan.n_folds):
             for start in plan.starts(data):
-                yield Task("tables", data, method, setting, rate, fold, start)
+                yield PaperTask("tables", data, method, setting, rate, fold, start)
 
 
-def figure_tasks(plan: Plan, figures: Iterable[int]) -> Iterator[Task]:
+def figure_tasks(plan: PaperPlan, figures: Iterable[int]) -> Iterator[PaperTask]:
     """Yield what Figures 3 to 5 need beyond the tables: GRMF alone, on the two data sets of the paper's figures."""
     fixed = dict(COMPARED["GRMF"].fixed)
     for data in (key for key in FIGURE_DATA if key in plan.data):
@@ -170,40 +170,40 @@ def figure_tasks(plan: Plan, figures: Iterable[int]) -> Iterator[Task]:
                 for sparsity in plan.sparsity_weights:
                     setting = as_setting({"consensus_weight": consensus, "sparsity_weight": sparsity})
                     for fold in range(plan.n_folds):
-                        yield Task("figure3", data, "GRMF", setting, FIGURE_RATE, fold)
+                        yield PaperTask("figure3", data, "GRMF", setting, FIGURE_RATE, fold)
         if 4 in figures:
             for count in NEIGHBORS[data]:
                 for rate in NEIGHBOR_RATES:
                     for fold in range(plan.n_folds):
                         setting = as_setting(fixed | {"n_neighbors": count})
-                        yield Task("figure4", data, "GRMF", setting, rate, fold)
+                        yield PaperTask("figure4", data, "GRMF", setting, rate, fold)
         if 5 in figures:
-            yield Task("figure5", data, "GRMF", as_setting(fixed | {"max_iter": plan.n_iter}), FIGURE_RATE, 0)
+            yield PaperTask("figure5", data, "GRMF", as_setting(fixed | {"max_iter": plan.n_iter}), FIGURE_RATE, 0)
 
 
 @dataclass(frozen=True)
 class PaperWork:
-    """How the runs are done, as the runner wants to have it."""
+    """How the runs are done; see :class:`gapview_lab.common.runner.Work`."""
 
     folder: Path
     version: str
 
-    def run(self, task: Task) -> list[Record]:
+    def run(self, task: PaperTask) -> list[PaperRecord]:
         """Do one run."""
         return run_task(task, self.folder, self.version)
 
-    def lost(self, task: Task, reason: str, seconds: float) -> list[Record]:
-        """Stop everything: no run of the paper should end its process."""
+    def lost(self, task: PaperTask, reason: str, seconds: float) -> list[PaperRecord]:
+        """Raise an error: no run of the paper should end its process."""
         raise GapviewError(
             f"A run was lost after {seconds:.0f} s ({task.method} on {task.data}): {reason}. What was finished is "
             "kept; run the same command again to go on, with fewer --jobs if memory was short."
         )
 
 
-def run_task(task: Task, folder: Path, version: str) -> list[Record]:
-    """Do one run; an error of ours becomes a record that says so, since the others must go on."""
+def run_task(task: PaperTask, folder: Path, version: str) -> list[PaperRecord]:
+    """Do one run; an error of gapview becomes a record, so that the other runs continue."""
     views, target = _hidden(task, folder)
-    base = Record(**asdict(task), version=version)
+    base = PaperRecord(**asdict(task), version=version)
     begin = perf_counter()
     try:
         with warnings.catch_warnings():
@@ -222,7 +222,7 @@ def run_task(task: Task, folder: Path, version: str) -> list[Record]:
     return [_replace(base, **found, seconds=perf_counter() - begin)]
 
 
-def _hidden(task: Task, folder: Path) -> tuple[Views, Any]:
+def _hidden(task: PaperTask, folder: Path) -> tuple[Views, Any]:
     """Hide views by the paper's protocol, samples in the order of the fold.
 
     The authors' program lays its samples out in this order, too. Where distances tie, as between pages with few words,
@@ -236,8 +236,8 @@ def _hidden(task: Task, folder: Path) -> tuple[Views, Any]:
     return paired_split(data.views[order], task.rate, order=np.arange(n_samples)), data.target[order]
 
 
-def make_model(task: Task) -> MultiViewClusterer:
-    """Make the estimator of a task, seeded by fold and start."""
+def make_model(task: PaperTask) -> MultiViewClusterer:
+    """Return the estimator of a task, seeded by fold and start."""
     compared, data = COMPARED[task.method], PAPER_DATA[task.data]
     options = dict(compared.options) | dict(compared.large_options if data.is_large else {})
     if compared.nonnegative:
@@ -246,8 +246,8 @@ def make_model(task: Task) -> MultiViewClusterer:
     return compared.make(data.n_clusters, scale=data.scale, random_state=task.fold + 100 * task.start, **options)
 
 
-def _steps(task: Task, base: Record, views: Any, target: Any) -> Iterator[Record]:
-    """Go on one iteration at a time from the codes of the last: the same iterates as in one run, seen one by one."""
+def _steps(task: PaperTask, base: PaperRecord, views: Any, target: Any) -> Iterator[PaperRecord]:
+    """Run one iteration at a time, each from the codes of the last: the same iterates as in one run."""
     setting = read_setting(task.setting)
     n_iter, codes = setting.pop("max_iter"), "random"
     data = PAPER_DATA[task.data]
@@ -260,8 +260,8 @@ def _steps(task: Task, base: Record, views: Any, target: Any) -> Iterator[Record
         yield _replace(base, **scores, iteration=iteration, objective=float(model.objective_[-1]))
 
 
-def _replace(record: Record, **changes: Any) -> Record:
-    return Record(**(asdict(record) | changes))
+def _replace(record: PaperRecord, **changes: Any) -> PaperRecord:
+    return PaperRecord(**(asdict(record) | changes))
 
 
 @lru_cache(maxsize=4)

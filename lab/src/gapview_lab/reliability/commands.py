@@ -15,7 +15,7 @@ __all__ = ["reliability"]
 
 @click.group(short_help="Try to make gapview fail, and count.")
 def reliability() -> None:
-    """Try to make gapview fail, and count how often that happens."""
+    """Try to make gapview fail, and count the failures."""
 
 
 for _command in (document, fuzz, kill, load_test, numbers):

@@ -1,4 +1,4 @@
-"""``document``: results/reliability.md, made of what the other commands have written."""
+"""``document``: write results/reliability.md from the results of the other commands."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ should only read:
 
 
 def write_document(results: Path, path: Path) -> str:
-    """Write the page from the results in a folder; what was not run is said to be so.
+    """Write the page from the results in a folder; parts that were not run are marked.
 
     Examples
     --------
@@ -193,7 +193,7 @@ _SECTIONS: dict[str, tuple[str, str, Callable[[Any], str]]] = {
 @click.argument("results", type=click.Path(path_type=Path))
 @click.argument("page", type=click.Path(dir_okay=False, path_type=Path))
 def document(results: Path, page: Path) -> None:
-    """Write PAGE from what the other commands have written to the folder RESULTS."""
+    """Write PAGE from the results of the other commands in the folder RESULTS."""
     try:
         write_document(results, page)
     except GapviewError as error:

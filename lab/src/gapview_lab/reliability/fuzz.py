@@ -1,4 +1,4 @@
-"""``fuzz``: damaged and forged files for every reader; an answer or one of our errors must come of each."""
+"""``fuzz``: damaged and forged files for every reader; each must give a result or an error of gapview."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ _PACKAGES = ("numpy", "scipy", "pandas", "pyarrow", "h5py", "anndata", "mudata")
 
 
 @dataclass
-class _Count:
-    """What came of the inputs of one target."""
+class _FuzzCount:
+    """Counts for the inputs of one target."""
 
     inputs: int = 0
     accepted: int = 0
@@ -41,7 +41,7 @@ class _Count:
 
 @dataclass(frozen=True)
 class FuzzRequest:
-    """How many inputs, from which seed, for which targets, and where the counts go."""
+    """Number of inputs, seed, targets and output folder."""
 
     inputs: int
     seed: int
@@ -79,7 +79,7 @@ def run_fuzz(request: FuzzRequest, say: Callable[[str], None] = lambda line: Non
     return content
 
 
-def _line(target: str, count: _Count) -> str:
+def _line(target: str, count: _FuzzCount) -> str:
     told = (
         f"{target:22} {count.inputs:7,} inputs, {count.accepted:6,} accepted, {count.refused.total():6,} refused, "
         f"{count.contained.total():4,} contained, {count.defects.total():3,} defects, {count.seconds:6.1f} s"
@@ -87,11 +87,11 @@ def _line(target: str, count: _Count) -> str:
     return "\n".join([told, *(f"  {times} × {said}" for said, times in count.defects.items())])
 
 
-def _count(target: str, inputs: int, request: FuzzRequest) -> _Count:
+def _count(target: str, inputs: int, request: FuzzRequest) -> _FuzzCount:
     from .fuzz_runs import outcomes  # which needs modules that only Unix has
 
     case_of(target, 0, request.seed)  # what inputs are made from is made here, not in every process
-    count = _Count()
+    count = _FuzzCount()
     begin = perf_counter()
     for found in outcomes(target, inputs, request.seed):
         count.inputs += 1
@@ -124,7 +124,7 @@ def _keep(target: str, index: int, request: FuzzRequest) -> None:
     help="Folder for fuzz.json and the inputs that show a defect.",
 )  # fmt: skip
 def fuzz(inputs: int, seed: int, only: tuple[str, ...], output: Path) -> None:
-    """Damage valid files, give them to every reader, and count what comes of it."""
+    """Damage valid files, read them with every reader, and count the outcomes."""
     try:
         content = run_fuzz(FuzzRequest(inputs, seed, output, only), click.echo)
     except GapviewError as error:

@@ -1,4 +1,4 @@
-"""Names that would be HTML, and a report in which they must be text."""
+"""Names that contain HTML, and a check that a report shows them as text."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def _data() -> Any:
 
 
 def run_page(case: Any, folder: Path, out: Path) -> None:
-    """Write the report of a model with such names, and demand that none of them has become a tag."""
+    """Write the report of a model with such names, and check that none of them became a tag."""
     import pandas
 
     names = case.settings
@@ -112,7 +112,7 @@ def run_page(case: Any, folder: Path, out: Path) -> None:
 
 
 class _Tags(HTMLParser):
-    """Reads a page as a browser does: no name may stand in a tag, and no tag may be one that pages of gapview lack."""
+    """Parser of a page that raises an error for names inside tags and for tags that reports do not use."""
 
     def __init__(self, text: str) -> None:
         super().__init__(convert_charrefs=True)
@@ -126,7 +126,7 @@ class _Tags(HTMLParser):
         assert not re.search(r"<[^<>\"']*" + MARK, re.sub("<!--.*?-->", "", text)), "a name stands inside a tag"
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Refuse tags and attributes that could run or load anything."""
+        """Raise an error for tags and attributes that could run or load anything."""
         allowed = tag not in {"iframe", "link", "object", "img", "b"} and MARK not in tag
         assert allowed, f"the tag <{tag}>"
         if tag == "script":
@@ -139,7 +139,7 @@ class _Tags(HTMLParser):
                 assert (value or "").startswith("#"), f"a link to {value}"
 
     def handle_endtag(self, tag: str) -> None:
-        """Note where a script ends."""
+        """Record the end of a script."""
         self._in_script = self._in_script and tag != "script"
 
     def handle_data(self, data: str) -> None:
@@ -148,5 +148,5 @@ class _Tags(HTMLParser):
             self._scripts[-1] += data
 
     def handle_comment(self, data: str) -> None:
-        """Refuse names in comments that could end them; matplotlib writes its text into comments too."""
+        """Raise an error for names that could end a comment; matplotlib writes its text into comments, too."""
         assert MARK not in data or not re.search("<|>|--", data), "a name in a comment"

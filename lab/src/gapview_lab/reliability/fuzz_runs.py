@@ -1,4 +1,4 @@
-"""Running inputs in processes that may crash, hang or ask for too much memory, and telling what came of each."""
+"""Run inputs in processes that may crash, hang or use too much memory, and report the outcome of each."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from gapview.io import LIMITS, reading_with
 from .fuzz_seeds import CANARY
 from .fuzz_targets import TARGETS, case_of
 
-__all__ = ["Outcome", "outcomes"]
+__all__ = ["ReadOutcome", "outcomes"]
 
 TIME_LIMIT = 20.0  # seconds for one input, on a machine that may have other work
 MEMORY_LIMIT = 300 * 2**10  # kilobytes by which one input may make a process grow, with the limits below
@@ -35,8 +35,8 @@ _SMALL = replace(LIMITS, size=2**24, line=2**18, columns=5000, cells=2**20, head
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """What came of one input: ``accepted``, ``refused``, ``contained`` (by a reading process) or ``defect``."""
+class ReadOutcome:
+    """Outcome of one input: ``accepted``, ``refused``, ``contained`` (by a reading process) or ``defect``."""
 
     index: int
     kind: str
@@ -44,8 +44,8 @@ class Outcome:
     seconds: float
 
 
-def outcomes(target: str, count: int, seed: int) -> Iterator[Outcome]:
-    """Yield what comes of every input of a target."""
+def outcomes(target: str, count: int, seed: int) -> Iterator[ReadOutcome]:
+    """Yield the outcome of every input of a target."""
     index = 0
     while index < count:
         end = min(count, index + _CHUNK)
@@ -56,16 +56,16 @@ def outcomes(target: str, count: int, seed: int) -> Iterator[Outcome]:
             index = found.index + 1
 
 
-def _again_apart(target: str, lost: Outcome, seed: int) -> Outcome:
-    """Repeat what ended its process or made it grow as users meet it, with a process of its own for the library."""
+def _again_apart(target: str, lost: ReadOutcome, seed: int) -> ReadOutcome:
+    """Repeat inputs that ended their process or made it grow, with the library in a process of its own."""
     again = next(_forked(target, lost.index, lost.index + 1, seed, apart=True))
     if again.kind in ("refused", "accepted"):
         return replace(again, kind="contained", said=lost.said)
     return replace(again, kind="defect", said=f"{lost.said}; {again.said}")
 
 
-def _forked(target: str, start: int, end: int, seed: int, *, apart: bool) -> Iterator[Outcome]:
-    """Run inputs in a process made for them; the last outcome is ``lost`` if the process did not survive it."""
+def _forked(target: str, start: int, end: int, seed: int, *, apart: bool) -> Iterator[ReadOutcome]:
+    """Run inputs in a new process; the last outcome is ``lost`` if the process did not survive it."""
     base = Path(tempfile.mkdtemp(prefix="gapview-fuzz-", dir=_IN_MEMORY))
     reading, writing = os.pipe()
     child = os.fork()
@@ -82,7 +82,7 @@ def _forked(target: str, start: int, end: int, seed: int, *, apart: bool) -> Ite
                 break
             *lines, pending = (pending + part).split(b"\n")
             for line in lines:
-                yield Outcome(*json.loads(line))
+                yield ReadOutcome(*json.loads(line))
                 following += 1
     finally:
         os.kill(child, signal.SIGKILL)
@@ -91,7 +91,7 @@ def _forked(target: str, start: int, end: int, seed: int, *, apart: bool) -> Ite
         shutil.rmtree(base, ignore_errors=True)  # here, since a process that crashes leaves it behind
     if following < end and (silent or status):
         how = f"no answer within {TIME_LIMIT:g} seconds" if silent else f"ended by {_signal(status)}"
-        yield Outcome(following, "lost", how, TIME_LIMIT)
+        yield ReadOutcome(following, "lost", how, TIME_LIMIT)
 
 
 def _signal(status: int) -> str:
@@ -117,7 +117,7 @@ def _work(target: str, indices: range, seed: int, apart: bool, base: Path, pipe:
         os._exit(code)
 
 
-def _outcome(target: str, index: int, seed: int, base: Path) -> Outcome:
+def _outcome(target: str, index: int, seed: int, base: Path) -> ReadOutcome:
     case = case_of(target, index, seed)
     folder, out = base / "in", base / "out"
     for place in (folder, out):
@@ -147,7 +147,7 @@ def _outcome(target: str, index: int, seed: int, base: Path) -> Outcome:
         kind, said = "defect", f"{strange[0].category.__name__}: {strange[0].message}"
     elif _peak() - before > MEMORY_LIMIT:
         kind, said = "defect", f"{(_peak() - before) // 2**10}{_MEMORY}"
-    return Outcome(index, kind, said, seconds)
+    return ReadOutcome(index, kind, said, seconds)
 
 
 def _peak() -> int:

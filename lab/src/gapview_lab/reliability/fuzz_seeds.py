@@ -1,4 +1,4 @@
-"""Valid files to begin with, small and of every kind, and arrays that would run code if they were unpickled."""
+"""Small valid files of every kind, and arrays that would run code if they were unpickled."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from gapview.baselines import Concat
 from gapview.datasets import make_views
 from gapview.persist.checkpoints import Checkpoint, writing_every
 
-from ..league.runs import Run
+from ..league.runs import LeagueRun
 from ..paper.methods import as_setting
-from ..paper.tasks import Record
+from ..paper.tasks import PaperRecord
 
 __all__ = [
     "CANARY",
@@ -46,7 +46,7 @@ CANARY = "code-was-run"  # the file that a trap makes in the folder where it is 
 
 @dataclass(frozen=True)
 class _Trap:
-    """Something that makes a file when it is unpickled."""
+    """Object that writes a file when it is unpickled."""
 
     def __reduce__(self) -> tuple[Any, tuple[str, str]]:
         return open, (CANARY, "w")
@@ -193,7 +193,7 @@ def models() -> dict[str, bytes]:
 
 
 def fitted(checkpoint: Path | None = None) -> Any:
-    """Fit a small model; what is finished is kept in a checkpoint, or taken from it."""
+    """Fit a small model with a checkpoint, or resume from it."""
     views = make_views(12, (4, 3), n_clusters=2, missing_rate=0.3, random_state=0).views
     kept = None if checkpoint is None else Checkpoint(checkpoint, keep=True)
     return GRMF(2, init="data", random_state=0).fit(views, checkpoint=kept)
@@ -212,14 +212,14 @@ def stores() -> dict[str, bytes]:
     """Results of the experiments, and the records of two kinds of runs."""
     setting = as_setting({"max_iter": 2})
     paper = [
-        Record("tables", "buaa", "GRMF", setting, 0.5, fold, accuracy=0.5, seconds=1.0, version=__version__)
+        PaperRecord("tables", "buaa", "GRMF", setting, 0.5, fold, accuracy=0.5, seconds=1.0, version=__version__)
         for fold in range(3)
     ]
     paper += [
-        Record("figure5", "buaa", "GRMF", setting, 0.7, 0, iteration=turn, version=__version__) for turn in (1, 2)
+        PaperRecord("figure5", "buaa", "GRMF", setting, 0.7, 0, iteration=turn, version=__version__) for turn in (1, 2)
     ]
     league = [
-        Run("digits", "0" * 8, "paired", 0.5, seed, "Concat", as_setting({}), 100, version=__version__)
+        LeagueRun("digits", "0" * 8, "paired", 0.5, seed, "Concat", as_setting({}), 100, version=__version__)
         for seed in range(3)
     ]
     run = {"command": "x", "seconds": 1.0, "peak_memory_mb": 2.0, "files": ["a.html"], "fingerprint": "f", "n_jobs": 1}

@@ -1,4 +1,4 @@
-"""What is fuzzed: how an input of each kind is made, and what is done with it."""
+"""The targets of the fuzzer: how inputs are generated, and how they are used."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from gapview.io import ViewFile, join_views, read_views, summary_lines, write_li
 
 from ..common.run_file import RunFile
 from ..league.runs import LeagueStore
-from ..paper.store import Store
+from ..paper.store import PaperStore
 from . import fuzz_seeds as seeds
 from .fuzz_pages import make_page, run_page
 from .mutations import (
@@ -48,7 +48,7 @@ class Case:
 
 @dataclass(frozen=True)
 class Target:
-    """One reader: its share of all inputs, how an input is made, and what must end in an answer or our error.
+    """One reader: its share of all inputs, how an input is generated, and the function to test.
 
     The function is given the folder of the input files and a folder in which alone it may write.
     """
@@ -59,7 +59,7 @@ class Target:
 
 
 def case_of(target: str, index: int, seed: int) -> Case:
-    """Make one input; always the same for the same numbers."""
+    """Generate one input; deterministic for given numbers."""
     return TARGETS[target].make(random.Random(f"{seed}/{target}/{index}"))
 
 
@@ -96,7 +96,7 @@ def _settings(rng: random.Random) -> dict[str, Any]:
 
 
 def _read(case: Case, folder: Path, out: Path) -> None:
-    """Read a file; what is accepted must be numbers, and is written again."""
+    """Read a file; check that accepted values are numbers, and write them again."""
     views = read_views([folder / name for name in case.files], **case.settings)
     for place, view in enumerate(views):
         _demand_numbers(view)
@@ -114,7 +114,7 @@ def _demand_numbers(view: ViewFile) -> None:
 
 
 def _read_arrays(case: Case, folder: Path, out: Path) -> None:
-    """Read a file of arrays in both ways that there are."""
+    """Read a file of arrays with both readers."""
     refused = None
     (name,) = case.files
     if not name.endswith(".npy"):
@@ -148,7 +148,7 @@ def _join(case: Case, folder: Path, out: Path) -> None:
 
 
 def _load_model(case: Case, folder: Path, out: Path) -> None:
-    """Load a model; what is accepted must answer as any other."""
+    """Load a model; check that an accepted model predicts."""
     (name,) = case.files
     str(describe(folder / name))
     model = load(folder / name)
@@ -167,7 +167,7 @@ def _make_covariates(rng: random.Random) -> Case:
 
 
 class _Samples:
-    """As much of views as the reader of covariates looks at."""
+    """The part of views that the reader of covariates uses."""
 
     sample_ids = np.array([*(f"s{row}" for row in range(12)), *map(str, range(1, 13))], dtype=object)
     n_samples = 24
@@ -189,12 +189,12 @@ def _make_store(rng: random.Random) -> Case:
 
 
 def _open_store(case: Case, folder: Path, out: Path) -> None:
-    """Take up results that are there, and add to them."""
+    """Open existing results, and append to them."""
     ((name, content),) = case.files.items()
     if name.endswith(".csv"):
         path = out / name
         path.write_bytes(content)
-        store: Any = Store(path, __version__) if name == "paper.csv" else LeagueStore(path, __version__, 10.0)
+        store: Any = PaperStore(path, __version__) if name == "paper.csv" else LeagueStore(path, __version__, 10.0)
         store.done()
         store.add(store.records[:1])
     elif name == "bench.json":
@@ -222,7 +222,7 @@ def _expected() -> list[int]:
 
 
 def _resume(case: Case, folder: Path, out: Path) -> None:
-    """Go on from a damaged checkpoint; what comes out must be what comes out without one."""
+    """Resume from a damaged checkpoint; check that the result is the same as without one."""
     (out / "kept").mkdir()
     for name, content in case.files.items():
         (out / "kept" / name).write_bytes(content)

@@ -1,4 +1,4 @@
-"""Fits that are killed at random moments, and those that go on from there: do they find the same."""
+"""Kill fits at random moments, resume them, and compare the models."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Killed:
 
 
 def _fit(estimator: str, n_samples: int, checkpoint: str, result: str, begun: Any) -> None:
-    """Fit in a process of its own, and write the model; half of the time goes into keeping, to be killed at that."""
+    """Fit in a process of its own, and write the model; half of the time is spent writing checkpoints."""
     views = make_views(n_samples, n_clusters=5, missing_rate=0.4, separation=2.0, random_state=0).views
     model = ESTIMATORS[estimator]()
     begun.set()
@@ -148,7 +148,7 @@ def kill_and_go_on(estimator: str, n_moments: int, *, n_samples: int = 1500, see
     help="Folder for the results: kill.json gets a line for every kill.",
 )
 def kill(moments: int, estimator: tuple[str, ...], samples: int, seed: int, output: Path) -> None:
-    """Kill fits (SIGKILL) at random moments, go on from their checkpoints, and compare the models bit by bit."""
+    """Kill fits (SIGKILL) at random moments, resume from their checkpoints, and compare the models bit by bit."""
     try:
         output.mkdir(parents=True, exist_ok=True)
         bad = 0

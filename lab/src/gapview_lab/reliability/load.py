@@ -1,4 +1,4 @@
-"""``load``: many fits in one process, and many at once; nothing may grow, and nobody may disturb another."""
+"""``load``: many fits in one process, and many at once; memory must not grow, results must not change."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Job:
     n_samples: int
 
     def __call__(self) -> str:
-        """Fit, predict, recover, save and load; return a checksum of all that came of it.
+        """Fit, predict, recover, save and load; return a checksum of all results.
 
         Examples
         --------
@@ -77,7 +77,7 @@ class Job:
 
 @dataclass(frozen=True)
 class InARow:
-    """What one process had after fits in a row: before the first that counts, and after the last."""
+    """Resources of a process before and after fits in a row."""
 
     fits: int
     warm_up: int
@@ -100,7 +100,7 @@ class InARow:
 def in_a_row(
     n_fits: int, *, n_samples: int = 150, warm_up: int | None = None, n_kinds: int = len(_ESTIMATORS)
 ) -> InARow:
-    """Fit again and again in this process, and see what grows.
+    """Fit repeatedly in this process, and measure what grows.
 
     Growth of memory is the median of the last third of the fits less that of the first third, by the fits between them.
 
@@ -136,7 +136,7 @@ def in_a_row(
 
 @contextmanager
 def _temporary_folder() -> Iterator[Path]:
-    """Have temporary files made in a folder where there is nothing else."""
+    """Use an empty folder for temporary files."""
     usual = tempfile.tempdir
     with tempfile.TemporaryDirectory() as folder:
         tempfile.tempdir = folder
@@ -148,7 +148,7 @@ def _temporary_folder() -> Iterator[Path]:
 
 @dataclass(frozen=True)
 class AtOnce:
-    """Fits at the same time, beside the same fits one after the other."""
+    """Concurrent fits, compared with the same fits one after the other."""
 
     kind: str
     fits: int
@@ -163,7 +163,7 @@ class AtOnce:
 
     @property
     def holds(self) -> bool:
-        """Whether all is the same, and no more was used than there is."""
+        """Whether all results are the same, and no more threads ran than there are cores."""
         undisturbed = self.same == self.fits and self.most_busy <= self.allowed_busy
         return undisturbed and self.limits_lifted and self.filters_kept
 
@@ -241,7 +241,7 @@ def _in_processes(jobs: Sequence[Job]) -> tuple[list[str], int]:
     help="Folder for load.json.",
 )  # fmt: skip
 def load_test(fits: int, n_at_once: int, samples: int, output: Path) -> None:
-    """Fit many times in a row and many times at once; see what grows, and whether the results stay the same."""
+    """Fit many times in a row and many times at once; measure what grows, and compare the results."""
     try:
         if not Path("/proc/self/task").is_dir():
             raise ParameterError("What a process has is read from /proc, which this system has not.")

@@ -1,4 +1,4 @@
-"""Problems made by chance for every clusterer: any shape, size, type and pattern of gaps, with settings to match."""
+"""Random problems for every clusterer: any shape, size, type and pattern of gaps, with settings to match."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Made:
         return sum(int(view.shape[0] * view.shape[1]) for view in self.views)
 
     def described(self) -> dict[str, Any]:
-        """Say what it is, in words and numbers that JSON can hold."""
+        """Return a description for JSON."""
         kinds = [
             f"{view.shape[0]} × {view.shape[1]} {view.dtype}" + (" sparse" if sparse.issparse(view) else "")
             for view in self.views
@@ -65,7 +65,7 @@ def _is_plain(value: Any) -> bool:
 
 
 def make_problem(seed: int | Sequence[int], method: str | None = None) -> Made:
-    """Make the problem of a seed, for a method drawn by chance or for the one that is named.
+    """Generate the problem of a seed, for a random method or for the given one.
 
     Examples
     --------
@@ -114,7 +114,7 @@ def _n_samples(rng: np.random.Generator, small: bool) -> int:
 
 
 def _values(rng: np.random.Generator, n: int, groups: Array, positive: bool, traits: list[str]) -> Array:
-    """Draw the values of one view, and spoil some of them."""
+    """Draw the values of one view, and damage some of them."""
     low, high = _WIDTHS[int(rng.integers(len(_WIDTHS)))]
     m = int(rng.integers(low, high))
     kind = rng.choice(["groups", "noise", "counts", "low rank", "islands", "few rows", "line", "offset"])
@@ -181,7 +181,7 @@ def _spoil(rng: np.random.Generator, values: Array, traits: list[str]) -> None:
 
 
 def _other_sizes(rng: np.random.Generator, views: list[Array], traits: list[str]) -> list[Array]:
-    """Give all views another size, or each one of its own."""
+    """Rescale all views, by one factor or by one for each."""
     together = rng.random() < 0.5
     power = int(rng.choice(_POWERS))
     powers = [power if together else int(rng.choice(_POWERS)) for _ in views]
@@ -260,7 +260,7 @@ def _as_kind(rng: np.random.Generator, values: Array, having: Array, partial: bo
 
 
 def _laid_out(rng: np.random.Generator, matrix: Array, traits: list[str]) -> Array:
-    """Let the same values lie otherwise in memory, as parts and turned arrays of users do."""
+    """Return the same values with another memory layout: slices and transposed arrays."""
     layout = str(rng.choice(["plain"] * 16 + ["columns", "turned", "read only", "other bytes"]))
     if layout == "plain":
         return matrix
@@ -277,7 +277,7 @@ def _laid_out(rng: np.random.Generator, matrix: Array, traits: list[str]) -> Arr
 
 
 def _with_variation(rng: np.random.Generator, matrix: Matrix, having: Array) -> Matrix:
-    """Change one value, or with few rows all, of a view that is the same for all samples that have it."""
+    """Change one value, or with few rows all, of a constant view."""
     if sparse.issparse(matrix) or not having.any():
         return matrix
     present = matrix[having]

@@ -1,4 +1,4 @@
-"""Settings drawn by chance for every clusterer, good ones mostly, and short runs mostly."""
+"""Random settings for every clusterer, mostly valid and short runs."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class _Chance:
         return values[int(self.rng.integers(len(values)))]
 
     def often(self, usual: Any, *others: Any, share: float = 0.6) -> Any:
-        """Draw the usual value, or with a smaller chance one of the others."""
+        """Draw the usual value, or with lower probability one of the others."""
         return usual if self.rng.random() < share else self.one_of(*others)
 
     def integer(self, low: int, high: int) -> int:

@@ -154,7 +154,7 @@ def _splice(content: bytearray, rng: random.Random, others: Sequence[bytes]) -> 
 
 
 def _huge(content: bytearray, rng: random.Random, others: Sequence[bytes]) -> None:
-    """Put an extreme number where another stood, in digits or in bytes."""
+    """Replace a number by an extreme one, in digits or in bytes."""
     digits = [match.span() for match in re.finditer(rb"\d+(?:\.\d+)?", content[:20_000])]
     if digits and rng.random() < 0.5:
         start, end = rng.choice(digits)
@@ -176,7 +176,7 @@ _WAYS: tuple[Callable[[bytearray, random.Random, Sequence[bytes]], None], ...] =
 
 
 def mutated_gzip(content: bytes, rng: random.Random, others: Sequence[bytes] = ()) -> bytes:
-    """Damage what is packed, and pack it again."""
+    """Damage compressed contents, and compress them again."""
     return gzip.compress(mutated(gzip.decompress(content), rng), 1, mtime=0)
 
 

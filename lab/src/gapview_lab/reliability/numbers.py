@@ -1,4 +1,4 @@
-"""``numbers``: made problems for every clusterer; a result that keeps its promises or one of our errors must come."""
+"""``numbers``: random problems for every clusterer; each must give a valid result or an error of gapview."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from gapview.utils.storage import make_folder, write_whole
 
 from .made_problems import make_problem
 from .made_settings import METHODS
-from .promises import Outcome, outcome_of
+from .promises import FitOutcome, outcome_of
 
 __all__ = ["NumbersRequest", "numbers", "run_numbers"]
 
@@ -31,8 +31,8 @@ _PACKAGES = ("numpy", "scipy", "scikit-learn")
 
 
 @dataclass
-class _Count:
-    """What came of the problems of one clusterer."""
+class _NumbersCount:
+    """Counts for the problems of one clusterer."""
 
     cases: int = 0
     results: int = 0
@@ -41,7 +41,7 @@ class _Count:
     seconds: float = 0.0
     slowest: float = 0.0
 
-    def add(self, found: Outcome) -> None:
+    def add(self, found: FitOutcome) -> None:
         """Count one more."""
         self.cases += 1
         self.seconds, self.slowest = self.seconds + found.seconds, max(self.slowest, found.seconds)
@@ -53,7 +53,7 @@ class _Count:
 
 @dataclass(frozen=True)
 class NumbersRequest:
-    """How many problems, from which seed, for which clusterers, and where the counts go."""
+    """Number of problems, seed, clusterers and output folder."""
 
     cases: int
     seed: int
@@ -61,7 +61,7 @@ class NumbersRequest:
     only: tuple[str, ...] = ()
 
     def method(self, index: int) -> str | None:
-        """Name the clusterer of one problem; None: chance decides."""
+        """Return the clusterer of one problem; None for a random one."""
         return self.only[index % len(self.only)] if self.only else None
 
 
@@ -74,7 +74,7 @@ def run_numbers(request: NumbersRequest) -> dict[str, Any]:
         raise ParameterError(f"There is no clusterer {unknown[0]!r}; there are {', '.join(map(repr, METHODS))}.")
     make_folder(request.output)
     begin = perf_counter()
-    counts: dict[str, _Count] = {name: _Count() for name in request.only or METHODS}
+    counts: dict[str, _NumbersCount] = {name: _NumbersCount() for name in request.only or METHODS}
     kept: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for index, found in _outcomes(request):
         made = make_problem([request.seed, index], request.method(index))
@@ -105,8 +105,8 @@ def _rounded(count: dict[str, Any]) -> dict[str, Any]:
     return {name: round(value, 3) if isinstance(value, float) else value for name, value in count.items()}
 
 
-def _outcomes(request: NumbersRequest) -> Iterator[tuple[int, Outcome]]:
-    """Give what comes of every problem, from a process that may crash or hang: another one goes on after it."""
+def _outcomes(request: NumbersRequest) -> Iterator[tuple[int, FitOutcome]]:
+    """Yield the outcome of every problem; a process that crashes or hangs is replaced."""
     following = 0
     processes = multiprocessing.get_context("spawn")
     while following < request.cases:
@@ -118,11 +118,11 @@ def _outcomes(request: NumbersRequest) -> Iterator[tuple[int, Outcome]]:
         while following < request.cases and not how:
             try:
                 how = "" if ours.poll(TIME_LIMIT) else f"no answer within {TIME_LIMIT:g} seconds"
-                found = Outcome("defect", how, TIME_LIMIT) if how else ours.recv()
+                found = FitOutcome("defect", how, TIME_LIMIT) if how else ours.recv()
             except EOFError:
                 process.join()
                 how = f"its process ended with code {process.exitcode}"
-                found = Outcome("defect", how, 0.0)
+                found = FitOutcome("defect", how, 0.0)
             yield following, found
             following += 1
         process.kill()
@@ -144,7 +144,7 @@ def _work(request: NumbersRequest, start: int, sink: Any) -> None:
     help="Folder for numbers.json: the counts, and the smallest problems that show a defect.",
 )  # fmt: skip
 def numbers(cases: int, seed: int, only: tuple[str, ...], output: Path) -> None:
-    """Make problems of any shape, size, type and pattern, fit every clusterer to them, and count what comes of it."""
+    """Generate problems of any shape, size, type and pattern, fit every clusterer, and count the outcomes."""
     try:
         content = run_numbers(NumbersRequest(cases, seed, output, only))
     except GapviewError as error:

@@ -1,4 +1,4 @@
-"""What this process has: memory, threads, open files, as Linux tells it."""
+"""Resources of this process: memory, threads, open files, from /proc."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _PAUSE = 0.003  # seconds between two looks
 
 
 def memory() -> float:
-    """Return the memory that this process holds, in kilobytes, after what nobody needs was let go.
+    """Return the memory of this process in kilobytes, after a garbage collection.
 
     Examples
     --------
@@ -38,7 +38,7 @@ def file_count() -> int:
 
 
 class Watch:
-    """Looks again and again how many threads of this process could run, until it is left.
+    """Context that samples how many threads of this process are running.
 
     Examples
     --------

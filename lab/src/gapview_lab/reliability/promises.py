@@ -1,4 +1,4 @@
-"""What every fit promises, checked: a result that holds, or one of our errors, and nothing else."""
+"""Check the guarantees of every fit: a valid result, or an error of gapview."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from gapview.scaling import row_lengths, scale_views, unit_rows
 
 from .made_problems import Made
 
-__all__ = ["Outcome", "outcome_of"]
+__all__ = ["FitOutcome", "outcome_of"]
 
 _PACKAGE = f"{os.sep}gapview{os.sep}"
 _ROUNDING = 1000  # units in the last place that sums over all values of a problem may be off
@@ -29,8 +29,8 @@ _MOSTLY_FALLS = ("MIC",)  # says itself that its objective has small rises
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """What came of one problem: a ``result``, ``refused`` with a kind of error, or a ``defect``."""
+class FitOutcome:
+    """Outcome of one problem: a ``result``, ``refused`` with a type of error, or a ``defect``."""
 
     kind: str
     said: str
@@ -38,11 +38,11 @@ class Outcome:
 
 
 class Broken(Exception):
-    """A promise was not kept."""
+    """A guarantee was violated."""
 
 
-def outcome_of(made: Made) -> Outcome:
-    """Fit the problem, use the model, and say what came of it.
+def outcome_of(made: Made) -> FitOutcome:
+    """Fit the problem, use the model, and return the outcome.
 
     Examples
     --------
@@ -59,7 +59,7 @@ def outcome_of(made: Made) -> Outcome:
         if kind != "defect" and not _is_ours(warning, made.method):
             place = warning.filename.rsplit(os.sep, 1)[-1]
             kind, said = "defect", f"{warning.category.__name__} in {place}: {str(warning.message)[:90]}"
-    return Outcome(kind, said, perf_counter() - begin)
+    return FitOutcome(kind, said, perf_counter() - begin)
 
 
 def _is_ours(warning: warnings.WarningMessage, method: str) -> bool:
@@ -111,7 +111,7 @@ def _same(before: Any, after: Any) -> bool:
 
 
 def _check_result(model: Any, made: Made, views: Views) -> None:
-    """Check what every clusterer promises."""
+    """Check the guarantees of every clusterer."""
     n_samples, n_clusters = made.n_samples, made.settings["n_clusters"]
     n_clusters = len(model.cluster_centers_) if n_clusters == "auto" else n_clusters
     labels = model.labels_
@@ -133,7 +133,7 @@ def _check_result(model: Any, made: Made, views: Views) -> None:
 
 
 def _size_of_objective(model: Any, made: Made, views: Views) -> float:
-    """Say how large the terms are of which the objective is made: what they add up to may be much smaller."""
+    """Return the magnitude of the terms of the objective: their sum may be much smaller."""
     settings: Any = made.settings
     size = float(np.abs(model.objective_).max())
     tied = views.mask.sum(axis=1) >= 2
@@ -175,7 +175,7 @@ def _weight_of_rows(model: Any, k: int, weights: Any) -> float:
 
 
 def _check_latent(model: Any, made: Made) -> None:
-    """Check what GRMF and BridgedGRMF promise besides."""
+    """Check the additional guarantees of GRMF and BridgedGRMF."""
     for basis in model.bases_:
         gram = basis @ basis.T if basis.shape[0] <= basis.shape[1] else basis.T @ basis
         allowed = max(1e-6, 50 * float(np.finfo(basis.dtype).eps))

@@ -1,4 +1,4 @@
-"""How fast the library is and how it grows, each figure against a reference measured in the same run."""
+"""Speed of the library and its growth, each figure against a reference measured in the same run."""
 
 from .document import write_document
 from .growth import Growth, Power, fit_power

@@ -30,9 +30,9 @@ def speed(output: Path, data_dir: Path | None, quick: bool) -> None:
     """Measure how fast fits are, each figure against a reference in the same run.
 
     First what the computer itself can do: matrix products and copies. Then whole fits against the plain dense algorithm
-    and against KNNImputer + SpectralClustering, the iterations against the matrix-product speed, with a profile, the
-    passes that a start from the data saves, and what approximate neighbours and float32 cost in accuracy. Nothing else
-    should run on the computer meanwhile.
+    and against KNNImputer + SpectralClustering, the iterations against the matrix-product speed, the passes
+    that a start from the data saves, and what approximate neighbours and float32 cost in accuracy. Nothing else should
+    run on the computer meanwhile.
     """
     console = new_console()
     with runs_shown(console) as progress:
@@ -46,7 +46,7 @@ def _print_speed(console: Console, outcome: SpeedOutcome) -> None:
     say_runs(console, outcome)
     for goal in outcome.goals:
         verdict = "met" if goal.met else "not met"
-        print_line(console, "Goal", f"{goal.text}: {goal.measured}, asked for {goal.asked}, {verdict}.")
+        print_line(console, "Goal", f"{goal.text}: {goal.measured}, goal {goal.asked}, {verdict}.")
     print_files(console, outcome.files)
 
 

@@ -24,14 +24,14 @@ __all__ = ["write_document"]
 _SPEED, _SCALE = "gapview-lab speed --data-dir DATA -o SPEED", "gapview-lab scale -o SCALE"
 _DOCUMENT = "gapview-lab speed-page results/speed.md --speed SPEED --scale SCALE"
 _READING = (
-    "Figures of speed hold for one computer and one moment. Each is set beside a reference measured in the same run, "
-    "and it is the ratio that carries over. Where the best of several runs counts, it is said: whatever else a "
-    "computer does only makes runs slower."
+    "Times depend on the computer and its load. Each is compared with a reference measured in the same run, and the "
+    "ratio carries over to other computers. Where a time is the best of several runs, the page states it: other load "
+    "only makes runs slower."
 )
 
 
 def write_document(path: Path, speed: Path | None, scales: Sequence[Path]) -> None:
-    """Write the document; what has not been measured is said to be missing, with the command for it.
+    """Write the document; for parts that were not measured it shows the command.
 
     Parameters
     ----------

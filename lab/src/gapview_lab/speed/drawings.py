@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gapview.report import GRID, PAPER, SERIES, SOFT, new_figure
+from gapview.report import GRID, SERIES, SOFT, new_figure
 
 from .growth import Growth
-from .profile import PARTS, STARTS
 from .results import Figure as Measurement
 
 if TYPE_CHECKING:
@@ -23,18 +22,13 @@ _N_PHASES = 6  # drawn: the series that are left beside the total
 
 
 def speed_drawings(figures: Sequence[Measurement]) -> dict[str, Figure]:
-    """Draw the times of whole fits, and where the time of a pass goes; by the names of the files."""
-    drawn = {
-        "fits": _draw_fits([one for one in figures if one.part == "fit"]),
-        "passes": _draw_passes([one for one in figures if one.part == "iterations"]),
-    }
-    return {name: figure for name, figure in drawn.items() if figure is not None}
+    """Draw the times of whole fits, by the names of the files."""
+    fits = [one for one in figures if one.part == "fit"]
+    return {"fits": _draw_fits(fits)} if fits else {}
 
 
-def _draw_fits(figures: Sequence[Measurement]) -> Figure | None:
+def _draw_fits(figures: Sequence[Measurement]) -> Figure:
     names, cases = (list(dict.fromkeys(values)) for values in ([f.name for f in figures], [f.case for f in figures]))
-    if not figures:
-        return None
     with new_figure(_WIDTH, 1.2 + 0.36 * len(names)) as figure:
         axes: Any = figure.subplots()
         for case, series in zip(cases, reversed(SERIES), strict=False):
@@ -46,29 +40,6 @@ def _draw_fits(figures: Sequence[Measurement]) -> Figure | None:
         axes.invert_yaxis()
         axes.set_xlabel("seconds from views to labels")
         figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=len(cases))
-    return figure
-
-
-def _draw_passes(figures: Sequence[Measurement]) -> Figure | None:
-    cases = list(dict.fromkeys(one.case for one in figures))
-    if not cases:
-        return None
-    shares = {(one.case, one.name): one.compared for one in figures}
-    bars = [(case, start) for case in cases for start in STARTS.values()]
-    with new_figure(_WIDTH, 1.4 + 0.42 * len(bars)) as figure:
-        axes: Any = figure.subplots()
-        left = np.zeros(len(bars))
-        for part, series in zip(PARTS, SERIES, strict=True):
-            widths = np.array([100 * shares[case, f"{start}: {part}"] for case, start in bars])
-            axes.barh(range(len(bars)), widths, left=left, height=0.62, color=series.color, edgecolor=PAPER, label=part)
-            left += widths
-        axes.set_yticks(
-            range(len(bars)), [f"{start}\n{case.partition(', K')[0]}" for case, start in bars], fontsize=7.5
-        )
-        axes.invert_yaxis()
-        axes.set_xlabel("share of the time of a pass (%)")
-        axes.grid(axis="y", visible=False)
-        figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=4)
     return figure
 
 

@@ -1,4 +1,4 @@
-"""Whole fits, from views to labels, against what one would do otherwise."""
+"""Time of whole fits, from views to labels, against alternatives."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ MODELS: Mapping[str, Callable[[int], Any]] = {
 
 
 def measure_fits(views: Views, n_clusters: int, n_runs: int) -> list[Measured]:
-    """Time whole fits, the best of ``n_runs`` turns each: the contenders take turns, so that all meet the same moments.
+    """Time whole fits, the best of ``n_runs`` runs each; the methods alternate, so that all see the same load.
 
     A turn takes at least a second, if there are several: short work is repeated. One run in an unlucky moment would
     weigh most on the fastest.
@@ -74,7 +74,7 @@ def _fit(make: Callable[[int], Any], n_clusters: int, views: Views) -> None:
 
 
 class _PlainFit:
-    """The same fit as written: all distances, dense matrices, and then the same k-means.
+    """The plain fit: all distances, dense matrices, and then the same k-means.
 
     Its codes are those of the library but for rounding, so that k-means is timed on the library's embedding: the few
     iterations that are timed here would give it an easier or a harder one.

@@ -1,4 +1,4 @@
-"""What was asked for, and whether the figures show it."""
+"""Goals, and whether the figures meet them."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from ..common.words import signed
 from .fits import IMPUTED, PAPER_FIT, PLAIN
+from .iterations import STARTS
 from .passes import PASSES
-from .profile import STARTS
 from .quality import BY_CHANCE
 from .results import Figure
 
@@ -17,7 +17,7 @@ __all__ = ["Goal", "speed_goals"]
 
 @dataclass(frozen=True)
 class Goal:
-    """One thing asked for, with the figure that speaks least for it."""
+    """One goal, with the worst figure."""
 
     text: str
     asked: str
@@ -26,7 +26,7 @@ class Goal:
 
 
 def speed_goals(figures: Sequence[Figure]) -> list[Goal]:
-    """Judge what was measured; what was not is not judged."""
+    """Return the goals for which there are figures."""
     goals = []
     for reference, least in ((PLAIN, 40.0), (IMPUTED, 5.0)):
         found = [one for one in figures if one.name == PAPER_FIT and one.reference == reference]

@@ -1,4 +1,4 @@
-"""How time grows with the number of samples: fitted exponents, and which phases are behind them."""
+"""Growth of time with the number of samples: fitted exponents, by phase."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Growth:
         return fit_power(self.sizes, self.totals if phase == "total" else self.phases[phase])
 
     def excess(self) -> dict[str, float]:
-        """Return the seconds at the largest size beyond growth in step with n from the smallest, largest first.
+        """Return the seconds at the largest size beyond linear growth from the smallest, largest first.
 
         These are what an exponent other than 1 is made of; a phase that grows less has a negative one.
         """

@@ -1,4 +1,4 @@
-"""What the computer itself can do, measured before anything is compared with it."""
+"""Speed of the computer itself: matrix products and copies."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PRODUCT = "product of square matrices"
 
 
 def best_of(n_runs: int, work: Callable[[], Any], least_seconds: float = 0.0) -> float:
-    """Return the seconds of the fastest of several runs: whatever else the computer does only makes runs slower.
+    """Return the seconds of the fastest of several runs: other load only makes runs slower.
 
     Short work is repeated until the runs have taken ``least_seconds`` together.
     """
@@ -57,7 +57,7 @@ def memory_speed(n_bytes: int) -> float:
 
 
 def measure_machine(matrix_size: int, n_bytes: int) -> list[Measured]:
-    """Measure what the other figures are compared with."""
+    """Measure the references of the other figures."""
     size = f"{matrix_size} × {matrix_size}"
     products = [
         Measured(f"{PRODUCT}, {dtype}", product_speed(matrix_size, dtype), "GFLOP/s", note=size)
@@ -68,12 +68,12 @@ def measure_machine(matrix_size: int, n_bytes: int) -> list[Measured]:
 
 
 def n_threads() -> int:
-    """Return how many threads matrix products use here."""
+    """Return the number of threads of matrix products."""
     return max((int(pool["num_threads"]) for pool in threadpool_info() if pool["user_api"] == "blas"), default=1)
 
 
 def computer() -> str:
-    """Name the processor and the threads used: what figures of the same folder have in common."""
+    """Return the processor and the number of threads as text."""
     threads = n_threads()
     return f"{_processor()}, {threads} thread{'s' if threads > 1 else ''}"
 
@@ -88,7 +88,7 @@ def _processor() -> str:
 
 
 def versions() -> str:
-    """List what the figures were measured with."""
+    """Return the versions of Python, packages and BLAS as text."""
     found = [f"Python {platform.python_version()}"]
     for package in _PACKAGES:
         try:

@@ -1,4 +1,4 @@
-"""Made data in files, so that the process that is measured never holds more than a user's would."""
+"""Generated data in files, so that the measured process does not hold more than a user's process."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ N_CLUSTERS = 10
 
 @contextmanager
 def made_files(folder: Path, n_samples: int, widths: Sequence[int], missing_rate: float) -> Iterator[None]:
-    """Make data in a process of its own, since making them takes more memory than they do; remove them in the end."""
+    """Generate data in a process of its own, because this needs more memory than the data; remove them at the end."""
     make_folder(folder)
     try:
         with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
@@ -39,7 +39,7 @@ def made_files(folder: Path, n_samples: int, widths: Sequence[int], missing_rate
 
 
 def write_made(folder: Path, n_samples: int, widths: Sequence[int], missing_rate: float) -> None:
-    """Write made data as a user has them: an array for every view, rows of NaN where a sample lacks it."""
+    """Write generated data: an array for each view, rows of NaN where a sample lacks it."""
     data = make_views(
         n_samples, widths, n_clusters=N_CLUSTERS, missing_rate=missing_rate, dtype="float32", random_state=0
     )
@@ -58,6 +58,6 @@ def write_made(folder: Path, n_samples: int, widths: Sequence[int], missing_rate
 
 
 def read_made(folder: Path) -> tuple[list[Array], Array]:
-    """Read made data into memory: the views, and the true groups."""
+    """Read generated data into memory: the views, and the true groups."""
     paths = sorted(folder.glob("view_*.npy"))
     return [np.load(path) for path in paths], np.load(folder / "target.npy")

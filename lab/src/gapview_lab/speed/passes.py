@@ -1,4 +1,4 @@
-"""How many passes over the data the start from the data saves."""
+"""Count the passes over the data that the start from the data saves."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def passes_until(objective: Array, target: float) -> float:
 
 
 def measure_passes(views: Views, n_clusters: int, n_runs: int) -> list[Measured]:
-    """Count passes until the objective that the paper's iteration has after 100 is reached.
+    """Count passes until the objective of the paper's iteration after 100 passes is reached.
 
     The paper's iteration starts from random codes; the lowest of several starts is the one to meet.
     """

@@ -36,7 +36,7 @@ _PAUSE = 0.005  # seconds between two looks at the memory
 
 
 class PhaseClock:
-    """Adds up time by phase; the innermost phase counts.
+    """Clock that sums time by phase; the innermost phase counts.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ class PhaseClock:
 
     @contextmanager
     def running(self) -> Iterator[None]:
-        """Let time pass."""
+        """Add the time since the last event to the current phase."""
         stop = threading.Event()
         watcher = threading.Thread(target=self._watch, args=(stop,), daemon=True)
         if self._watch_memory:
@@ -75,7 +75,7 @@ class PhaseClock:
                 watcher.join()
 
     def listen(self, phase: str, begins: bool) -> None:
-        """Count the time from here on for another phase; see :func:`gapview.progress.timing`."""
+        """Switch to another phase; see :func:`gapview.progress.timing`."""
         self._note()
         if begins:
             self._stack.append(_CLOSED if self._stack[-1] == _CLOSED else phase)
@@ -96,7 +96,7 @@ class PhaseClock:
 
 @contextmanager
 def clocked_phases(clock: PhaseClock) -> Iterator[None]:
-    """Let a clock measure the phases of the fits within."""
+    """Measure the phases of the fits in this context with a clock."""
     with clock.running(), timing(clock.listen):
         yield
 

@@ -1,4 +1,4 @@
-"""Algorithm 1 as it is written: dense matrices, every product anew in every iteration.
+"""Algorithm 1 as written: dense matrices, all products recomputed in every iteration.
 
 The reference for speed, and the second opinion on the formulas: it follows the text of the paper, G and all, and
 shares no line with the library's own loop.
@@ -16,7 +16,7 @@ __all__ = ["plain_algorithm", "plain_graph"]
 
 
 def plain_graph(features: Array, n_neighbors: int) -> Array:
-    """Build the graph W of Eq. (3) as it is written: all distances, an n × n matrix of 0 and 1.
+    """Build the graph W of Eq. (3) as written: all distances, an n × n matrix of 0 and 1.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What ``gapview-lab speed`` measures, and on what."""
+"""The measurements of ``gapview-lab speed``, and their data."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ import numpy as np
 
 from gapview.errors import GapviewError
 
-from ..league.data import PAIRED, QUICK, Cell, Source, hidden, load, read_source
+from ..league.data import PAIRED, QUICK, LeagueCell, Source, hidden, load, read_source
 from .fits import measure_fits
+from .iterations import measure_iterations
 from .machine import measure_machine
 from .passes import measure_passes
-from .profile import measure_iterations
 from .quality import measure_quality
 from .results import Measured, SpeedTask
 
-__all__ = ["PART_TITLES", "Plan", "plan_speed"]
+__all__ = ["PART_TITLES", "SpeedPlan", "plan_speed"]
 
 PART_TITLES = {
     "machine": "The computer itself",
@@ -38,7 +38,7 @@ _ROUGH_SECONDS = {"machine": 5.0, "fit": 40.0, "iterations": 40.0, "passes": 5.0
 
 @dataclass(frozen=True)
 class Sizes:
-    """How large everything is that is not given by the data."""
+    """Sizes that the data do not determine."""
 
     name: str
     matrix: int
@@ -54,19 +54,19 @@ SMALL = Sizes("quick", matrix=128, copied_bytes=2**22, n_samples=2000, n_iter=3,
 
 
 @dataclass(frozen=True)
-class Plan:
-    """Tasks and how each is measured, in order."""
+class SpeedPlan:
+    """Tasks and their measuring functions, in order."""
 
     sizes: Sizes
     works: dict[SpeedTask, Callable[[], list[Measured]]]
 
     def cost(self, task: SpeedTask) -> float:
-        """Guess the seconds that a task takes, before it is measured."""
+        """Return the rough seconds of a task."""
         return _ROUGH_SECONDS[task.part] if self.sizes is FULL else 1.0
 
 
-def plan_speed(data_dir: Path | None, quick: bool, computer: str, say: Callable[[str], None]) -> Plan:
-    """List what is to be measured; data that are not there are left out, and said."""
+def plan_speed(data_dir: Path | None, quick: bool, computer: str, say: Callable[[str], None]) -> SpeedPlan:
+    """Return the measurements; missing data sets are skipped and reported."""
     sizes = SMALL if quick else FULL
     sources = [read_source(QUICK[0], None)] if quick else _sources(data_dir, say)
     main = next((source for source in sources if quick or source.name == _MAIN), None)
@@ -88,7 +88,7 @@ def plan_speed(data_dir: Path | None, quick: bool, computer: str, say: Callable[
             if cell.rate != (_FIT_RATES[1] if cell.hiding == PAIRED else _MISSING_RATE):
                 continue
             add("quality", cell.text, _on_all_ways, source, cell, sizes.n_seeds)
-    return Plan(sizes, works)
+    return SpeedPlan(sizes, works)
 
 
 def _sources(data_dir: Path | None, say: Callable[[str], None]) -> list[Source]:
@@ -106,16 +106,16 @@ def _sources(data_dir: Path | None, say: Callable[[str], None]) -> list[Source]:
     return found
 
 
-def _cells(source: Source | None, rates: tuple[float, ...]) -> list[Cell]:
+def _cells(source: Source | None, rates: tuple[float, ...]) -> list[LeagueCell]:
     return [cell for cell in source.cells if cell.rate in rates] if source is not None else []
 
 
-def _on_views(source: Source, cell: Cell, measure: Callable[..., list[Measured]], n_runs: int) -> list[Measured]:
+def _on_views(source: Source, cell: LeagueCell, measure: Callable[..., list[Measured]], n_runs: int) -> list[Measured]:
     loaded = load(source.name, source.path)
     return measure(hidden(loaded, cell, 0)[0], len(np.unique(loaded.target)), n_runs)
 
 
-def _on_all_ways(source: Source, cell: Cell, n_seeds: int) -> list[Measured]:
+def _on_all_ways(source: Source, cell: LeagueCell, n_seeds: int) -> list[Measured]:
     loaded = load(source.name, source.path)
     ways = [hidden(loaded, cell, seed) for seed in range(min(n_seeds, source.n_seeds))]
     return measure_quality(ways, len(np.unique(loaded.target)))

@@ -1,4 +1,4 @@
-"""Whether speed costs quality: approximate neighbours and single precision against exact and double."""
+"""Effect of approximate neighbours and single precision on accuracy."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _MODELS: Mapping[str, Callable[..., Any]] = {
 
 
 def measure_quality(hidden: Sequence[tuple[Views, Array]], n_clusters: int) -> list[Measured]:
-    """Compare accuracies, mean over all ways of hiding views; everything but neighbours and precision is the same."""
+    """Compare mean accuracies over all ways of hiding views; only neighbours and precision differ."""
     found = []
     for name, make in _MODELS.items():
         exact, fast, recalls = [], [], []

@@ -1,4 +1,4 @@
-"""Figures on disk: one line for each, with the reference it was measured against in the same run."""
+"""Figures on disk: one line for each, with the reference measured in the same run."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _UNKNOWN = float("nan")
 
 @dataclass(frozen=True)
 class Measured:
-    """One figure, and what it is compared with."""
+    """One figure and its reference."""
 
     name: str
     value: float
@@ -28,24 +28,24 @@ class Measured:
 
     @classmethod
     def faster(cls, name: str, seconds: float, reference: str, reference_seconds: float, note: str = "") -> Measured:
-        """Say how many times faster than a reference something is."""
+        """Return a time as a multiple of speed over a reference."""
         ratio = reference_seconds / seconds
         return cls(name, seconds, "s", reference, reference_seconds, ratio, "times faster", note)
 
     @classmethod
     def share(cls, name: str, value: float, unit: str, reference: str, reference_value: float) -> Measured:
-        """Say what share of a reference something is."""
+        """Return a value as a share of a reference."""
         return cls(name, value, unit, reference, reference_value, value / reference_value, "share")
 
     @classmethod
     def points(cls, name: str, value: float, reference: str, reference_value: float, note: str = "") -> Measured:
-        """Say by how many points a score in % differs from a reference."""
+        """Return the difference in points of a score in % from a reference."""
         return cls(name, value, "%", reference, reference_value, value - reference_value, "points", note)
 
 
 @dataclass(frozen=True)
 class SpeedTask:
-    """Figures that are measured together, the references among them."""
+    """Figures that are measured together, with their references."""
 
     part: str
     case: str
@@ -55,7 +55,7 @@ class SpeedTask:
 
 @dataclass(frozen=True)
 class Figure:
-    """A figure as it is stored."""
+    """A stored figure."""
 
     part: str
     case: str
@@ -81,7 +81,7 @@ class Figure:
 
 
 class FigureStore(RecordStore[Figure]):
-    """All figures of a folder; those of a task that was cut off while it was written do not count."""
+    """All figures of a folder; those of incomplete tasks do not count."""
 
     def __init__(self, path: Path, version: str) -> None:
         super().__init__(path, version, Figure)
@@ -89,13 +89,13 @@ class FigureStore(RecordStore[Figure]):
         self.records = [figure for figure in self.records if figure.task in whole]
 
     def keep(self, task: SpeedTask, measured: Iterable[Measured], seconds: float, version: str) -> None:
-        """Store what a task has given."""
+        """Store the figures of a task."""
         found = list(measured)
         common = {**vars(task), "n_figures": len(found), "seconds": seconds, "version": version}
         self.add([Figure(**vars(one), **common, place=place) for place, one in enumerate(found)])
 
     def of(self, tasks: Iterable[SpeedTask]) -> list[Figure]:
-        """Return the figures of these tasks; where one that was cut off has left its first lines, the last count."""
+        """Return the figures of these tasks; of a task with incomplete lines the last complete set."""
         found = []
         for task in tasks:
             own = [figure for figure in self.records if figure.task == task]

@@ -1,4 +1,4 @@
-"""Whether a run can end well: memory and time, by what the next smaller size has taken."""
+"""Predict memory and time of a run from the next smaller size."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["free_memory", "why_not"]
 
 
 def why_not(task: ScaleTask, known: Mapping[ScaleTask, ScaleRun], time_limit: float) -> str:
-    """Say why a run is not worth beginning; nothing if it is.
+    """Return why a run should be skipped; an empty text if it should not.
 
     Memory grows in step with the samples, and time at least so: what is too much by that rule is too much.
     """

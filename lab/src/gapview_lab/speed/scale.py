@@ -40,7 +40,7 @@ _PHASES = ["method", "device", "n_samples", "phase", "seconds", "share", "memory
 
 @dataclass(frozen=True)
 class ScaleRequest:
-    """Which methods at which sizes, into which folder."""
+    """Methods, sizes and output folder of a scale run."""
 
     output: Path  # folder for the results
     sizes: tuple[int, ...] = ()  # none: 50,000 to 1,000,000
@@ -54,7 +54,7 @@ class ScaleRequest:
 
 @dataclass(frozen=True)
 class ScaleOutcome:
-    """What was written, what it shows, and what it took."""
+    """Files, results and cost of a call."""
 
     files: list[Path]  # what was written
     runs: list[ScaleRun]  # every run
@@ -64,7 +64,7 @@ class ScaleOutcome:
 
 
 def run_scale(request: ScaleRequest, progress: Progress, say: Callable[[str], None]) -> ScaleOutcome:
-    """Run what is not in the folder yet, smallest first, and write what it shows.
+    """Run what is not in the folder yet, smallest first, and write tables and pages.
 
     Every run has a process of its own, so that the memory measured is its own. A size that does not fit into memory or
     time is said and left out. An interrupt loses nothing that was finished.
@@ -88,10 +88,10 @@ def run_scale(request: ScaleRequest, progress: Progress, say: Callable[[str], No
     >>> from tempfile import TemporaryDirectory
     >>> from gapview_lab.speed import ScaleRequest, run_scale
     >>> with TemporaryDirectory() as folder:
-    ...     request = ScaleRequest(Path(folder), sizes=(200, 400), methods=("GRMF",), quick=True)
+    ...     request = ScaleRequest(Path(folder), sizes=(200,), methods=("GRMF",), quick=True)
     ...     outcome = run_scale(request, lambda done, total, left: None, print)
     ...     [run.n_samples for run in outcome.runs]
-    [200, 400]
+    [200]
     """
     tasks = _tasks(request)
     output = make_folder(request.output)
@@ -147,7 +147,7 @@ def _run(
     progress: Progress,
     say: Callable[[str], None],
 ) -> list[str]:
-    """Do what is not in the store; return what was left out."""
+    """Run what is not in the store; return what was skipped."""
     todo = [task for task in tasks if task not in store.done()]
     left_out: list[str] = []
 
@@ -181,13 +181,13 @@ def _run(
 
 
 def _part_of(progress: Progress, todo: Sequence[ScaleTask], place: int) -> Progress:
-    """Report one run as one among all."""
+    """Report the progress of one run as progress of all runs."""
     later = sum(task.cost for task in todo[place + 1 :])
     return lambda done, total, left: progress(place + done, len(todo), left + later)
 
 
 def growths_of(runs: Sequence[ScaleRun]) -> list[Growth]:
-    """Put the runs of every method that have come to an end together, smallest first."""
+    """Return the finished runs by method, smallest first."""
     growths = []
     for method in dict.fromkeys(run.method for run in runs):
         own = sorted((run for run in runs if run.method == method and run.status == DONE), key=lambda r: r.n_samples)
@@ -229,7 +229,7 @@ def _phase_rows(runs: Sequence[ScaleRun], growths: Sequence[Growth]) -> Iterator
 
 
 def _command(request: ScaleRequest) -> str:
-    """Write the command that does the same again, without the folders of this computer."""
+    """Return the command that repeats the run, with placeholders for folders."""
     options = [f"--sizes {','.join(map(str, request.sizes))}"] if request.sizes else []
     options += [f"--methods {','.join(request.methods)}"]
     options += [f"--missing-rate {request.missing_rate:g}"]

@@ -27,14 +27,14 @@ _SMALL = 0.01  # share of the time below which a phase is not spoken of
 def scale_page(
     runs: Sequence[ScaleRun], growths: Sequence[Growth], run: Mapping[str, Any], drawings: Mapping[str, Any]
 ) -> Page:
-    """Put the page together; without drawings for Markdown."""
+    """Build the page; without drawings for Markdown."""
     footer = f"Made by gapview {run['version']} on {run['finished']}."
     lead = scale_lead(runs, growths) or ("No run has come to an end.",)
     return Page("How gapview grows", lead, scale_sections(runs, growths, run, drawings), footer)
 
 
 def scale_lead(runs: Sequence[ScaleRun], growths: Sequence[Growth]) -> tuple[str, ...]:
-    """Say the answer in a few sentences, one for each method."""
+    """Return the summary, one sentence for each method."""
     lines = []
     for growth in growths:
         last = _largest(runs, growth)
@@ -62,11 +62,11 @@ def _largest(runs: Sequence[ScaleRun], growth: Growth) -> ScaleRun:
 def scale_sections(
     runs: Sequence[ScaleRun], growths: Sequence[Growth], run: Mapping[str, Any], drawings: Mapping[str, Any]
 ) -> tuple[Section, ...]:
-    """Make the sections."""
+    """Return the sections."""
     sections = [Section("Every size", (_sizes_table(runs),))] if growths else []
     goals = [goal for growth in growths for goal in _goals(_largest(runs, growth), growth)]
     if goals and any(one.n_samples >= 1_000_000 for one in runs):
-        sections.insert(0, Section("What was asked for", (goal_table(goals),)))
+        sections.insert(0, Section("Goals", (goal_table(goals),)))
     sections += [
         Section(f"Where the time of {growth.method} goes", _growth(runs, growth, drawings)) for growth in growths
     ]
@@ -118,7 +118,7 @@ def _sizes_table(runs: Sequence[ScaleRun]) -> Table:
 
 
 def _growth(runs: Sequence[ScaleRun], growth: Growth, drawings: Mapping[str, Any]) -> tuple[Block, ...]:
-    """Show the phases of one method at all sizes, and say what its exponent is made of."""
+    """Show the phases of one method at all sizes, and explain its exponent."""
     total = growth.totals[-1]
     rows = [_growth_row(growth, "total", growth.totals)]
     rows += [_growth_row(growth, name, growth.phases[name]) for name in PHASES if name in growth.phases]
@@ -148,7 +148,7 @@ def _growth_row(growth: Growth, name: str, seconds: Sequence[float]) -> Row:
 
 
 def cause(growth: Growth) -> str:
-    """Say which phases make time grow more, or less, than in step with n."""
+    """Return a sentence on the phases that make growth differ from linear."""
     times = growth.sizes[-1] / growth.sizes[0]
     in_step = times * growth.totals[0]
     spoken = {name: value for name, value in growth.excess().items() if abs(value) > _SMALL * growth.totals[-1]}

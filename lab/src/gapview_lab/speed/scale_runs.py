@@ -59,13 +59,13 @@ class ScaleTask:
 
     @property
     def kind(self) -> tuple[str, int]:
-        """What it has in common with tasks that take about as long."""
+        """Key of tasks that take about the same time."""
         return self.method, self.n_samples
 
 
 @dataclass(frozen=True)
 class ScaleRun:
-    """What a run has taken, and how good its groups are."""
+    """Cost and quality of a run."""
 
     method: str
     n_samples: int
@@ -105,7 +105,7 @@ class ScaleRun:
 
 
 class ScaleStore(RecordStore[ScaleRun]):
-    """All runs of a folder. One that has failed is not done, but for those over a limit as long as today's."""
+    """All runs of a folder. Failed runs count as not done, except those over a limit as long as the current one."""
 
     def __init__(self, path: Path, version: str, time_limit: float) -> None:
         super().__init__(path, version, ScaleRun)
@@ -122,14 +122,14 @@ class ScaleStore(RecordStore[ScaleRun]):
 
 @dataclass(frozen=True)
 class ScaleWork:
-    """How runs are done, as the runner wants to have it."""
+    """How runs are done; see :class:`gapview_lab.common.runner.Work`."""
 
     folder: Path  # with the made data
     n_threads: int
     version: str
 
     def run(self, task: ScaleTask) -> list[ScaleRun]:
-        """Do one run; whatever goes wrong is a result like any other, since the other sizes must go on."""
+        """Do one run; an error becomes a record, so that the other sizes continue."""
         blank = ScaleRun(**vars(task), version=self.version)
         try:
             # The runner keeps its processes to one thread, which is right for many at a time; so do fits in a process
@@ -142,7 +142,7 @@ class ScaleWork:
             return [replace(blank, status=reason_of(error))]
 
     def lost(self, task: ScaleTask, reason: str, seconds: float) -> list[ScaleRun]:
-        """Return the record of a run whose process is gone."""
+        """Return the record of a run whose process has ended."""
         return [ScaleRun(**vars(task), status=reason, seconds=seconds, version=self.version)]
 
     def _measured(self, task: ScaleTask) -> dict[str, Any]:
@@ -173,7 +173,7 @@ class ScaleWork:
 
 
 def _device_clock(device: str) -> tuple[Callable[[], Any], Callable[[], float]]:
-    """Return how to wait for a device, and how to ask for the most memory it has held."""
+    """Return functions that synchronise a device and read its peak memory."""
     if not device.startswith("cuda"):
         return lambda: None, lambda: _UNKNOWN
     import torch

@@ -22,7 +22,7 @@ from ..common.runner import Progress
 from .drawings import speed_drawings
 from .goals import Goal, speed_goals
 from .machine import computer, versions
-from .plan import Plan, plan_speed
+from .plan import SpeedPlan, plan_speed
 from .results import Figure, FigureStore, Measured
 from .speed_page import speed_page
 
@@ -33,7 +33,7 @@ _COLUMNS = ["part", "case", *(field.name for field in fields(Measured))]
 
 @dataclass(frozen=True)
 class SpeedRequest:
-    """Where the data are and where the results go."""
+    """Data and output folder of a speed run."""
 
     output: Path  # folder for the results
     data_dir: Path | None = None  # folder with the data sets
@@ -42,16 +42,16 @@ class SpeedRequest:
 
 @dataclass(frozen=True)
 class SpeedOutcome:
-    """What was written, what it shows, and what it took."""
+    """Files, results and cost of a call."""
 
     files: list[Path]  # what was written
-    goals: list[Goal]  # what was asked for, and what was measured
+    goals: list[Goal]  # goals and measured values
     run: dict[str, Any]  # what run.json holds
     n_new: int  # measured by this call
 
 
 def run_speed(request: SpeedRequest, progress: Progress, say: Callable[[str], None]) -> SpeedOutcome:
-    """Measure what is not in the folder yet, and write what it shows.
+    """Measure what is not in the folder yet, and write tables and pages.
 
     Every figure is measured together with its reference. An interrupt loses nothing that was finished.
 
@@ -60,9 +60,9 @@ def run_speed(request: SpeedRequest, progress: Progress, say: Callable[[str], No
     request : SpeedRequest
         Where the data are and where the results go.
     progress : callable
-        Hears of measurements done, measurements in all, and the seconds left.
+        Called with the measurements done, their total number, and the seconds left.
     say : callable
-        Hears, line by line, of what is left out, and why.
+        Called with one line for each skipped measurement.
 
     Returns
     -------
@@ -104,8 +104,8 @@ def run_speed(request: SpeedRequest, progress: Progress, say: Callable[[str], No
     return SpeedOutcome([*files, run_file.path], goals, run, n_new)
 
 
-def _measure(plan: Plan, store: FigureStore, progress: Progress, leave_out: Callable[[str], None]) -> int:
-    """Do what is not in the store; a part whose package is not installed is left out."""
+def _measure(plan: SpeedPlan, store: FigureStore, progress: Progress, leave_out: Callable[[str], None]) -> int:
+    """Measure what is not in the store; parts whose package is not installed are skipped."""
     done = store.done()
     todo = [task for task in plan.works if task not in done]
     n_new = 0

@@ -10,9 +10,9 @@ from gapview.report import Block, Cell, Code, Drawing, Facts, Group, Items, Page
 from ..common.run_file import run_facts
 from ..common.words import signed
 from .goals import Goal, speed_goals
+from .iterations import READING, STARTS
 from .passes import COST, PASSES
 from .plan import PART_TITLES
-from .profile import PARTS, READING, STARTS
 from .quality import BY_CHANCE
 from .results import Figure
 
@@ -22,18 +22,18 @@ _QUICK = "A quick run on small made data: it shows that everything runs, not how
 
 
 def speed_page(figures: Sequence[Figure], run: Mapping[str, Any], drawings: Mapping[str, Any]) -> Page:
-    """Put the page together; without drawings for Markdown."""
+    """Build the page; without drawings for Markdown."""
     footer = f"Made by gapview {run['version']} on {run['finished']}."
     return Page("How fast gapview is", speed_lead(figures, run), speed_sections(figures, run, drawings), footer)
 
 
 def speed_lead(figures: Sequence[Figure], run: Mapping[str, Any]) -> tuple[str, ...]:
-    """Say the answer in a few sentences."""
+    """Return the summary."""
     if run["size"] == "quick":
         return (_QUICK,)
     goals = speed_goals(figures)
     met = sum(goal.met for goal in goals)
-    missed = [f"{goal.text}: {goal.measured} where {goal.asked} was asked for" for goal in goals if not goal.met]
+    missed = [f"{goal.text}: {goal.measured}, goal {goal.asked}" for goal in goals if not goal.met]
     lead = f"On {run['computer']}, {met} of {len(goals)} goals are met."
     return (lead, *([f"Not met: {'; '.join(missed)}."] if missed else []))
 
@@ -41,9 +41,9 @@ def speed_lead(figures: Sequence[Figure], run: Mapping[str, Any]) -> tuple[str, 
 def speed_sections(
     figures: Sequence[Figure], run: Mapping[str, Any], drawings: Mapping[str, Any]
 ) -> tuple[Section, ...]:
-    """Make the sections; those of parts that were not measured are left out."""
+    """Return the sections of the measured parts."""
     goals = speed_goals(figures) if run["size"] == "full" else []
-    sections = [Section("What was asked for", (goal_table(goals),))] if goals else []
+    sections = [Section("Goals", (goal_table(goals),))] if goals else []
     makers = {"machine": _machine, "fit": _fits, "iterations": _iterations, "passes": _passes, "quality": _quality}
     for part, make in makers.items():
         own = [figure for figure in figures if figure.part == part]
@@ -56,14 +56,12 @@ def speed_sections(
 
 
 def goal_table(goals: Sequence[Goal]) -> Table:
-    """Show what was asked for beside the figure that speaks least for it."""
+    """Show each goal with the worst figure."""
     rows = [
         Row((goal.text,), (goal.asked, Cell(goal.measured, tone="up" if goal.met else "down"), _verdict(goal)))
         for goal in goals
     ]
-    return Table(
-        "Asked for, and the figure that speaks least for it", ("", "asked", "measured", ""), (Group(tuple(rows)),)
-    )
+    return Table("Goals, each with its worst figure", ("", "goal", "measured", ""), (Group(tuple(rows)),))
 
 
 def _verdict(goal: Goal) -> str:
@@ -71,7 +69,7 @@ def _verdict(goal: Goal) -> str:
 
 
 def seconds_text(seconds: float) -> str:
-    """Write a short time.
+    """Return seconds as text.
 
     >>> seconds_text(0.00123), seconds_text(0.56), seconds_text(123.4)
     ('1.23 ms', '0.56 s', '123 s')
@@ -80,7 +78,7 @@ def seconds_text(seconds: float) -> str:
 
 
 def percent(share: float) -> str:
-    """Write a share.
+    """Return a share as text.
 
     >>> percent(0.256)
     '26 %'
@@ -105,7 +103,7 @@ def _fits(figures: Sequence[Figure], drawings: Mapping[str, Any]) -> tuple[Block
         rows.append(Row((name,), tuple(cells)))
     references = _in_order([one.reference for one in figures if one.reference])
     notes = (
-        f"In small: how many times faster than {references[0]} / than {references[1]}, in the same run.",
+        f"Ratios: how many times faster than {references[0]} / than {references[1]}, in the same run.",
         *(f"{one.name}: {one.note}." for one in figures if one.case == cases[0] and not one.reference),
     )
     table = Table("Seconds from views to labels, 20 restarts of k-means included", ("", *cases), (Group(tuple(rows)),))
@@ -116,50 +114,19 @@ def _fits(figures: Sequence[Figure], drawings: Mapping[str, Any]) -> tuple[Block
 def _iterations(figures: Sequence[Figure], drawings: Mapping[str, Any]) -> tuple[Block, ...]:
     cases = _in_order([one.case for one in figures])
     by_name = {(one.case, one.name): one for one in figures}
-    columns = [(case, start) for case in cases for start in STARTS.values()]
-    shares = Row(("share of the matrix-product speed",), tuple(_share(by_name[column]) for column in columns))
-    products = Row(("the two products alone",), tuple(_share(by_name[c, f"{s}: the two products"]) for c, s in columns))
-    parts = [Row((part,), tuple(_part(by_name[case, f"{start}: {part}"]) for case, start in columns)) for part in PARTS]
-    groups = (Group((shares, products), "Speed"), Group(tuple(parts), "Time of one pass"))
-    notes = (
-        "A pass has 4·n·m·K operations for every start, those of its two products. Parts add up to the pass; what "
-        "several threads do at once counts once. The first product is what is left of the blocks after the others.",
-    )
-    heads = ("", *(f"{start}, {case}" for case, start in columns))
-    texts = [Text(_bound(case, by_name)) for case in cases]
-    caption = "Where the time of a pass goes."
-    return (
-        Table("Iterations, and where their time goes", heads, groups, notes=notes, numbers=True),
-        *texts,
-        *_drawn(drawings, "passes", caption),
-    )
+    rows = [Row((start,), tuple(_share(by_name[case, start]) for case in cases)) for start in STARTS.values()]
+    reading = Row(("reading H once",), tuple(_reading(by_name[case, READING]) for case in cases))
+    note = "An iteration has 4·n·m·K operations for each start: those of its two products with H."
+    groups = (Group(tuple(rows), "Share of the matrix-product speed"), Group((reading,), "Memory"))
+    return (Table("Iterations", ("", *cases), groups, notes=(note,), numbers=True),)
 
 
 def _share(figure: Figure) -> Cell:
     return Cell(percent(figure.compared), detail=f"{figure.value:.0f} {figure.unit}")
 
 
-def _part(figure: Figure) -> Cell:
-    return Cell(percent(figure.compared), detail=seconds_text(figure.value))
-
-
-def _bound(case: str, by_name: Mapping[tuple[str, str], Figure]) -> str:
-    """Say what bounds a single start: the arithmetic, the memory, or the steps between."""
-    one, five = STARTS.values()
-    parts = {part: by_name[case, f"{one}: {part}"] for part in PARTS}
-    alone, together = (by_name[case, f"{start}: the two products"].compared for start in (one, five))
-    reading = by_name[case, READING]
-    largest = max(PARTS[2:], key=lambda part: parts[part].value)
-    return (
-        f"{case}, {one}: of a pass of {seconds_text(parts[PARTS[0]].reference_value)} the two products take "
-        f"{percent(sum(parts[part].compared for part in PARTS[:2]))}, the largest part beside them ({largest}) takes "
-        f"{percent(parts[largest].compared)}. The products run at {percent(alone)} of the matrix-product speed, with "
-        f"{five} at {percent(together)}: it is their few columns that bound them. It is not the memory, from which H "
-        f"could be read in {seconds_text(reading.value)} at {reading.note}."
-        if reading.value < 0.5 * (parts[PARTS[0]].value + parts[PARTS[1]].value)
-        else f"{case}, {one}: reading H once takes {seconds_text(reading.value)} at {reading.note}, which is most of "
-        f"what the two products take: the memory bounds them."
-    )
+def _reading(figure: Figure) -> Cell:
+    return Cell(seconds_text(figure.value), detail=figure.note)
 
 
 def _passes(figures: Sequence[Figure], drawings: Mapping[str, Any]) -> tuple[Block, ...]:
@@ -194,8 +161,8 @@ def _quality(figures: Sequence[Figure], drawings: Mapping[str, Any]) -> tuple[Bl
     ]
     heads = ("", "", "exact, float64", "approximate, float32", "points", "")
     note = (
-        f"{BY_CHANCE}: not judged. A last digit decides in which local minimum such a start ends, and their scores are "
-        "points apart, up or down; the standard error says how far. Another row with a large one says little, too."
+        f"{BY_CHANCE}: not judged. A difference in the last digit decides in which local minimum such a start ends. "
+        "The standard error shows how far the scores of such minima differ; rows with a large one show little."
     )
     return (Table("ACC in %", heads, (Group(tuple(rows)),), notes=(note,)),)
 

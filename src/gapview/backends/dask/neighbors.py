@@ -12,8 +12,9 @@ from ...errors import GapviewWarning
 from ...graph.knn import only_directions
 from ...graph.neighbors import Search, SearchReport, nearest
 from ...graph.neighbors import search as _search
+from ...graph.neighbors.centering import common_exponent
 from ...graph.neighbors.pairs import nearest_listed
-from ...scaling import row_lengths
+from ...scaling import row_lengths, times_power
 from ...utils.types import Array
 from ...utils.warnings import warn_user
 from ...views import Views
@@ -30,11 +31,11 @@ class Points:
     """The rows of one view that have a place among the others, block by block, and where they are."""
 
     def __init__(self, tasks: Tasks, scaled: BlockedViews, view: int) -> None:
-        told = tasks.gather(tasks.map("describe", _only_directions, scaled.blocks, view=view))
+        described = tasks.gather(tasks.map("describe", _described, scaled.blocks, view=view))
+        directions, largest = zip(*described, strict=True)
+        common = {"directions": all(directions), "exponent": common_exponent([np.array([largest])])}
         self.tasks, self.starts = tasks, scaled.starts
-        self.blocks = tasks.map(
-            "points", _points, scaled.blocks, scaled.starts[:-1].tolist(), view=view, directions=all(told)
-        )
+        self.blocks = tasks.map("points", _points, scaled.blocks, scaled.starts[:-1].tolist(), view=view, **common)
         self.counts = np.array(tasks.gather(tasks.map("describe", _count, self.blocks)))
 
     @property
@@ -43,13 +44,15 @@ class Points:
         return int(self.counts.sum())
 
 
-def _only_directions(views: Views, *, view: int) -> bool:
-    return only_directions(views.matrices[view])
+def _described(views: Views, *, view: int) -> tuple[bool, float]:
+    """Return whether all rows but those of zeros have unit length, and the largest absolute value."""
+    matrix = views.matrices[view]
+    return only_directions(matrix), max(float(matrix.max(initial=0)), -float(matrix.min(initial=0)))
 
 
-def _points(views: Views, begin: int, *, view: int, directions: bool) -> tuple[Array, Array]:
-    """Return rows, and the samples they belong to; a row of zeros has no place among rows of unit length."""
-    matrix, samples = views.matrices[view], views.rows(view) + begin
+def _points(views: Views, begin: int, *, view: int, directions: bool, exponent: int) -> tuple[Array, Array]:
+    """Return rows divided by a power of 2, and their samples; rows of zeros are left out among rows of unit length."""
+    matrix, samples = times_power(views.matrices[view], -exponent), views.rows(view) + begin
     if directions and len(matrix):
         placed = row_lengths(matrix) > 0
         if not placed.all():
@@ -110,7 +113,7 @@ def nearest_within(asking: tuple[Array, Array], known: tuple[Array, Array], *, c
         near, places = nearest(rows, most, asking[0], search=_EXACT)
     kept = min(count, most)
     near, chosen = nearest_listed(near, samples[places], kept, asking[1])
-    distances[:, :kept], found[:, :kept] = near, np.where(np.isfinite(near), chosen, -1)
+    distances[:, :kept], found[:, :kept] = near, chosen
     return distances, found
 
 

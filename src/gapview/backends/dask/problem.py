@@ -50,6 +50,7 @@ def _pick_present(views: Views, places: Array, *, view: int) -> Array:
     return np.asarray(views.matrices[view][where[places]])
 
 
+@np.errstate(over="ignore", invalid="ignore")  # build_problem raises an error where sums overflow
 def _smoothed(views: Views, graph: BlockGraph, pieces: Any, *, view: int) -> Problem:
     """Set up one view of a block; the rows received are taken piece by piece, and never lie in one array."""
     rows, n_features = views.rows(view), views.n_features[view]
@@ -122,6 +123,7 @@ def _start(views: Views, *, view: int) -> Array:
     return start
 
 
+@np.errstate(over="ignore", invalid="ignore")  # build_problem raises an error where sums overflow
 def _further(graph: BlockGraph, pieces: Any, views: Views, *, view: int) -> Array:
     return np.asarray(graph.weights @ stacked(pieces) + _start(views, view=view))
 
@@ -153,6 +155,7 @@ class _Reached:
         return self.degrees if values.ndim == 1 else self.smoothed
 
 
+@np.errstate(over="ignore", invalid="ignore")  # build_problem raises an error where sums overflow
 def _reached(views: Views, total: Array, *, view: int, weight: float) -> Problem:
     total = total * total.dtype.type(weight)
     rows = views.rows(view)

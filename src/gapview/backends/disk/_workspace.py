@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from scipy import sparse
 
 from ...factorization.problem import Problem
@@ -42,8 +43,9 @@ class DiskWorkspace:
 
     def knn_graph(self, matrix: ScratchMatrix, n_neighbors: int, search: Search | None = None) -> sparse.csr_array:
         """Build the neighbour graph of a view; see :func:`gapview.graph.knn_graph`."""
-        # A column of lengths has the same lengths as the rows they were taken from
-        rows = comparable_rows(lengths_of(matrix, self._block_bytes())[:, None])
+        # A column of lengths has the same lengths as the rows; infinite ones would give NaN
+        lengths = np.minimum(lengths_of(matrix, self._block_bytes()), np.finfo(matrix.dtype).max)
+        rows = comparable_rows(lengths[:, None])
         count = min(n_neighbors, len(rows) - 1)
         if count < 1:
             return sparse.csr_array((len(matrix), len(matrix)), dtype=matrix.dtype)

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 from sklearn.metrics import adjusted_rand_score
 
-import gapview.backends.disk._workspace as workspace
+import gapview.backends.disk.workspace as workspace
 from disk_problems import fitted_elsewhere, saved, with_gaps
 from gapview import GRMF, BridgedGRMF, load
 from gapview.backends.disk import fit_size, plan_memory
-from gapview.backends.disk._rows import FileRows
+from gapview.backends.disk.files import FileRows
 from gapview.datasets import make_views
 from gapview.errors import DataFileError, GapviewWarning, ParameterError, ParameterTypeError
 

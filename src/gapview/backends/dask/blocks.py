@@ -13,7 +13,7 @@ from ...errors import InputError, InputTypeError, ParameterError
 from ...utils.parameters import check_choice
 from ...utils.types import Array
 from ...views import Views, as_views
-from ...views.cells import PARTIAL_ROWS, row_digest
+from ...views.cells import PARTIAL_ROWS, row_summary
 from ...views.containers import RawView, demand_two_dimensions, descends, named_views, read_view
 from ...views.core import completed, demand_features, read
 from ...views.joining import demand_equal_length
@@ -135,7 +135,7 @@ def _digests(chunks: Sequence[Any], *, names: Sequence[str]) -> list[Any]:
 
 
 def _digest_of(name: str, chunk: Any) -> Any:
-    digest = row_digest(read_view(name, chunk, None).values)
+    digest = row_summary(read_view(name, chunk, None).values)
     if not descends(chunk, "pandas", "DataFrame"):
         return digest
     import pandas as pd

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from ._tensor_pairs import block_rows
-from .recall import surely
+from .recall import cells_needed
 from .search import number_of_cells
 
 _N_PER_CELL = 64  # points on which the place of a cell is settled
@@ -72,14 +72,10 @@ def _starts(cell: Any, n_cells: int) -> list[int]:
     return [0, *counts.cumsum(0).tolist()]
 
 
-def probes_needed(cells: TensorCells, asking: Any, true: Any, recall: float) -> int | None:
-    """Say how many cells to search so that enough true neighbours of a sample lie in them; None if more than half."""
-    ordered = _nearest_cells(asking, cells.centers, cells.n_cells)
-    places = torch.arange(cells.n_cells, device=ordered.device).expand_as(ordered)
-    rank = torch.empty_like(ordered).scatter_(1, ordered, places)
-    ranks = rank.gather(1, cells.cell[true]).cpu().numpy()
-    enough = (n for n in range(1, cells.n_cells // 2 + 1) if surely((ranks < n).mean(axis=1)) >= recall)
-    return next(enough, None)
+def probes_needed(cells: TensorCells, queries: Any, true: Any, recall: float) -> int | None:
+    """Return how many cells to search so that enough true neighbours are in them; None if more than half."""
+    ordered = _nearest_cells(queries, cells.centers, cells.n_cells)
+    return cells_needed(ordered.cpu().numpy(), cells.cell[true].cpu().numpy(), recall)
 
 
 def search_cells(cells: TensorCells, points: Any, asked: Any, n_probes: int, count: int) -> Any:

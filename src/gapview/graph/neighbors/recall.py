@@ -49,3 +49,13 @@ def draw_sample(points: Matrix, n_neighbors: int, queries: Matrix | None, expone
 def surely(hits: Array) -> float:
     """Return a recall that the true one hardly falls short of: two standard errors below the mean of the sample."""
     return float(hits.mean() - 2 * hits.std() / np.sqrt(len(hits)))
+
+
+def cells_needed(ordered: Array, cells_of_true: Array, recall: float) -> int | None:
+    """Return how many cells to search so that enough true neighbours are in them; None if more than half.
+
+    ``ordered`` holds all cells for every query, nearest first; ``cells_of_true`` the cells of its true neighbours.
+    """
+    ranks = np.take_along_axis(ordered.argsort(axis=1), cells_of_true, axis=1)
+    n_cells = ordered.shape[1]
+    return next((n for n in range(1, n_cells // 2 + 1) if surely((ranks < n).mean(axis=1)) >= recall), None)

@@ -266,8 +266,8 @@ def plan_memory(size: FitSize) -> MemoryPlan:
     smoothed = size.n_samples * sum(size.n_features) * size.itemsize if size.is_bridged else rows
     # With a bridge: imputed rows, and the same as points and as queries
     in_memory = max(kept.values()) + (3 * rows + 5 * smoothed if size.is_bridged else 4 * rows)
-    needs = [math.ceil((n_bytes + _fixed_bytes()) * _SLACK) for n_bytes in (in_memory, max(least.values()))]
-    return MemoryPlan(size, *needs, rows + 2 * smoothed, kept)
+    whole, on_disk = (math.ceil((need + _fixed_bytes()) * _SLACK) for need in (in_memory, max(least.values())))
+    return MemoryPlan(size, whole, on_disk, rows + 2 * smoothed, kept)
 
 
 def _kept(size: FitSize) -> dict[str, int]:

@@ -9,8 +9,8 @@ import numpy as np
 
 from ..backends.dask.checkpoint import ClusterCheckpoint
 from ..backends.dask.clusters import balance_blocks, cluster_blocks, confidence_blocks
-from ..backends.dask.graph import bridged_problems, link_blocks, union_blocks
-from ..backends.dask.neighbors import BlockedPoints, find_neighbors
+from ..backends.dask.graph import bridged_problems, union_blocks
+from ..backends.dask.neighbors import knn_blocks
 from ..backends.dask.results import fitted_attributes, prepare_views
 from ..backends.dask.solve import solve_blocks
 from ..backends.dask.start import data_starts
@@ -51,10 +51,7 @@ def fit_bridged(
     scaled = prepared.scaled
     tell("Looking for neighbours")
     search = model._new_search()
-    graphs = [
-        link_blocks(tasks, find_neighbors(BlockedPoints(tasks, scaled, k), count, search), scaled.starts, scaled.dtype)
-        for k, count in enumerate(setting.n_neighbors)
-    ]
+    graphs = knn_blocks(tasks, scaled, setting.n_neighbors, search)
     steps, exchange = union_blocks(tasks, graphs, plan.weights, scaled.starts)
     tell("Smoothing views")
     problems = bridged_problems(tasks, scaled, steps, exchange, setting.reach, plan.weights)

@@ -10,8 +10,8 @@ import numpy as np
 
 from ..backends.dask.checkpoint import BlockSolution, ClusterCheckpoint, identity_of_blocks
 from ..backends.dask.clusters import cluster_blocks, confidence_blocks
-from ..backends.dask.graph import link_blocks, n_edges, split_graph, view_problems
-from ..backends.dask.neighbors import BlockedPoints, find_neighbors
+from ..backends.dask.graph import n_edges, split_graph, view_problems
+from ..backends.dask.neighbors import knn_blocks
 from ..backends.dask.reading import read_blocks
 from ..backends.dask.results import fitted_attributes, prepare_views
 from ..backends.dask.solve import solve_blocks
@@ -82,14 +82,10 @@ def _fit_grmf(
     tell("Looking for neighbours")
     search = model._new_search()
     counts = resolve_n_neighbors(model.n_neighbors, views, model.n_clusters)  # type: ignore[arg-type]
-    graphs = _given_graphs(model, tasks, scaled) if model.graph is not None else None
-    if graphs is None:
-        graphs = [
-            link_blocks(
-                tasks, find_neighbors(BlockedPoints(tasks, scaled, k), count, search), scaled.starts, scaled.dtype
-            )
-            for k, count in enumerate(counts)
-        ]
+    if model.graph is None:
+        graphs = knn_blocks(tasks, scaled, counts, search)
+    else:
+        graphs = _given_graphs(model, tasks, scaled)
     for name, blocks in zip(scaled.names, graphs, strict=True):
         if not sum(tasks.collect("describe", n_edges, blocks)):
             raise InputError(

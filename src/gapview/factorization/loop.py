@@ -15,12 +15,12 @@ from ..compute import engine_for
 from ..progress import ITERATING, tell
 from ..utils.types import Array
 from .problem import Problem, demand_finite
-from .runs import Solution, Stack, Weights
+from .runs import Run, Solution, Stack, Weights
 from .state import Standing
 from .steps import basis_step
 from .sweep import Sweep
 
-__all__ = ["Solution", "Track", "Weights", "solve", "solve_together"]
+__all__ = ["Solution", "Track", "Weights", "add_objectives", "solve", "solve_together", "update_bases"]
 
 
 class Track(Protocol):
@@ -77,15 +77,25 @@ def solve_together(
         else:
             now = Standing.of(track.last, stack)
         while not now.has_ended:
-            for run in now.stack.runs:
-                run.bases = [basis_step(correlation[run.rows].T) for correlation in now.correlations]
+            update_bases(now.stack.runs, now.correlations)
             now.correlations, values = sweep.iterate(now.stack)
             now.n_iter += 1
-            for run, value in zip(now.stack.runs, values, strict=True):
-                demand_finite(np.isfinite(value), problem.degrees.dtype)
-                run.add(problem.constant + value, tol)
+            add_objectives(now.stack.runs, values, problem.constant, problem.degrees.dtype, tol)
             tell(ITERATING, now.n_iter, max_iter, min(run.objective[-1] for run in now.stack.runs))
             now.end([run for run in now.stack.runs if run.converged or now.n_iter == max_iter])
             if track is not None:
                 track.note(now.state)
     return now.solutions()
+
+
+def update_bases(runs: Sequence[Run], correlations: Sequence[Array]) -> None:
+    """Compute the bases of every run from (HᵀP)ᵀ of every view, Eq. (9)."""
+    for run in runs:
+        run.bases = [basis_step(correlation[run.rows].T) for correlation in correlations]
+
+
+def add_objectives(runs: Sequence[Run], values: Iterable[float], constant: float, dtype: Any, tol: float) -> None:
+    """Record the objective of every run after an iteration: the constant term and the value of the run."""
+    for run, value in zip(runs, values, strict=True):
+        demand_finite(np.isfinite(value), dtype)
+        run.add(constant + value, tol)

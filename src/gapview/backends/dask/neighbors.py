@@ -8,6 +8,7 @@ it. So most samples are sent to two or three tasks, whatever the number of cells
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -24,10 +25,11 @@ from ...utils.types import Array
 from ...utils.warnings import warn_user
 from ...views import Views
 from . import cells
+from .graph import link_blocks
 from .tasks import Tasks, exchange_group, exchange_parts, split_by_block, split_into_waves
 from .views import BlockedViews
 
-__all__ = ["BlockedPoints", "find_neighbors"]
+__all__ = ["BlockedPoints", "find_neighbors", "knn_blocks"]
 
 _N_TOGETHER = 4096  # rows that are compared with others in one task
 _MOST_CELLS = 4096  # each of them is known to all tasks
@@ -68,6 +70,15 @@ def _points(views: Views, begin: int, *, view: int, directions: bool, exponent: 
 
 def _count(points: cells.Points) -> int:
     return len(points[1])
+
+
+def knn_blocks(tasks: Tasks, scaled: BlockedViews, n_neighbors: Sequence[int], search: Search) -> list[list[Any]]:
+    """Build the neighbour graph of every view, with a handle for each block; see :func:`gapview.graph.knn_graph`."""
+    graphs = []
+    for k, count in enumerate(n_neighbors):
+        found = find_neighbors(BlockedPoints(tasks, scaled, k), count, search)
+        graphs.append(link_blocks(tasks, found, scaled.starts, scaled.dtype))
+    return graphs
 
 
 def find_neighbors(points: BlockedPoints, n_neighbors: int, search: Search) -> list[Any]:

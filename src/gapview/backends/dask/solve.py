@@ -21,9 +21,9 @@ from typing import Any
 import numpy as np
 
 from ...compute import one_by_one, one_thread_each
-from ...factorization.problem import Problem, demand_finite
+from ...factorization.loop import add_objectives, update_bases
+from ...factorization.problem import Problem
 from ...factorization.runs import Run, Solution, Stack, Weights, lay_out
-from ...factorization.steps import basis_step
 from ...factorization.sweep import Sweep, summed
 from ...progress import ITERATING, tell
 from ...utils.types import Array
@@ -74,8 +74,7 @@ def solve_blocks(
             now.codes = history.recoverable(now.codes)
             _end_runs(tasks, problems, now, ended, history)
             continue
-        for run in now.runs:
-            run.bases = [basis_step(correlation[run.rows].T) for correlation in now.correlations]
+        update_bases(now.runs, now.correlations)
         step = Step([_without_bases(run) for run in now.runs], [run.bases for run in now.runs])
         try:
             values = _iterate(tasks, problems, now, step, n_rounds, workers)
@@ -85,9 +84,7 @@ def solve_blocks(
         history.add(step)
         workers = tasks.workers_of(now.codes)  # the next sums are computed on these workers
         now.n_iter += 1
-        for run, value in zip(now.runs, values, strict=True):
-            demand_finite(np.isfinite(value), dtype)
-            run.add(constant + float(value), tol)
+        add_objectives(now.runs, values.tolist(), constant, dtype, tol)
         tell(ITERATING, now.n_iter, max_iter, min(run.objective[-1] for run in now.runs))
         is_last = all(run.converged for run in now.runs) or now.n_iter == max_iter
         if checkpoint and (is_last or checkpoint.is_due(now.n_iter)):

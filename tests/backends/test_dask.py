@@ -37,7 +37,7 @@ def three() -> Views:
 
 
 def _same(ours: Any, theirs: Any) -> None:
-    """Both models say the same, up to rounding."""
+    """Check that both models are the same, up to rounding."""
     assert ours.n_iter_ == theirs.n_iter_
     np.testing.assert_allclose(ours.objective_, theirs.objective_, rtol=1e-9)
     assert adjusted_rand_score(ours.labels_.compute(), theirs.labels_) == 1
@@ -244,25 +244,25 @@ def test_neighbours_by_cells_find_what_they_promise() -> None:
     views = read_blocks(tasks, [da.from_array(points, chunks=((1000, 400, 1600), -1))], None, "raise")
     search = Search(method="approximate", seed=1)
     found = find_neighbors(BlockedPoints(tasks, views, 0), 8, search)
-    whose, which = np.concatenate([own for own, _ in found]), np.concatenate([near for _, near in found])
-    np.testing.assert_array_equal(whose, np.arange(3000))
+    samples, neighbors = np.concatenate([own for own, _ in found]), np.concatenate([near for _, near in found])
+    np.testing.assert_array_equal(samples, np.arange(3000))
     from gapview.graph.neighbors import nearest
 
     true = nearest(points, 8)[1]
-    recall = np.mean([len(np.intersect1d(a, b)) / 8 for a, b in zip(which, true, strict=True)])
+    recall = np.mean([len(np.intersect1d(a, b)) / 8 for a, b in zip(neighbors, true, strict=True)])
     report = search.done[0]
     assert report.method == "approximate"
     assert 1 < report.n_probes < report.n_cells / 2
     assert report.recall >= 0.95
     assert recall >= 0.94
     assert abs(recall - report.recall) < 0.03
-    assert (which != whose[:, None]).all()
+    assert (neighbors != samples[:, None]).all()
     model = GRMF(6, init="data", search="approximate", random_state=0).fit([da.from_array(points, chunks=900)])
     assert model.neighbor_search_[0].recall >= 0.95
 
 
-def test_cells_with_too_few_samples_are_made_up_for() -> None:
-    """Pairs far from everybody fill cells of their own, which do not hold enough neighbours."""
+def test_samples_in_cells_with_too_few_samples_are_compared_with_all() -> None:
+    """Pairs of points far from all others are in cells that do not hold enough neighbours."""
     rng = np.random.RandomState(0)
     far = np.repeat(rng.normal(size=(40, 6)) * 1000, 2, axis=0) + rng.normal(size=(80, 6))
     points = np.concatenate([rng.normal(size=(1500, 6)), far])

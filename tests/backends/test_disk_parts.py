@@ -37,7 +37,7 @@ def stored(scratch, matrix, width=None):
 
 @pytest.mark.parametrize("order", ["C", "F"])
 @pytest.mark.parametrize("kind", ["f4", "f8", ">f8", "f2", "i2", "u1", "?"])
-def test_mapped_files_are_read_as_the_door_reads_arrays(tmp_path, order, kind):
+def test_mapped_files_are_read_as_arrays_are(tmp_path, order, kind):
     values = np.random.RandomState(0).uniform(0, 200, size=(57, 7)).astype(kind)
     (mapped,) = saved(tmp_path, [values], order)
     file = mapped_file("a", mapped)
@@ -89,12 +89,12 @@ def test_scratch_matrices_hold_what_was_written(n_rows, n_columns, width, data):
         assert np.array_equal(flat > 0, matrix > 0)
 
 
-# -- the door --------------------------------------------------------------------------------------------------
+# -- reading and checks ----------------------------------------------------------------------------------------
 
 
 @settings(max_examples=60)
 @given(st.integers(0, 2**16), st.sampled_from(["raise", "drop"]), st.booleans(), st.booleans(), st.booleans())
-def test_the_door_says_the_same_of_files_as_of_arrays(tmp_path_factory, seed, policy, masked, gappy, constant):
+def test_files_are_checked_as_arrays_are(tmp_path_factory, seed, policy, masked, gappy, constant):
     rng = np.random.RandomState(seed)
     n_samples = rng.randint(1, 30)
     matrices = [rng.normal(size=(n_samples, rng.randint(1, 6))) for _ in range(rng.randint(1, 4))]
@@ -107,7 +107,7 @@ def test_the_door_says_the_same_of_files_as_of_arrays(tmp_path_factory, seed, po
         if constant and k == 0:
             matrix[:] = np.where(np.isnan(matrix), np.nan, 2.0)
     mask = rng.uniform(size=shown.shape) < 0.9 if masked else None
-    maps = saved(tmp_path_factory.mktemp("door"), matrices)
+    maps = saved(tmp_path_factory.mktemp("views"), matrices)
     outcomes = []
     for read, views in ((training_views, matrices), (read_mapped, maps)):
         try:

@@ -82,10 +82,8 @@ def _fit_grmf(
     tell("Looking for neighbours")
     search = model._new_search()
     counts = resolve_n_neighbors(model.n_neighbors, views, model.n_clusters)  # type: ignore[arg-type]
-    if model.graph is None:
-        graphs = knn_blocks(tasks, scaled, counts, search)
-    else:
-        graphs = _given_graphs(model, tasks, scaled)
+    is_given = model.graph is not None
+    graphs = _given_graphs(model, tasks, scaled) if is_given else knn_blocks(tasks, scaled, counts, search)
     for name, blocks in zip(scaled.names, graphs, strict=True):
         if not sum(tasks.collect("describe", n_edges, blocks)):
             raise InputError(

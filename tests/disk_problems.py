@@ -1,4 +1,4 @@
-"""Views in files, and fits of them in a process of their own whose memory is measured."""
+"""Views in files, and fits in a separate process that measures its memory."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ getattr(gapview, method)(3, **kept).fit(small)  # loads the libraries: the inter
 views = [np.load(f"{folder}/{k}.npy", mmap_mode="r") for k in range(n_views)]
 before = memory("VmRSS")
 with open("/proc/self/clear_refs", "w") as file:
-    file.write("5")  # the high-water mark starts anew
+    file.write("5")  # resets the high-water mark
 model = getattr(gapview, method)(**settings).fit(views)
 np.save(f"{folder}/labels.npy", model.labels_)
 print(json.dumps({"peak": memory("VmHWM") - before, "recalls": [done.recall for done in model.neighbor_search_]}))
@@ -52,7 +52,7 @@ def with_gaps(views) -> list[np.ndarray]:
     return matrices
 
 
-def fitted_elsewhere(folder: Path, method: str, n_views: int, **settings) -> tuple[np.ndarray, dict]:
+def fit_in_process(folder: Path, method: str, n_views: int, **settings) -> tuple[np.ndarray, dict]:
     """Fit views in a folder in another process; return the labels, and the growth of its peak memory in bytes."""
     arguments = [sys.executable, "-c", _PROGRAM, str(folder), method, json.dumps(settings), str(n_views)]
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}

@@ -183,11 +183,7 @@ def cluster_rows(
     xp = array_namespace(embedding)
     n_empty = int(xp.sum(xp.astype(~xp.any(embedding != 0, axis=1), xp.int64)))
     if normalize and n_empty:  # without normalisation, zero is a point like any other
-        warn_user(
-            f"{n_empty} sample(s) have a representation of nothing but zeros, so that the group they are in means "
-            "nothing: rows of zeros have no neighbours and no codes, or a penalty has shrunk their codes away.",
-            GapviewWarning,
-        )
+        warn_of_zeros(n_empty)
     # Divided by the largest value, so that squares of huge or tiny numbers stay finite
     size = 1.0 if normalize else largest_magnitude(embedding)
     points = unit_rows(embedding) if normalize else embedding / size
@@ -200,6 +196,15 @@ def cluster_rows(
             GapviewWarning,
         )
     return Clustering(labels, centers * size)
+
+
+def warn_of_zeros(n_samples: int) -> None:
+    """Warn of samples whose representation is zero, so that their cluster is arbitrary."""
+    warn_user(
+        f"{n_samples} sample(s) have a representation of nothing but zeros, so that the group they are in means "
+        "nothing: rows of zeros have no neighbours and no codes, or a penalty has shrunk their codes away.",
+        GapviewWarning,
+    )
 
 
 def kmeans_rows(

@@ -20,10 +20,10 @@ da = pytest.importorskip("dask.array")
 pytest.importorskip("distributed")
 
 from distributed_problems import three_views, unevenly, written_out  # noqa: E402
-from gapview.backends.dask.blocks import read_blocks  # noqa: E402
 from gapview.backends.dask.cells import regions_of  # noqa: E402
-from gapview.backends.dask.exchange import exchanged, flat  # noqa: E402
-from gapview.backends.dask.tasks import Tasks  # noqa: E402
+from gapview.backends.dask.neighbors import BlockedPoints, find_neighbors  # noqa: E402
+from gapview.backends.dask.reading import read_blocks  # noqa: E402
+from gapview.backends.dask.tasks import Tasks, exchange_parts, flatten  # noqa: E402
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +37,7 @@ def three() -> Views:
 
 
 def _same(ours: Any, theirs: Any) -> None:
-    """Both models say the same, up to rounding."""
+    """Check that both models are the same, up to rounding."""
     assert ours.n_iter_ == theirs.n_iter_
     np.testing.assert_allclose(ours.objective_, theirs.objective_, rtol=1e-9)
     assert adjusted_rand_score(ours.labels_.compute(), theirs.labels_) == 1
@@ -85,8 +85,8 @@ def test_many_blocks_exchange_in_two_stages(three: Views) -> None:
 @pytest.mark.parametrize(("n_senders", "n_receivers"), [(1, 1), (3, 5), (16, 40), (17, 1), (30, 7), (40, 40)])
 def test_parts_arrive_in_the_order_of_the_senders(n_senders: int, n_receivers: int) -> None:
     whole = [[(sender, receiver) for receiver in range(n_receivers)] for sender in range(n_senders)]
-    received = exchanged(Tasks(), "test", whole, n_receivers)
-    assert [flat(parts) for parts in received] == [
+    received = exchange_parts(Tasks(), "test", whole, n_receivers)
+    assert [flatten(parts) for parts in received] == [
         [(sender, receiver) for sender in range(n_senders)] for receiver in range(n_receivers)
     ]
 
@@ -100,7 +100,9 @@ def test_tasks_before_the_iterations_grow_less_than_the_pairs_of_blocks(monkeypa
         return really(self, name, function, *lists, **common)
 
     monkeypatch.setattr(Tasks, "map", counting)
-    monkeypatch.setattr(Tasks, "homes", lambda self, handles: {i: [*range(i, len(handles), 10)] for i in range(10)})
+    monkeypatch.setattr(
+        Tasks, "workers_of", lambda self, handles: {i: [*range(i, len(handles), 10)] for i in range(10)}
+    )
     rows = make_views(1600, [4], n_clusters=3, random_state=0).views.matrices[0]
     for size, most in ((64, 4500), (16, 18_500)):  # 25 and 100 blocks; with a task for each pair 55,000
         counted[0] = 0
@@ -193,7 +195,7 @@ def test_results_stay_on_the_cluster_and_new_samples_are_lazy(made: Views) -> No
 def test_a_reference_is_an_ordinary_model(made: Views, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import gapview
 
-    monkeypatch.setattr("gapview.backends.dask.reference.N_REFERENCE", 100)
+    monkeypatch.setattr("gapview.backends.dask.results.N_REFERENCE", 100)
     for model in (GRMF(3, init="data", random_state=0), BridgedGRMF(3, bridge="union", random_state=0)):
         model.fit(unevenly(written_out(made), 0.4))
         assert 100 <= model.reference_.views_.n_samples < 200
@@ -237,45 +239,41 @@ def test_frames_are_joined_by_their_ids(made: Views) -> None:
 
 
 def test_neighbours_by_cells_find_what_they_promise() -> None:
-    from gapview.backends.dask.neighbors import Points, found_blocks
-
     points = make_views(3000, [12], n_clusters=6, random_state=0).views.matrices[0]
     tasks = Tasks()
     views = read_blocks(tasks, [da.from_array(points, chunks=((1000, 400, 1600), -1))], None, "raise")
     search = Search(method="approximate", seed=1)
-    found = found_blocks(Points(tasks, views, 0), 8, search)
-    whose, which = np.concatenate([own for own, _ in found]), np.concatenate([near for _, near in found])
-    np.testing.assert_array_equal(whose, np.arange(3000))
+    found = find_neighbors(BlockedPoints(tasks, views, 0), 8, search)
+    samples, neighbors = np.concatenate([own for own, _ in found]), np.concatenate([near for _, near in found])
+    np.testing.assert_array_equal(samples, np.arange(3000))
     from gapview.graph.neighbors import nearest
 
     true = nearest(points, 8)[1]
-    recall = np.mean([len(np.intersect1d(a, b)) / 8 for a, b in zip(which, true, strict=True)])
+    recall = np.mean([len(np.intersect1d(a, b)) / 8 for a, b in zip(neighbors, true, strict=True)])
     report = search.done[0]
     assert report.method == "approximate"
     assert 1 < report.n_probes < report.n_cells / 2
     assert report.recall >= 0.95
     assert recall >= 0.94
     assert abs(recall - report.recall) < 0.03
-    assert (which != whose[:, None]).all()
+    assert (neighbors != samples[:, None]).all()
     model = GRMF(6, init="data", search="approximate", random_state=0).fit([da.from_array(points, chunks=900)])
     assert model.neighbor_search_[0].recall >= 0.95
 
 
-def test_cells_with_too_few_samples_are_made_up_for() -> None:
-    """Pairs far from everybody fill cells of their own, which do not hold enough neighbours."""
-    from gapview.backends.dask.neighbors import Points, found_blocks
-
+def test_samples_in_cells_with_too_few_samples_are_compared_with_all() -> None:
+    """Pairs of points far from all others are in cells that do not hold enough neighbours."""
     rng = np.random.RandomState(0)
     far = np.repeat(rng.normal(size=(40, 6)) * 1000, 2, axis=0) + rng.normal(size=(80, 6))
     points = np.concatenate([rng.normal(size=(1500, 6)), far])
     tasks = Tasks()
     views = read_blocks(tasks, [da.from_array(points, chunks=(500, -1))], None, "raise")
-    found = found_blocks(Points(tasks, views, 0), 5, Search(method="approximate"))
+    found = find_neighbors(BlockedPoints(tasks, views, 0), 5, Search(method="approximate"))
     assert all((near >= 0).all() for _, near in found)
 
 
 def test_k_means_on_many_samples_is_the_one_on_all(monkeypatch: pytest.MonkeyPatch, three: Views) -> None:
-    monkeypatch.setattr("gapview.backends.dask.groups._N_SEEN", 120)
+    monkeypatch.setattr("gapview.backends.dask.clusters._N_SAMPLED", 120)
     settings = {"n_clusters": 3, "init": "data", "random_state": 0}
     arrays = written_out(make_views(n_samples=400, n_clusters=3, missing_rate=0.3, random_state=0).views)
     ours, theirs = GRMF(**settings).fit(unevenly(arrays, 0.6)), GRMF(**settings).fit(arrays)

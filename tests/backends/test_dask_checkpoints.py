@@ -25,7 +25,7 @@ def three() -> Views:
     return three_views()
 
 
-def test_a_checkpoint_goes_on_where_the_fit_stood(three: Views, tmp_path: Path) -> None:
+def test_a_fit_resumes_from_its_checkpoint(three: Views, tmp_path: Path) -> None:
     arrays = written_out(three)
     blocks = unevenly(arrays, 0.2, 0.6)
     settings = {"n_clusters": 4, "random_state": 0, "tol": 1e-9, "max_iter": 45}
@@ -66,7 +66,7 @@ def test_a_checkpoint_goes_on_where_the_fit_stood(three: Views, tmp_path: Path) 
         GRMF(**settings).fit([blocks[0] + 1, *blocks[1:]], checkpoint=path)
     for file in path.glob("0*.npz"):
         file.write_bytes(file.read_bytes()[:-50])
-    with pytest.warns(ConvergenceWarning), pytest.warns(GapviewWarning, match="cannot be read.*begin anew"):
+    with pytest.warns(ConvergenceWarning), pytest.warns(GapviewWarning, match="cannot be read.*start again"):
         again = GRMF(**settings).fit(blocks, checkpoint=path)
     np.testing.assert_array_equal(again.labels_.compute(), whole.labels_.compute())
     (path / "fit.npz").write_bytes((path / "fit.npz").read_bytes()[:-50])
@@ -145,21 +145,21 @@ def test_a_checkpoint_of_several_runs_is_written_until_the_last_has_ended(three:
     assert len(list(path.iterdir())) == 1 + 3
 
 
-def test_a_checkpoint_that_cannot_be_written_is_told_once(
+def test_a_checkpoint_that_cannot_be_written_gives_one_warning(
     three: Views, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from gapview.backends.dask import store as _store
+    from gapview.backends.dask import checkpoint as _checkpoint
 
     blocks = unevenly(written_out(three), 0.5)
     settings = {"n_clusters": 4, "init": "data", "random_state": 0, "tol": 0, "max_iter": 35}
     whole = GRMF(**settings).fit(blocks)
     (tmp_path / "file").write_text("x")
-    with pytest.warns(GapviewWarning, match="cannot be written: .*The fit goes on") as told:
+    with pytest.warns(GapviewWarning, match="cannot be written: .*The fit continues") as warned:
         model = GRMF(**settings).fit(blocks, checkpoint=tmp_path / "file" / "fit")
-    assert len(told) == 1
+    assert len(warned) == 1
     np.testing.assert_array_equal(model.embedding_.compute(), whole.embedding_.compute())
     # The disk is full from the second time on: what was written before counts, and nothing half written stays
-    really, written = _store._write, []
+    really, written = _checkpoint._write, []
 
     def full(address: str, **arrays: Any) -> None:
         written.append(address)
@@ -167,11 +167,15 @@ def test_a_checkpoint_that_cannot_be_written_is_told_once(
             raise DataFileError("The checkpoint cannot be written: no space left on device.")
         really(address, **arrays)
 
-    monkeypatch.setattr(_store, "_write", full)
+    monkeypatch.setattr(_checkpoint, "_write", full)
     path = tmp_path / "fit"
-    with pytest.warns(GapviewWarning, match="no space left.*The fit goes on") as told, pytest.raises(_Cut), _cut_at(31):
+    with (
+        pytest.warns(GapviewWarning, match="no space left.*The fit continues") as warned,
+        pytest.raises(_Cut),
+        _cut_at(31),
+    ):
         GRMF(**settings).fit(blocks, checkpoint=path)
-    assert len(told) == 1
+    assert len(warned) == 1
     assert len(list(path.iterdir())) == 1 + 2
     monkeypatch.undo()
     seen: list[int] = []
@@ -181,7 +185,7 @@ def test_a_checkpoint_that_cannot_be_written_is_told_once(
     np.testing.assert_array_equal(model.embedding_.compute(), whole.embedding_.compute())
 
 
-def test_a_checkpoint_may_begin_with_what_a_lost_fit_has_left(three: Views, tmp_path: Path) -> None:
+def test_files_of_an_interrupted_fit_are_removed(three: Views, tmp_path: Path) -> None:
     blocks = unevenly(written_out(three), 0.5)
     path = tmp_path / "fit"
     path.mkdir()

@@ -101,7 +101,7 @@ def test_a_worker_that_dies_costs_time_and_not_the_result(client: Any, made: Vie
 
 @pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
 def test_views_that_were_fitted_can_be_predicted_though_they_are_cut_anew(client: Any, made: Views) -> None:
-    """The cut has the same names in both as far as Dask can tell, and the tasks of the fit are gone."""
+    """Dask gives the same names to both cuts, and the tasks of the fit are released."""
     arrays = written_out(made)
     views = [da.from_array(array, chunks=(size, -1)) for array, size in zip(arrays, (150, 130), strict=True)]
     model = GRMF(n_clusters=4, init="data", random_state=0).fit(views)

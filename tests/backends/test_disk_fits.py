@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 from sklearn.metrics import adjusted_rand_score
 
-import gapview.backends.disk._workspace as workspace
-from disk_problems import fitted_elsewhere, saved, with_gaps
+import gapview.backends.disk.workspace as workspace
+from disk_problems import fit_in_process, saved, with_gaps
 from gapview import GRMF, BridgedGRMF, load
 from gapview.backends.disk import fit_size, plan_memory
-from gapview.backends.disk._rows import FileRows
+from gapview.backends.disk.files import FileRows
 from gapview.datasets import make_views
 from gapview.errors import DataFileError, GapviewWarning, ParameterError, ParameterTypeError
 
@@ -51,7 +51,7 @@ def test_three_times_the_budget_stays_inside_and_gives_the_same_labels(large, me
     common["max_iter"] = 100
     settings = {**common, **settings}
     budget = sum(view.nbytes for view in maps) // 3
-    labels, seen = fitted_elsewhere(folder, method, 2, memory_budget=budget, **settings)
+    labels, seen = fit_in_process(folder, method, 2, memory_budget=budget, **settings)
     assert seen["peak"] < budget
     assert len(seen["recalls"]) == 2
     assert min(seen["recalls"]) >= 0.95
@@ -64,7 +64,7 @@ def test_many_narrow_rows_stay_inside_the_budget(tmp_path):
     saved(tmp_path, with_gaps(data.views))
     settings = {"n_clusters": 5, "init": "data", "max_iter": 30, "tol": 1e-4, "random_state": 0}
     budget = budget_for(GRMF(**settings), data.views)
-    labels, seen = fitted_elsewhere(tmp_path, "GRMF", 2, memory_budget=budget, **settings)
+    labels, seen = fit_in_process(tmp_path, "GRMF", 2, memory_budget=budget, **settings)
     assert seen["peak"] < budget < 24e6
     assert adjusted_rand_score(labels, GRMF(**settings).fit(data.views).labels_) >= 0.99
 
@@ -96,7 +96,7 @@ def test_bridges_are_as_in_memory(small):
     assert np.array_equal(model.predict(maps), same.predict(data.views))
 
 
-def test_settings_are_chosen_on_a_part_and_the_bridge_is_said_to_be_another(small):
+def test_settings_are_chosen_on_a_part_and_another_bridge_is_reported(small):
     data, maps = small
     model = BridgedGRMF(4, random_state=0)
     with pytest.warns(GapviewWarning, match="memory_budget gives .* the bridge 'union' is used instead"):
@@ -193,7 +193,7 @@ def test_scratch_files_are_gone_afterwards(small, tmp_path, monkeypatch):
     assert model.labels_ is labels  # a fit that fails leaves the model as it was
 
 
-def test_a_full_disk_is_said(small, monkeypatch):
+def test_a_full_disk_is_reported(small, monkeypatch):
     data, maps = small
     model = GRMF(4, max_iter=30, tol=0, random_state=0, memory_budget=budget_for(GRMF(4), data.views))
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
@@ -208,7 +208,7 @@ def test_a_full_disk_is_said(small, monkeypatch):
         model.fit(maps)
 
 
-def test_vanished_and_changed_files_are_said(tmp_path):
+def test_missing_and_changed_files_are_reported(tmp_path):
     data = make_views(1500, (300, 200), n_clusters=4, random_state=3)
     maps = saved(tmp_path, list(data.views.matrices))
     model = GRMF(4, max_iter=30, tol=0, random_state=0, memory_budget=budget_for(GRMF(4), data.views)).fit(maps)

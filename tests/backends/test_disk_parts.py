@@ -11,13 +11,10 @@ from scipy import sparse
 from disk_problems import saved, with_gaps
 from gapview import GRMF, Views, scaling
 from gapview.backends.disk import FitSize, fit_size, plan_memory, read_budget
-from gapview.backends.disk._graphs import link_rows, united
-from gapview.backends.disk._problem import build_problem
-from gapview.backends.disk._scaling import scale_alike
-from gapview.backends.disk._scratch import Scratch
-from gapview.backends.disk._search import nearest_rows
-from gapview.backends.disk._source import is_mapped, mapped_file
-from gapview.backends.disk._views import read_mapped
+from gapview.backends.disk.files import Scratch
+from gapview.backends.disk.neighbors import nearest_rows
+from gapview.backends.disk.views import is_mapped, mapped_file, read_mapped
+from gapview.backends.disk.workspace import build_problem, link_rows, scale_alike, unite_graphs
 from gapview.datasets import make_views
 from gapview.errors import GapviewError, GapviewWarning, InputError, ParameterError
 from gapview.factorization import problem
@@ -40,7 +37,7 @@ def stored(scratch, matrix, width=None):
 
 @pytest.mark.parametrize("order", ["C", "F"])
 @pytest.mark.parametrize("kind", ["f4", "f8", ">f8", "f2", "i2", "u1", "?"])
-def test_mapped_files_are_read_as_the_door_reads_arrays(tmp_path, order, kind):
+def test_mapped_files_are_read_as_arrays_are(tmp_path, order, kind):
     values = np.random.RandomState(0).uniform(0, 200, size=(57, 7)).astype(kind)
     (mapped,) = saved(tmp_path, [values], order)
     file = mapped_file("a", mapped)
@@ -58,7 +55,7 @@ def test_parts_of_maps_are_read_or_refused(tmp_path, order, part):
     mapped = saved(tmp_path, [values], order)[0][part]
     assert is_mapped(mapped)
     if order == "F" and part in (np.s_[::3], np.s_[4::2, 1:]):
-        with pytest.raises(InputError, match="rows cannot be read one after the other"):
+        with pytest.raises(InputError, match="rows are not consecutive in the file"):
             mapped_file("a", mapped)
     else:
         assert np.array_equal(mapped_file("a", mapped).read(1, 9), values[part][1:9])
@@ -79,7 +76,7 @@ def test_scratch_matrices_hold_what_was_written(n_rows, n_columns, width, data):
         tiles.write_rows(cut, matrix[cut:])
         tiles.write_rows(0, matrix[:cut])
         for tile in tiles.tiles:
-            assert np.array_equal(tiles.columns(tile), matrix[:, tile])
+            assert np.array_equal(tiles.read_tile(tile), matrix[:, tile])
         rows = data.draw(st.lists(st.integers(-n_rows, n_rows - 1), max_size=12))
         assert np.array_equal(tiles[np.array(rows, dtype=int)], matrix[rows])
         assert np.array_equal(tiles[cut:], matrix[cut:])
@@ -92,12 +89,12 @@ def test_scratch_matrices_hold_what_was_written(n_rows, n_columns, width, data):
         assert np.array_equal(flat > 0, matrix > 0)
 
 
-# -- the door --------------------------------------------------------------------------------------------------
+# -- reading and checks ----------------------------------------------------------------------------------------
 
 
 @settings(max_examples=60)
 @given(st.integers(0, 2**16), st.sampled_from(["raise", "drop"]), st.booleans(), st.booleans(), st.booleans())
-def test_the_door_says_the_same_of_files_as_of_arrays(tmp_path_factory, seed, policy, masked, gappy, constant):
+def test_files_are_checked_as_arrays_are(tmp_path_factory, seed, policy, masked, gappy, constant):
     rng = np.random.RandomState(seed)
     n_samples = rng.randint(1, 30)
     matrices = [rng.normal(size=(n_samples, rng.randint(1, 6))) for _ in range(rng.randint(1, 4))]
@@ -110,7 +107,7 @@ def test_the_door_says_the_same_of_files_as_of_arrays(tmp_path_factory, seed, po
         if constant and k == 0:
             matrix[:] = np.where(np.isnan(matrix), np.nan, 2.0)
     mask = rng.uniform(size=shown.shape) < 0.9 if masked else None
-    maps = saved(tmp_path_factory.mktemp("door"), matrices)
+    maps = saved(tmp_path_factory.mktemp("views"), matrices)
     outcomes = []
     for read, views in ((training_views, matrices), (read_mapped, maps)):
         try:
@@ -240,7 +237,7 @@ def test_united_graphs_are_those_of_memory():
     expected = bridges.union_graph(views.matrices, views, [3, 4, 5], [0.5, 1.0, 1.5])
     graphs = [graph.knn_graph(matrix, k) for matrix, k in zip(views.matrices, [3, 4, 5], strict=True)]
     parts = zip(graphs, [views.rows(k) for k in range(3)], [0.5, 1.0, 1.5], strict=True)
-    np.testing.assert_allclose(united(parts, 120).toarray(), expected.toarray(), atol=1e-12)
+    np.testing.assert_allclose(unite_graphs(parts, 120).toarray(), expected.toarray(), atol=1e-12)
 
 
 @pytest.mark.parametrize("width", [1, 4, 100])

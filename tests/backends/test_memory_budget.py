@@ -42,7 +42,7 @@ def plan_of(method, views):
 
 
 @each_method
-def test_the_need_that_is_said_is_the_need(method, made):
+def test_the_reported_need_is_the_need(method, made):
     """One byte less than what the message asks for is refused with that number, and as much is enough."""
     views, maps = made
     plan = plan_of(method, views)
@@ -122,7 +122,7 @@ print(memory("VmHWM") - before)
 
 @each_method
 @pytest.mark.skipif(not os.path.exists("/proc/self/clear_refs"), reason="peaks are read from /proc")
-def test_fits_of_views_in_memory_stay_inside_what_they_were_said_to_need(method):
+def test_fits_of_views_in_memory_stay_within_the_reported_need(method):
     views = make_views(6000, (250, 150), n_clusters=3, missing_rate=0.3, dtype="float32", random_state=0).views
     budget = plan_of(method, views).in_memory
     command = [sys.executable, "-c", _PEAK, method, json.dumps(SETTINGS[method]), str(budget)]

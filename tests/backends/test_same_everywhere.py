@@ -91,6 +91,26 @@ class TestScaling:
                     np.testing.assert_allclose(getattr(ours, name), getattr(theirs, name), rtol=1e-12, atol=1e-12)
 
     @each_place
+    @pytest.mark.parametrize("bridge", [None, "union"])
+    def test_unscaled_rows_whose_lengths_overflow_are_refused(self, place, bridge, tmp_path):
+        values = 1.7e308 * np.sign(normal())
+        model = GRMF(3, scale=None, init="data", max_iter=2)
+        if bridge:
+            model = BridgedGRMF(3, scale=None, bridge=bridge, selection="fixed", view_weights=None, max_iter=2)
+        message = outcome(model, [values], place, tmp_path)
+        assert message is not None
+        assert message.startswith("SolutionError: The factorisation has reached numbers too large for float64.")
+
+    @each_place
+    def test_cells_hold_neighbours_of_huge_unscaled_rows(self, place, tmp_path):
+        """Values beyond single precision whose squares are finite."""
+        values = 1e100 * normal(300, n_rows=1500, seed=2)
+        values[:, :5] *= 50
+        model = GRMF(3, scale=None, init="data", search="approximate", max_iter=2, tol=0)
+        found = fitted(model, [values], place, tmp_path).neighbor_search_[0]
+        assert (found.method, found.recall >= 0.95) == ("approximate", True)
+
+    @each_place
     def test_rounding_is_judged_in_the_type_of_the_view(self, place, tmp_path):
         """Rows of float32 that point the same way stay constant beside a view of float64."""
         lengths = np.random.RandomState(0).uniform(1, 2, size=(N_ROWS, 1))

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from .. import scaling
-from ..backends.disk import DiskViews, DiskWorkspace, in_words, united
+from ..backends.disk import DiskViews, DiskWorkspace, format_bytes, unite_graphs
 from ..errors import GapviewWarning
 from ..factorization import problem
 from ..graph import knn as graph
@@ -71,8 +71,8 @@ class DiskTools:
         if best.bridge == "union":
             return chosen, best
         text = (
-            f"bridge='{best.bridge}' suits these views, but needs {in_words(self.plan.in_memory)} of memory, and "
-            f"memory_budget gives {in_words(self.budget)}: the bridge 'union' is used instead."
+            f"bridge='{best.bridge}' suits these views, but needs {format_bytes(self.plan.in_memory)} of memory, and "
+            f"memory_budget gives {format_bytes(self.budget)}: the bridge 'union' is used instead."
         )
         return with_union_bridge(
             chosen, setting, text, "Its groups may differ; give a larger budget, or bridge='union'."
@@ -94,7 +94,7 @@ class DiskTools:
         samples = (views.rows(k) for k in range(views.n_views))
         parts = zip(graphs, samples, view_weights, strict=True)
         with phase("bridge"):
-            union = checkpointed_search("union graph", lambda: united(parts, views.n_samples), search)
+            union = checkpointed_search("union graph", lambda: unite_graphs(parts, views.n_samples), search)
         return Ground(scaled, scaled[0].dtype, scalings, {"union": union}, float("nan"), tuple(view_weights))
 
     def _linked(self, matrix: Any, n_neighbors: int, search: Search | None) -> Any:

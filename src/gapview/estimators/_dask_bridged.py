@@ -1,30 +1,28 @@
-"""``BridgedGRMF`` on a cluster: settings chosen on a sample, then the union bridge over all samples."""
+"""``BridgedGRMF`` on a cluster: settings are chosen on a sample, then the union bridge links all samples."""
 
 from __future__ import annotations
 
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
 
-from ..backends.dask.blocks import BlockedViews, gathered, without_features
-from ..backends.dask.graph import linked_blocks, union_blocks
-from ..backends.dask.groups import balance_of, balanced_points, cluster_blocks, confidence_blocks
-from ..backends.dask.neighbors import Points, found_blocks
-from ..backends.dask.problem import bridged_problems
-from ..backends.dask.reference import Rows, drawn_rows, opened, reference_of
-from ..backends.dask.results import as_arrays
+from ..backends.dask.checkpoint import ClusterCheckpoint
+from ..backends.dask.clusters import balance_blocks, cluster_blocks, confidence_blocks
+from ..backends.dask.graph import bridged_problems, union_blocks
+from ..backends.dask.neighbors import knn_blocks
+from ..backends.dask.results import fitted_attributes, prepare_views
 from ..backends.dask.solve import solve_blocks
 from ..backends.dask.start import data_starts
-from ..backends.dask.store import Store
 from ..backends.dask.tasks import Tasks
+from ..backends.dask.views import BlockedViews, collect_samples, draw_rows, drop_features
 from ..choice.candidates import FitPlan, plan_fit
-from ..choice.selection import Ground, choose
+from ..choice.selection import Ground, Selection, Setting, choose
 from ..choice.tools import with_union_bridge
 from ..errors import ParameterError
-from ..factorization.runs import Solution, Weights, codes_of_all
+from ..factorization.runs import Weights, codes_of_all
 from ..persist.checkpoints import recording
 from ..progress import tell
-from ..utils.types import Array
 from ..views.trial import n_to_try
 from ._convergence import warn_unless_converged
 
@@ -37,71 +35,68 @@ _ONLY_UNION = (
 
 
 def fit_bridged(
-    model: Any, tasks: Tasks, views: BlockedViews, random_state: np.random.RandomState, store: Store | None
+    model: Any,
+    tasks: Tasks,
+    views: BlockedViews,
+    random_state: np.random.RandomState,
+    checkpoint: ClusterCheckpoint | None,
 ) -> dict[str, Any]:
-    """Fit as ``BridgedGRMF`` does in memory, with what was found as attributes."""
+    """Fit as ``BridgedGRMF`` does in memory; return the attributes of the fitted model."""
     if model.bridge in ("joint", "both"):
         raise ParameterError(f"bridge='{model.bridge}': {_ONLY_UNION}. Use bridge='union' or bridge='auto'.")
     seed = int(random_state.randint(2**31 - 1))
-    plan, shared = _planned(model, tasks, views, seed)
-    weights, setting = plan.weights, shared["setting_"]
-    rows, sample, ids, scaled, scalings = opened(tasks, views, setting.scales)
+    plan, selection, setting = _choose_settings(model, tasks, views, seed)
+    prepared = prepare_views(tasks, views, setting.scales)
+    scaled = prepared.scaled
     tell("Looking for neighbours")
     search = model._new_search()
-    graphs = [
-        linked_blocks(tasks, found_blocks(Points(tasks, scaled, k), count, search), scaled.starts, scaled.dtype)
-        for k, count in enumerate(setting.n_neighbors)
-    ]
-    steps, exchange = union_blocks(tasks, graphs, weights, scaled.starts)
+    graphs = knn_blocks(tasks, scaled, setting.n_neighbors, search)
+    steps, exchange = union_blocks(tasks, graphs, plan.weights, scaled.starts)
     tell("Smoothing views")
-    problems = bridged_problems(tasks, scaled, steps, exchange, setting.reach, weights)
-    bare = tasks.map("describe", without_features, scaled.blocks)
+    problems = bridged_problems(tasks, scaled, steps, exchange, setting.reach, plan.weights)
     tasks.wait(problems)
-    tasks.wait(bare)
-    scaled, graphs = scaled.of(bare), []
+    drop_features(tasks, scaled)
+    graphs.clear()
     penalties, groups = Weights(setting.consensus_weight, setting.sparsity_weight), tasks.groups(problems)
     starts = [data_starts(tasks, problems, setting.n_components, penalties, groups)]
-    limits = (model.max_iter, model.tol)
-    found = solve_blocks(tasks, problems, penalties, starts, setting.n_components, *limits, groups=groups, store=store)
+    limits = setting.n_components, model.max_iter, model.tol
+    found = solve_blocks(tasks, problems, penalties, starts, *limits, groups=groups, checkpoint=checkpoint)
     warn_unless_converged(model, found)  # type: ignore[arg-type]
     codes = tasks.map("codes", codes_of_all, problems, found.blocks)
-    embeddings = tasks.map("embedding", _consensus, found.blocks)
+    embeddings = tasks.map("embedding", attrgetter("consensus"), found.blocks)
     tell("Finding groups")
-    balance = balance_of(tasks, embeddings, scaled.dtype)
-    points = balanced_points(tasks, embeddings, balance)
-    labels, centers = cluster_blocks(tasks, points, scaled.sizes, plan.n_clusters, np.random.RandomState(seed))
-    trusted = confidence_blocks(tasks, points, labels, centers, steps, exchange)
-    kept = Rows(tasks, scaled, rows).of(codes, embeddings, labels, trusted, codes_of_all=True)
-    if shared["selection_"] is None:
-        nothing = Ground([], scaled.dtype, [], {}, float("nan"), weights)
-        shared["selection_"] = choose([(setting, nothing, kept[1][1])])
-    shared |= {
-        "view_weights_": np.asarray(weights),
+    balance, points = balance_blocks(tasks, embeddings, scaled.dtype)
+    labels, centers = cluster_blocks(tasks, points, scaled.starts, plan.n_clusters, np.random.RandomState(seed))
+    confidence = confidence_blocks(tasks, points, labels, centers, steps, exchange)
+    fitted = {
+        "setting_": setting,
+        "view_weights_": np.asarray(plan.weights),
         "bases_": found.bases,
         "objective_": found.objective,
         "n_iter_": found.n_iter,
-        "scalings_": scalings,
         "neighbor_search_": tuple(search.done),
         "cluster_centers_": centers,
         "balance_": balance,
     }
-    reference = reference_of(model, sample, shared, kept)
-    arrays = as_arrays(tasks, scaled, ids, codes, embeddings, labels, trusted)
-    return {**shared, **arrays, "reference_": reference, "views_": reference.views_}
+    if plan.count is not None:
+        fitted["cluster_count_"] = plan.count
+    results = fitted_attributes(
+        model, tasks, prepared, fitted, codes, embeddings, labels, confidence, codes_of_all=True
+    )
+    if selection is None:
+        nothing = Ground([], scaled.dtype, [], {}, float("nan"), plan.weights)
+        selection = choose([(setting, nothing, results["reference_"].labels_)])
+    results["selection_"] = results["reference_"].selection_ = selection
+    return results
 
 
-def _planned(model: Any, tasks: Tasks, views: BlockedViews, seed: int) -> tuple[FitPlan, dict[str, Any]]:
-    """Count groups, weigh views and choose settings on a sample, which comes to the client."""
-    part = gathered(tasks, views, drawn_rows(tasks, views, n_to_try(model._most_clusters()), seed))
+def _choose_settings(
+    model: Any, tasks: Tasks, views: BlockedViews, seed: int
+) -> tuple[FitPlan, Selection | None, Setting]:
+    """Choose the number of clusters, the weights of the views and the settings on a sample, on the client."""
+    part = collect_samples(tasks, views, draw_rows(tasks, views, n_to_try(model._most_clusters()), seed))
     with recording(None, model, part):
         plan = plan_fit(model, views, part, part, seed)
     text = f"bridge='{(plan.tried.setting if plan.tried else plan.first).bridge}' suits these views, but {_ONLY_UNION}."
-    chosen, setting = with_union_bridge(
-        plan.tried, plan.first, text, "Its groups may differ; give bridge='union' to do without this warning."
-    )
-    found = {"selection_": chosen, "setting_": setting}
-    return plan, found if plan.count is None else {**found, "cluster_count_": plan.count}
-
-
-def _consensus(solution: Solution) -> Array:
-    return solution.consensus
+    advice = "Its groups may differ; give bridge='union' to do without this warning."
+    return plan, *with_union_bridge(plan.tried, plan.first, text, advice)

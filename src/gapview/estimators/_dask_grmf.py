@@ -1,24 +1,23 @@
-"""A fit on the user's Dask cluster, step by step as in memory."""
+"""Fits on the user's Dask cluster, in the same steps as in memory."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from operator import attrgetter, itemgetter
 from typing import Any
 
 import numpy as np
 
-from ..backends.dask.blocks import BlockedViews, read_blocks, without_features
-from ..backends.dask.graph import given_graph, linked_blocks, n_edges
-from ..backends.dask.groups import cluster_blocks, confidence_blocks
-from ..backends.dask.neighbors import Points, found_blocks
-from ..backends.dask.problem import view_problems
-from ..backends.dask.reference import Rows, opened, reference_of
-from ..backends.dask.results import as_arrays
+from ..backends.dask.checkpoint import BlockSolution, ClusterCheckpoint, identity_of_blocks
+from ..backends.dask.clusters import cluster_blocks, confidence_blocks
+from ..backends.dask.graph import n_edges, split_graph, view_problems
+from ..backends.dask.neighbors import knn_blocks
+from ..backends.dask.reading import read_blocks
+from ..backends.dask.results import fitted_attributes, prepare_views
 from ..backends.dask.solve import solve_blocks
 from ..backends.dask.start import data_starts, given_starts, random_starts
-from ..backends.dask.states import BlockSolution
-from ..backends.dask.store import Store, identity_of_blocks
 from ..backends.dask.tasks import Tasks, current_tasks
+from ..backends.dask.views import BlockedViews, drop_features
 from ..errors import InputError, ParameterError
 from ..factorization.problem import Problem
 from ..factorization.runs import Solution, Weights, codes_of_present
@@ -38,27 +37,27 @@ __all__ = ["fit_on_cluster"]
 
 def fit_on_cluster(model: Any, data: Any, mask: Any, checkpoint: Any) -> None:
     """Fit ``GRMF`` or ``BridgedGRMF`` to Dask collections; a fit that fails leaves the model as it was."""
-    _refuse(model)
+    _check_parameters(model)
     tasks = current_tasks()
     tell("Reading views")
     views = read_blocks(tasks, data, mask, model.partial_rows)
     constant = ((low == high).all() for low, high in zip(views.low, views.high, strict=True))
     demand_enough(views, constant, model._least_samples())
-    store = None if checkpoint is None else Store(checkpoint, identity_of_blocks(tasks, model, views))
-    if store is not None and model.random_state is None:
-        seed = store.extra.setdefault("seed", int(np.random.RandomState().randint(2**31 - 1)))
+    record = None if checkpoint is None else ClusterCheckpoint(checkpoint, identity_of_blocks(tasks, model, views))
+    if record is not None and model.random_state is None:
+        seed = record.extra.setdefault("seed", int(np.random.RandomState().randint(2**31 - 1)))
         random_state = np.random.RandomState(seed)
     else:
         random_state = random_generator(model.random_state)
     fit = fit_bridged if hasattr(model, "bridge") else _fit_grmf
-    with restored_on_error(None if store is None else model.random_state):
-        fitted = fit(model, tasks, views, random_state, store)
+    with restored_on_error(None if record is None else model.random_state):
+        fitted = fit(model, tasks, views, random_state, record)
     for name in [name for name in model.__dict__ if name.endswith("_")]:
-        delattr(model, name)  # what an earlier fit has found must not mix with what this one has found
+        delattr(model, name)  # attributes of an earlier fit must not be mixed with those of this one
     model.__dict__.update(fitted, n_features_in_=sum(views.n_features))
 
 
-def _refuse(model: Any) -> None:
+def _check_parameters(model: Any) -> None:
     for name in ("device", "memory_budget"):
         if getattr(model, name) is not None:
             raise ParameterError(
@@ -73,20 +72,21 @@ def _refuse(model: Any) -> None:
 
 
 def _fit_grmf(
-    model: Any, tasks: Tasks, views: BlockedViews, random_state: np.random.RandomState, store: Store | None
+    model: Any,
+    tasks: Tasks,
+    views: BlockedViews,
+    random_state: np.random.RandomState,
+    checkpoint: ClusterCheckpoint | None,
 ) -> dict[str, Any]:
-    rows, sample, ids, scaled, scalings = opened(tasks, views, model.scale)
+    prepared = prepare_views(tasks, views, model.scale)
+    scaled = prepared.scaled
     tell("Looking for neighbours")
     search = model._new_search()
     counts = resolve_n_neighbors(model.n_neighbors, views, model.n_clusters)  # type: ignore[arg-type]
-    graphs = _given_graphs(model, tasks, scaled) if model.graph is not None else None
-    if graphs is None:
-        graphs = [
-            linked_blocks(tasks, found_blocks(Points(tasks, scaled, k), count, search), scaled.starts, scaled.dtype)
-            for k, count in enumerate(counts)
-        ]
+    is_given = model.graph is not None
+    graphs = _given_graphs(model, tasks, scaled) if is_given else knn_blocks(tasks, scaled, counts, search)
     for name, blocks in zip(scaled.names, graphs, strict=True):
-        if not sum(tasks.gather(tasks.map("describe", n_edges, blocks))):
+        if not sum(tasks.collect("describe", n_edges, blocks)):
             raise InputError(
                 f"The graph of view '{name}' has no edge between samples that have the view: it was given so, or fewer "
                 "than 2 rows of the view are other than zero. Leave this view out."
@@ -94,46 +94,37 @@ def _fit_grmf(
     tell("Smoothing views")
     problems = view_problems(tasks, scaled, graphs)
     tasks.wait(problems)
-    lonely = sum(tasks.gather(tasks.map("describe", _n_unreached, scaled.blocks, problems)))
-    bare = scaled.blocks if lonely else tasks.map("describe", without_features, scaled.blocks)
-    tasks.wait(bare)
-    scaled, graphs = scaled.of(bare), []
-    found = _solved(model, tasks, problems, scaled, random_state, store)
+    if not sum(tasks.collect("describe", _n_unreached, scaled.blocks, problems)):
+        drop_features(tasks, scaled)
+    graphs.clear()
+    found = _solve(model, tasks, problems, scaled, random_state, checkpoint)
     warn_unless_converged(model, found)  # type: ignore[arg-type]
-    told = tasks.map("codes", _codes_and_consensus, found.blocks, problems, scaled.blocks, [found.bases] * len(bare))
-    codes, embeddings = tasks.map("codes", _first, told), tasks.map("embedding", _second, told)
+    bases = [found.bases] * len(problems)
+    results = tasks.map("codes", _codes_and_consensus, found.blocks, problems, scaled.blocks, bases)
+    codes, embeddings = tasks.map("codes", itemgetter(0), results), tasks.map("embedding", itemgetter(1), results)
     tell("Finding groups")
-    labels, centers = cluster_blocks(tasks, embeddings, scaled.sizes, model.n_clusters, random_state)
-    trusted = confidence_blocks(tasks, embeddings, labels, centers)
-    kept = Rows(tasks, scaled, rows).of(codes, embeddings, labels, trusted)
-    shared = {
+    labels, centers = cluster_blocks(tasks, embeddings, scaled.starts, model.n_clusters, random_state)
+    confidence = confidence_blocks(tasks, embeddings, labels, centers)
+    fitted = {
         "bases_": found.bases,
         "objective_": found.objective,
         "n_iter_": found.n_iter,
-        "scalings_": scalings,
         "neighbor_search_": tuple(search.done),
         "cluster_centers_": centers,
     }
-    reference = reference_of(model, sample, shared, kept)
-    return {
-        **shared,
-        **as_arrays(tasks, scaled, ids, codes, embeddings, labels, trusted),
-        "reference_": reference,
-        "views_": reference.views_,
-    }
+    return fitted_attributes(model, tasks, prepared, fitted, codes, embeddings, labels, confidence)
 
 
 def _given_graphs(model: Any, tasks: Tasks, scaled: BlockedViews) -> list[list[Any]]:
-    masks = np.concatenate(tasks.gather(tasks.map("describe", _mask, scaled.blocks)))
-    known = _Known(scaled.names, masks)
-    given = user_graphs(model.graph, known, scaled.dtype)  # type: ignore[arg-type]
-    cut = [given_graph(graph, known.rows(k), scaled.starts) for k, graph in enumerate(given)]
-    return [[tasks.share("given-graph", block) for block in blocks] for blocks in cut]
+    presence = _Presence(scaled.names, np.concatenate(tasks.collect("describe", attrgetter("mask"), scaled.blocks)))
+    given = user_graphs(model.graph, presence, scaled.dtype)  # type: ignore[arg-type]
+    cut = [split_graph(graph, presence.rows(k), scaled.starts) for k, graph in enumerate(given)]
+    return [[tasks.broadcast("given-graph", block) for block in blocks] for blocks in cut]
 
 
 @dataclass(frozen=True)
-class _Known:
-    """What reading a user's graph has to know of the views."""
+class _Presence:
+    """The attributes of ``Views`` that reading the user's graphs needs."""
 
     names: tuple[str, ...]
     mask: Array
@@ -150,21 +141,17 @@ class _Known:
         return np.flatnonzero(self.mask[:, view])
 
 
-def _mask(views: Views) -> Array:
-    return views.mask
-
-
 def _n_unreached(views: Views, problem: Problem) -> int:
     return sum(views.n_present) - len(problem.rows)
 
 
-def _solved(
+def _solve(
     model: Any,
     tasks: Tasks,
     problems: list[Any],
     scaled: BlockedViews,
     random_state: np.random.RandomState,
-    store: Store | None,
+    checkpoint: ClusterCheckpoint | None,
 ) -> BlockSolution:
     weights = Weights(model.consensus_weight, model.sparsity_weight)
     n_components, groups = model.n_components or model.n_clusters, tasks.groups(problems)
@@ -175,9 +162,9 @@ def _solved(
         starts = [data_starts(tasks, problems, n_components, weights, groups)]
     else:
         starts = [given_starts(tasks, model.init, problems, scaled, n_components)]
-    limits = (model.max_iter, model.tol)
+    limits, n_rounds = (n_components, model.max_iter, model.tol), model.n_rounds
     return solve_blocks(
-        tasks, problems, weights, starts, n_components, *limits, n_rounds=model.n_rounds, groups=groups, store=store
+        tasks, problems, weights, starts, *limits, n_rounds=n_rounds, groups=groups, checkpoint=checkpoint
     )
 
 
@@ -186,11 +173,3 @@ def _codes_and_consensus(
 ) -> tuple[list[Array], Array]:
     scaled_already = [Scaling(name, None, None, None) for name in views.names]
     return codes_of_present(replace(solution, bases=bases), problem, views, scaled_already)
-
-
-def _first(pair: tuple[Any, Any]) -> Any:
-    return pair[0]
-
-
-def _second(pair: tuple[Any, Any]) -> Any:
-    return pair[1]

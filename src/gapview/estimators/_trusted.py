@@ -8,7 +8,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import clone
 
-from ..backends.disk import demand_memory_for_parts
+from ..backends.disk import check_memory_for_parts
 from ..choice.selection import Setting
 from ..errors import GapviewWarning
 from ..graph.knn import knn_graph
@@ -76,7 +76,7 @@ class TrustedClusterer(MultiViewClusterer):
         """
         self._demand_fitted()
         check_real("share", share, low=0, high=1, open_low=True)
-        demand_memory_for_parts(self, share)
+        check_memory_for_parts(self, share)
         pinned, views = self._pinned(), self._written_out()
 
         def fit(rows: Array, seed: int) -> Array:

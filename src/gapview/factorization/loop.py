@@ -20,7 +20,16 @@ from .runs import Run, Solution, Stack, Weights, lay_out
 from .steps import basis_step
 from .sweep import Sweep
 
-__all__ = ["LoopRecord", "LoopState", "Solution", "Weights", "solve", "solve_together"]
+__all__ = [
+    "LoopRecord",
+    "LoopState",
+    "Solution",
+    "Weights",
+    "add_objectives",
+    "solve",
+    "solve_together",
+    "update_bases",
+]
 
 
 class LoopRecord(Protocol):
@@ -77,18 +86,28 @@ def solve_together(
             state = LoopState.from_dict(record.last, stack)
         while not state.has_ended:
             active = state.stack.runs
-            for run in active:
-                run.bases = [basis_step(correlation[run.rows].T) for correlation in state.correlations]
+            update_bases(active, state.correlations)
             state.correlations, values = sweep.iterate(state.stack)
             state.n_iter += 1
-            for run, value in zip(active, values, strict=True):
-                demand_finite(np.isfinite(value), problem.degrees.dtype)
-                run.add(problem.constant + value, tol)
+            add_objectives(active, values, problem.constant, problem.degrees.dtype, tol)
             tell(ITERATING, state.n_iter, max_iter, min(run.objective[-1] for run in active))
             state.end([run for run in active if run.converged or state.n_iter == max_iter])
             if record is not None:
                 record.save(state.to_dict)
     return [state.ended[place] for place in range(len(state.runs))]
+
+
+def update_bases(runs: Sequence[Run], correlations: Sequence[Array]) -> None:
+    """Compute the bases of every run from (HᵀP)ᵀ of every view, Eq. (9)."""
+    for run in runs:
+        run.bases = [basis_step(correlation[run.rows].T) for correlation in correlations]
+
+
+def add_objectives(runs: Sequence[Run], values: Iterable[float], constant: float, dtype: Any, tol: float) -> None:
+    """Record the objective of every run after an iteration: the constant term and the value of the run."""
+    for run, value in zip(runs, values, strict=True):
+        demand_finite(np.isfinite(value), dtype)
+        run.add(constant + value, tol)
 
 
 @dataclass

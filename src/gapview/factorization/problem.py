@@ -23,7 +23,7 @@ from ..errors import SolutionError
 from ..scaling import row_lengths
 from ..utils.types import Array, Matrix
 
-__all__ = ["Problem", "SampleWeights", "ViewTerm", "build_problem", "demand_finite"]
+__all__ = ["Problem", "SampleWeights", "ViewTerm", "build_problem", "demand_finite", "join_views"]
 
 
 class SampleWeights(Protocol):
@@ -150,3 +150,16 @@ def build_problem(
     stacked = xp.concat(rows)
     n_codes = like(np.bincount(host(stacked), minlength=n_samples), stacked)
     return Problem(tuple(terms), stacked, xp.concat(degrees), n_codes, constant)
+
+
+def join_views(problems: Sequence[Problem]) -> Problem:
+    """Return one problem of several views from problems of one view each over the same samples."""
+    ends = np.cumsum([len(problem.rows) for problem in problems]).tolist()
+    terms = [
+        replace(problem.terms[0], part=slice(end - len(problem.rows), end))
+        for problem, end in zip(problems, ends, strict=True)
+    ]
+    rows, degrees = (np.concatenate([getattr(own, name) for own in problems]) for name in ("rows", "degrees"))
+    constant = float(sum(problem.constant for problem in problems))
+    demand_finite(np.isfinite(constant), degrees.dtype)
+    return Problem(tuple(terms), rows, degrees, np.sum([own.n_codes for own in problems], axis=0), constant)

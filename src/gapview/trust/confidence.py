@@ -74,15 +74,21 @@ def sample_confidence(points: Any, centers: Any, labels: Any, graph: Any = None)
 def confidence(points: Array, centers: Array, groups: Array, graph: Any = None) -> Array:
     """Do what :func:`sample_confidence` does, with arrays of any kind that need no check."""
     xp = array_namespace(points)
-    everyone = xp.arange(len(groups), device=points.device)
     placed = xp.any(points != 0, axis=1)
     sizes = like(np.bincount(host(groups), minlength=len(centers)), points)
     claims = claims_of_distance(distances_to(points, centers), groups, placed, sizes > 0)
     if graph is not None:
         claims *= _ends_of_walks(graph, groups, len(centers), claims)
+    return host(own_shares(claims, groups, placed))  # type: ignore[no-any-return]
+
+
+def own_shares(claims: Array, groups: Array, placed: Array) -> Array:
+    """Return the share of every sample's own group in all claims to it; 0 for samples without a representation."""
+    xp = array_namespace(claims)
     total = xp.sum(claims, axis=1)
-    shares = claims[everyone, groups] / xp.where(total > 0, total, xp.ones_like(total))
-    return host(xp.where(placed, shares, xp.zeros_like(shares)))  # type: ignore[no-any-return]
+    own = claims[xp.arange(len(groups), device=claims.device), groups]
+    shares = own / xp.where(total > 0, total, xp.ones_like(total))
+    return xp.where(placed, shares, xp.zeros_like(shares))  # type: ignore[no-any-return]
 
 
 def distances_to(points: Array, centers: Array) -> Array:

@@ -28,18 +28,18 @@ def count_missing_cells(values: Matrix) -> Array:
     return np.asarray(holes.sum(axis=1)).ravel().astype(np.intp)
 
 
-def row_digest(values: Matrix) -> Array:
+def row_summary(values: Matrix) -> Array:
     """Return two numbers per row: NaN twice if it is missing, NaN first if it has gaps, infinity last if it has any.
 
-    All other numbers are 0. Checking the digest of a view for gaps, infinities and missing rows gives the same results
+    All other numbers are 0. Checking the summary of a view for gaps, infinities and missing rows gives the same results
     and messages as checking the view.
     """
     gaps = count_missing_cells(values)
-    digest = np.zeros((values.shape[0], 2))
-    digest[gaps > 0, 0] = np.nan
-    digest[gaps == values.shape[1]] = np.nan
-    digest[np.isinf(values).any(axis=1), 1] = np.inf
-    return digest
+    summary = np.zeros((values.shape[0], 2))
+    summary[gaps > 0, 0] = np.nan
+    summary[gaps == values.shape[1]] = np.nan
+    summary[np.isinf(values).any(axis=1), 1] = np.inf
+    return summary
 
 
 def demand_finite(name: str, values: Matrix, ids: Array) -> None:

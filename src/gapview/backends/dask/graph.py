@@ -1,30 +1,40 @@
-"""Neighbour graphs in blocks: for the samples of a block the weights to all others, wherever these are."""
+"""Neighbour graphs and the problem in blocks.
+
+A block holds the weights between its samples and all others, and a :class:`gapview.factorization.problem.Problem` of
+its samples. H = AᵀX of a block needs the rows of X of the samples that the block is linked with, and no others. The
+constant terms of the blocks add up to that of the whole problem.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
+from ...factorization.problem import Problem, ViewTerm, demand_finite, join_views
 from ...graph.bridges import normalized_by
+from ...scaling import row_lengths
 from ...utils.types import Array
-from .exchange import Exchange, exchanged, flat
-from .neighbors import whole_numbers
-from .sizes import measured
-from .tasks import Tasks
+from ...views import Views
+from .cells import index_type
+from .tasks import Exchange, Tasks, exchange_parts, flatten, register_size, stack_rows
+from .views import BlockedViews
 
-__all__ = ["BlockGraph", "given_graph", "linked_blocks", "n_edges", "union_blocks"]
+__all__ = ["BlockGraph", "bridged_problems", "link_blocks", "n_edges", "split_graph", "union_blocks", "view_problems"]
+
+register_size(Problem)
 
 
-@measured
+@register_size
 @dataclass(frozen=True)
 class BlockGraph:
-    """Weights between the samples of one block (rows) and the samples they are linked with (columns)."""
+    """Weights between the samples of one block (rows) and the samples that they are linked with (columns)."""
 
-    needed: Array  # the samples of the columns, ascending, as places among all samples
+    needed: Array  # the samples of the columns, ascending, as positions among all samples
     weights: sparse.csr_array
 
     @property
@@ -33,26 +43,26 @@ class BlockGraph:
         return self.weights @ np.ones(self.weights.shape[1], dtype=self.weights.dtype)  # type: ignore[no-any-return]
 
 
-def linked_blocks(tasks: Tasks, found: list[Any], starts: Array, dtype: Any) -> list[Any]:
-    """Build the graph of :func:`gapview.graph.knn.symmetric_graph` in blocks.
+def link_blocks(tasks: Tasks, found: list[Any], starts: Array, dtype: Any) -> list[Any]:
+    """Link samples with their neighbours, in both directions, by weights of 1 (:func:`gapview.graph.knn.linked`).
 
-    ``found`` holds for every block a pair of places among all samples: those who asked, and what each has found.
+    ``found`` holds for every block a handle of (samples, their neighbours).
     """
-    received = exchanged(tasks, "link", tasks.map("link", _edges_by_block, found, starts=starts), len(found))
-    return tasks.map("link", _linked, received, starts[:-1].tolist(), np.diff(starts).tolist(), dtype=dtype)
+    received = exchange_parts(tasks, "link", tasks.map("link", _edges_by_block, found, starts=starts), len(found))
+    return tasks.map("link", _link, received, starts[:-1].tolist(), np.diff(starts).tolist(), dtype=dtype)
 
 
 def _edges_by_block(found: tuple[Array, Array], *, starts: Array) -> list[Array]:
-    """Sort edges, each seen from both of its ends, by the block of the first."""
-    kind = whole_numbers(int(starts[-1]))
-    asked, ends = np.repeat(found[0].astype(kind), found[1].shape[1]), found[1].ravel().astype(kind)
-    edges = np.concatenate([np.column_stack([asked, ends]), np.column_stack([ends, asked])])
+    """Return edges in both directions, by the block of their first sample."""
+    kind = index_type(int(starts[-1]))
+    samples, ends = np.repeat(found[0].astype(kind), found[1].shape[1]), found[1].ravel().astype(kind)
+    edges = np.concatenate([np.column_stack([samples, ends]), np.column_stack([ends, samples])])
     edges = edges[np.argsort(edges[:, 0], kind="stable")]
     return np.split(edges, np.searchsorted(edges[:, 0], starts[1:-1]))
 
 
-def _linked(groups: Sequence[Sequence[Array]], begin: int, size: int, *, dtype: Any) -> BlockGraph:
-    edges = np.concatenate(flat(groups))
+def _link(groups: Sequence[Sequence[Array]], begin: int, size: int, *, dtype: Any) -> BlockGraph:
+    edges = stack_rows(groups)
     needed, columns = np.unique(edges[:, 1], return_inverse=True)
     keys = np.unique((edges[:, 0].astype(np.int64) - begin) * max(len(needed), 1) + columns)  # every edge once
     rows, columns = np.divmod(keys, max(len(needed), 1))
@@ -60,26 +70,22 @@ def _linked(groups: Sequence[Sequence[Array]], begin: int, size: int, *, dtype: 
     return BlockGraph(needed, sparse.csr_array((np.ones(len(keys), dtype=dtype), (rows, columns)), shape=shape))
 
 
-def given_graph(weights: sparse.csr_array, samples: Array, starts: Array) -> list[BlockGraph]:
-    """Cut a graph over the samples that have a view; its columns become the rows of the blocks."""
-    across = sparse.csr_array(weights.T)
+def split_graph(weights: sparse.csr_array, samples: Array, starts: Array) -> list[BlockGraph]:
+    """Split a graph over the samples that have a view into blocks of its columns, which become rows."""
+    transposed = sparse.csr_array(weights.T)
     edges = np.searchsorted(samples, starts)
     blocks = []
     for begin, stop, start, end in zip(edges[:-1], edges[1:], starts[:-1], starts[1:], strict=True):
-        own = across[begin:stop].tocoo()
+        own = transposed[begin:stop].tocoo()
         used, columns = np.unique(own.col, return_inverse=True)
-        places = samples[begin:stop][own.row] - start
-        shape = (int(end - start), len(used))
-        blocks.append(BlockGraph(samples[used], sparse.csr_array((own.data, (places, columns)), shape=shape)))
+        rows, shape = samples[begin:stop][own.row] - start, (int(end - start), len(used))
+        blocks.append(BlockGraph(samples[used], sparse.csr_array((own.data, (rows, columns)), shape=shape)))
     return blocks
 
 
 def n_edges(graph: BlockGraph) -> int:
-    """Count the edges of a block."""
+    """Return the number of edges of a block."""
     return int(graph.weights.nnz)
-
-
-# -- the union of the views ------------------------------------------------------------------------------------
 
 
 def union_blocks(
@@ -87,25 +93,15 @@ def union_blocks(
 ) -> tuple[list[Any], Exchange]:
     """Add up the normalised graphs of the views over all samples, and normalise; see :mod:`gapview.graph.bridges`.
 
-    ``graphs`` holds for every view a handle for each block. Gives a handle for each block, and who needs whose rows.
+    ``graphs`` holds for every view a handle for each block. Returns a handle for each block, and the exchange of rows.
     """
     of_blocks = [list(own) for own in zip(*graphs, strict=True)]
     needed = tasks.map("bridge", _all_needed, of_blocks)
     exchange = Exchange(tasks, needed, starts)
-    of_views = exchange.rows("bridge-degrees", tasks.map("bridge", _all_degrees, of_blocks), pick_rows)
-    summed = tasks.map("bridge", _summed, of_blocks, needed, of_views, view_weights=tuple(view_weights))
-    degrees = exchange.rows("bridge-degrees", tasks.map("bridge", _degrees, summed), pick_rows)
-    return tasks.map("bridge", _normalized, summed, degrees), exchange
-
-
-def pick_rows(values: Array, places: Array) -> Array:
-    """Take rows of an array."""
-    return values[places]
-
-
-def stacked(groups: Sequence[Sequence[Array]]) -> Array:
-    """Put rows that came from other blocks one below the other."""
-    return np.concatenate(flat(groups))
+    of_views = exchange.rows("bridge-degrees", tasks.map("bridge", _all_degrees, of_blocks))
+    added = tasks.map("bridge", _add, of_blocks, needed, of_views, view_weights=tuple(view_weights))
+    degrees = exchange.rows("bridge-degrees", tasks.map("bridge", attrgetter("degrees"), added))
+    return tasks.map("bridge", _normalize, added, degrees), exchange
 
 
 def _all_needed(graphs: Sequence[BlockGraph]) -> Array:
@@ -116,20 +112,113 @@ def _all_degrees(graphs: Sequence[BlockGraph]) -> Array:
     return np.column_stack([graph.degrees for graph in graphs])
 
 
-def _degrees(graph: BlockGraph) -> Array:
-    return graph.degrees
-
-
-def _summed(graphs: Sequence[BlockGraph], needed: Array, pieces: Any, *, view_weights: Sequence[float]) -> BlockGraph:
-    total, others = None, stacked(pieces)
+def _add(graphs: Sequence[BlockGraph], needed: Array, pieces: Any, *, view_weights: Sequence[float]) -> BlockGraph:
+    total, others = None, stack_rows(pieces)
     for k, (graph, weight) in enumerate(zip(graphs, view_weights, strict=True)):
         places = np.searchsorted(needed, graph.needed)
         own = normalized_by(graph.weights, graph.degrees, others[places, k]).tocoo()
         shape = (graph.weights.shape[0], len(needed))
-        placed = sparse.csr_array((own.data * own.dtype.type(weight), (own.row, places[own.col])), shape=shape)
-        total = placed if total is None else total + placed
+        spread = sparse.csr_array((own.data * own.dtype.type(weight), (own.row, places[own.col])), shape=shape)
+        total = spread if total is None else total + spread
     return BlockGraph(needed, sparse.csr_array(total))
 
 
-def _normalized(graph: BlockGraph, pieces: Any) -> BlockGraph:
-    return BlockGraph(graph.needed, normalized_by(graph.weights, graph.degrees, stacked(pieces)))
+def _normalize(graph: BlockGraph, pieces: Any) -> BlockGraph:
+    return BlockGraph(graph.needed, normalized_by(graph.weights, graph.degrees, stack_rows(pieces)))
+
+
+# -- the problem -----------------------------------------------------------------------------------------------
+
+
+def view_problems(tasks: Tasks, scaled: BlockedViews, graphs: list[list[Any]]) -> list[Any]:
+    """Build the problem of the paper, with a graph for each view over the samples that have it."""
+    parts = []
+    for k, blocks in enumerate(graphs):
+        exchange = Exchange(tasks, tasks.map("who-needs-whom", attrgetter("needed"), blocks), scaled.starts)
+
+        def smooth(wave: list[int], received: list[Any], k: int = k, blocks: list[Any] = blocks) -> list[Any]:
+            views, own = ([handles[block] for block in wave] for handles in (scaled.blocks, blocks))
+            return tasks.map("smooth", _smooth, views, own, received, view=k)
+
+        parts.append(exchange.in_waves("send-features", scaled.blocks, smooth, _select_present, view=k))
+    return tasks.map("set-up", join_views, [list(own) for own in zip(*parts, strict=True)])
+
+
+def _select_present(views: Views, samples: Array, *, view: int) -> Array:
+    rows = np.cumsum(views.mask[:, view]) - 1
+    return np.asarray(views.matrices[view][rows[samples]])
+
+
+@np.errstate(over="ignore", invalid="ignore")  # overflow is reported by _view_problem
+def _smooth(views: Views, graph: BlockGraph, pieces: Any, *, view: int) -> Problem:
+    """Build the problem of one view in a block; the rows received are used piece by piece, without one array of all."""
+    rows = views.rows(view)
+    weights = graph.weights[rows].tocsc()
+    smoothed = np.zeros((len(rows), views.n_features[view]), dtype=views.matrices[view].dtype)
+    lengths, begin = [], 0
+    for piece in flatten(pieces):
+        if len(piece):
+            smoothed += weights[:, begin : begin + len(piece)] @ piece
+        lengths.append(row_lengths(piece))
+        begin += len(piece)
+    row_weights = weights.T @ np.ones(len(rows), dtype=smoothed.dtype)
+    return _view_problem(smoothed, graph.degrees[rows], rows, row_weights, np.concatenate(lengths), views.n_samples)
+
+
+def _view_problem(
+    smoothed: Array, degrees: Array, samples: Array, row_weights: Array, lengths: Array, n_samples: int
+) -> Problem:
+    """Return the problem of one view, given H = AᵀX and the row and column sums of A; see :func:`build_problem`."""
+    constant = float(row_weights.astype(np.float64) @ lengths.astype(np.float64) ** 2)
+    demand_finite(np.isfinite(constant), degrees.dtype)
+    linked = degrees > 0  # other samples have no code from this view
+    smoothed, rows = smoothed if linked.all() else smoothed[linked], samples[linked]
+    term = ViewTerm(slice(0, len(rows)), smoothed.shape[1], smoothed)
+    return Problem((term,), rows, degrees[linked], np.bincount(rows, minlength=n_samples), constant)
+
+
+def bridged_problems(
+    tasks: Tasks,
+    scaled: BlockedViews,
+    steps: list[Any],
+    exchange: Exchange,
+    n_steps: int,
+    view_weights: Sequence[float],
+) -> list[Any]:
+    """Build the problem for A = I + T + … + Tʰ, one step along the graph at a time."""
+    parts = []
+    for k, weight in enumerate(view_weights):
+
+        def step(wave: list[int], received: list[Any], k: int = k) -> list[Any]:
+            views, own = ([handles[block] for block in wave] for handles in (scaled.blocks, steps))
+            return tasks.map("reach", _step, own, received, views, view=k)
+
+        totals = tasks.map("reach", _first_values, scaled.blocks, view=k)
+        for _ in range(n_steps):
+            totals = exchange.in_waves("send-features", totals, step)
+        parts.append(tasks.map("smooth", _reached_problem, scaled.blocks, totals, view=k, weight=float(weight)))
+        tasks.wait(parts[-1])  # so that the rows of one view are sent at a time
+    return tasks.map("set-up", join_views, [list(own) for own in zip(*parts, strict=True)])
+
+
+def _first_values(views: Views, *, view: int) -> Array:
+    """Return the features of all samples, 0 where they lack the view; a column of presence, and a column of 1."""
+    matrix = views.matrices[view]
+    start = np.zeros((views.n_samples, matrix.shape[1] + 2), dtype=matrix.dtype)
+    start[views.rows(view), :-2] = matrix
+    start[:, -2] = views.mask[:, view]
+    start[:, -1] = 1
+    return start
+
+
+@np.errstate(over="ignore", invalid="ignore")  # overflow is reported by _view_problem
+def _step(graph: BlockGraph, pieces: Any, views: Views, *, view: int) -> Array:
+    return np.asarray(graph.weights @ stack_rows(pieces) + _first_values(views, view=view))
+
+
+@np.errstate(over="ignore", invalid="ignore")
+def _reached_problem(views: Views, total: Array, *, view: int, weight: float) -> Problem:
+    total = total * total.dtype.type(weight)
+    rows, lengths = views.rows(view), row_lengths(views.matrices[view])
+    smoothed, everyone = np.ascontiguousarray(total[:, :-2]), np.arange(views.n_samples)
+    return _view_problem(smoothed, total[:, -2], everyone, total[rows, -1], lengths, views.n_samples)

@@ -1,76 +1,94 @@
-"""Nearest neighbours across blocks: every pair of blocks up to a size, by cells beyond it."""
+"""Nearest neighbours across blocks: all pairs of blocks up to a size, the nearest cells of every sample beyond it.
+
+Cells are defined by centres that k-means finds on a sample. Neighbouring cells are assigned to *regions*, about as many
+as there are blocks. A task holds one region: its members, and the samples of other regions whose nearest cells are in
+it. So most samples are sent to two or three tasks, whatever the number of cells that they visit.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from ...compute import single_threaded
 from ...errors import GapviewWarning
 from ...graph.knn import has_unit_rows
-from ...graph.neighbors import Search, SearchReport, nearest
+from ...graph.neighbors import Search, SearchReport
 from ...graph.neighbors import search as _search
-from ...graph.neighbors.distances import nearest_listed
-from ...scaling import row_lengths
+from ...graph.neighbors.distances import common_exponent
+from ...graph.neighbors.exact import RecallSample, sampled_rows
+from ...graph.neighbors.search import number_of_cells
+from ...scaling import row_lengths, times_power
 from ...utils.types import Array
 from ...utils.warnings import warn_user
 from ...views import Views
-from .blocks import BlockedViews
-from .tasks import Tasks
+from . import cells
+from .graph import link_blocks
+from .tasks import Tasks, exchange_group, exchange_parts, split_by_block, split_into_waves
+from .views import BlockedViews
 
-__all__ = ["Points", "found_blocks", "nearest_within"]
+__all__ = ["BlockedPoints", "find_neighbors", "knn_blocks"]
 
-_EXACT = Search(method="exact")
-_N_TOGETHER = 4096  # rows that are compared with others in one go
+_N_TOGETHER = 4096  # rows that are compared with others in one task
+_MOST_CELLS = 4096  # each of them is known to all tasks
+_N_PER_CELL = 32  # rows by which the centre of a cell is fitted
 
 
-class Points:
-    """The rows of one view that have a place among the others, block by block, and where they are."""
+class BlockedPoints:
+    """The rows of one view that can have neighbours, in blocks of points, divided by a common power of 2."""
 
     def __init__(self, tasks: Tasks, scaled: BlockedViews, view: int) -> None:
-        told = tasks.gather(tasks.map("describe", _only_directions, scaled.blocks, view=view))
+        directions, largest = zip(*tasks.collect("describe", _describe, scaled.blocks, view=view), strict=True)
+        common = {"directions": all(directions), "exponent": common_exponent([np.array([largest])])}
         self.tasks, self.starts = tasks, scaled.starts
-        self.blocks = tasks.map(
-            "points", _points, scaled.blocks, scaled.starts[:-1].tolist(), view=view, directions=all(told)
-        )
-        self.counts = np.array(tasks.gather(tasks.map("describe", _count, self.blocks)))
+        self.blocks = tasks.map("points", _points, scaled.blocks, scaled.starts[:-1].tolist(), view=view, **common)
+        self.counts = np.array(tasks.collect("describe", _count, self.blocks))
 
     @property
     def n_points(self) -> int:
-        """How many there are."""
+        """Number of points."""
         return int(self.counts.sum())
 
 
-def _only_directions(views: Views, *, view: int) -> bool:
-    return has_unit_rows(views.matrices[view])
+def _describe(views: Views, *, view: int) -> tuple[bool, float]:
+    """Return whether all rows but those of zeros have unit length, and the largest absolute value."""
+    matrix = views.matrices[view]
+    return has_unit_rows(matrix), max(float(matrix.max(initial=0)), -float(matrix.min(initial=0)))
 
 
-def _points(views: Views, begin: int, *, view: int, directions: bool) -> tuple[Array, Array]:
-    """Return rows, and the samples they belong to; a row of zeros has no place among rows of unit length."""
-    matrix, samples = views.matrices[view], views.rows(view) + begin
+def _points(views: Views, begin: int, *, view: int, directions: bool, exponent: int) -> cells.Points:
+    """Return rows and their samples; rows of zeros are left out among rows of unit length."""
+    matrix, samples = times_power(views.matrices[view], -exponent), views.rows(view) + begin
     if directions and len(matrix):
-        placed = row_lengths(matrix) > 0
-        if not placed.all():
-            return matrix[placed], samples[placed]
+        filled = row_lengths(matrix) > 0
+        if not filled.all():
+            return matrix[filled], samples[filled]
     return matrix, samples
 
 
-def _count(points: tuple[Array, Array]) -> int:
+def _count(points: cells.Points) -> int:
     return len(points[1])
 
 
-def found_blocks(points: Points, n_neighbors: int, search: Search) -> list[Any]:
-    """Find for the samples of every block their neighbours; handles of pairs (who asked, what each has found)."""
+def knn_blocks(tasks: Tasks, scaled: BlockedViews, n_neighbors: Sequence[int], search: Search) -> list[list[Any]]:
+    """Build the neighbour graph of every view, with a handle for each block; see :func:`gapview.graph.knn_graph`."""
+    graphs = []
+    for k, count in enumerate(n_neighbors):
+        found = find_neighbors(BlockedPoints(tasks, scaled, k), count, search)
+        graphs.append(link_blocks(tasks, found, scaled.starts, scaled.dtype))
+    return graphs
+
+
+def find_neighbors(points: BlockedPoints, n_neighbors: int, search: Search) -> list[Any]:
+    """Find the neighbours of all points; return for every block a handle of (samples, their neighbours)."""
     n_points = points.n_points
     count = min(n_neighbors, n_points - 1)
     if count < 1:
-        return points.tasks.map("find-neighbours", _nothing_found, points.blocks)
+        return points.tasks.map("find-neighbours", _without_neighbors, points.blocks)
     if not search.is_exact(n_points, n_points, _search.EXACT_PAIRS):
-        from .cells import found_by_cells  # which needs what is here
-
-        found = found_by_cells(points, count, search)
+        found = _search_cells(points, count, search)
         if found is not None:
             return found
         warn_user(
@@ -79,61 +97,99 @@ def found_blocks(points: Points, n_neighbors: int, search: Search) -> list[Any]:
             GapviewWarning,
         )
     search.done.append(SearchReport("exact", "scikit-learn", n_points, n_points, count))
-    return _all_pairs(points, count)
+    return _search_all(points, count)
 
 
-def _all_pairs(points: Points, count: int) -> list[Any]:
-    """Compare every block with every other, small ones taken together, and keep the nearest of all."""
+def _without_neighbors(points: cells.Points) -> tuple[Array, Array]:
+    return points[1], np.empty((len(points[1]), 0), dtype=np.int64)
+
+
+def _search_all(points: BlockedPoints, count: int) -> list[Any]:
+    """Compare every block with all others, small ones taken together."""
     tasks, blocks = points.tasks, points.blocks
     groups: list[list[int]] = []
     for number, size in enumerate(points.counts):
         if not groups or points.counts[groups[-1]].sum() + size > _N_TOGETHER:
             groups.append([])
         groups[-1].append(number)
-    known = tasks.map("points", stack, [[blocks[number] for number in group] for group in groups])
+    others = tasks.map("points", cells.stack, [[blocks[number] for number in group] for group in groups])
     found = []
-    for asking in blocks:
-        parts = tasks.map("find-neighbours", nearest_within, [asking] * len(known), known, count=count)
-        found.append(tasks.submit("find-neighbours-merge", _merged, asking, parts))
+    for queries in blocks:
+        parts = tasks.map("find-neighbours", cells.nearest_in_block, [queries] * len(others), others, count=count)
+        found.append(tasks.submit("find-neighbours-merge", _merge, queries, parts))
     return found
 
 
-def nearest_within(asking: tuple[Array, Array], known: tuple[Array, Array], *, count: int) -> tuple[Array, Array]:
-    """Find the nearest of known points, which nobody is to himself; distances and samples, −1 where there are none."""
-    rows, samples = known
-    distances = np.full((len(asking[1]), count), np.inf)
-    found = np.full(distances.shape, -1, dtype=np.int64)
-    most = min(count + 1, len(rows))  # one more, since the point itself may be among them
-    if not most or not len(distances):
-        return distances, found
-    with single_threaded():  # the cluster keeps all cores busy
-        near, places = nearest(rows, most, asking[0], search=_EXACT)
-    kept = min(count, most)
-    near, chosen = nearest_listed(near, samples[places], kept, asking[1])
-    distances[:, :kept], found[:, :kept] = near, np.where(np.isfinite(near), chosen, -1)
-    return distances, found
+def _merge(queries: cells.Points, parts: Any) -> tuple[Array, Array]:
+    return queries[1], cells.merge_found(parts)[1]
 
 
-def stack(parts: Sequence[tuple[Array, ...]]) -> tuple[Array, ...]:
-    """Put arrays of the same kind one below the other."""
-    return tuple(np.concatenate(arrays) for arrays in zip(*parts, strict=True)) if len(parts) > 1 else parts[0]
+def _search_cells(points: BlockedPoints, count: int, search: Search) -> list[Any] | None:
+    """Find most of the nearest neighbours; None if more than half of the cells are needed for the recall."""
+    tasks, blocks, n_blocks = points.tasks, points.blocks, len(points.blocks)
+    n_cells = min(number_of_cells(points.n_points), _MOST_CELLS)
+    seeds, share = [search.seed + 1000 * block for block in range(n_blocks)], n_cells * _N_PER_CELL / points.n_points
+    drawn = tasks.map("cells-sample", cells.draw_points, blocks, seeds, share=share)
+    centers = tasks.submit("cells", cells.find_centers, drawn, n_cells, search.seed)
+    sizes = sum(tasks.collect("cells-count", cells.cell_sizes, blocks, [centers] * n_blocks))
+    n_cells, region = len(sizes), cells.regions_of(tasks.gather(centers), sizes, n_blocks)
+    chosen = sampled_rows(points.n_points, search.seed)
+    places = split_by_block(chosen, np.concatenate([[0], np.cumsum(points.counts)]))
+    queries = tasks.submit("true-neighbours", cells.stack, tasks.map("true-neighbours", _select, blocks, places))
+    truth = _true_neighbors(points, queries, centers, count)
+    planned = tasks.submit("cells-of-neighbours", cells.plan_probes, queries, truth, centers, search.recall)
+    n_probes, sample = tasks.gather(planned)
+    while n_probes is not None:
+        found = _search_regions(points, count, centers, region, n_probes)
+        distances = tasks.collect("recall", _distances_of, found, [sample] * n_blocks)
+        recall = float(sample.hits(np.concatenate(distances)).mean())
+        if recall >= search.recall:
+            size = points.n_points, points.n_points, count
+            search.done.append(SearchReport("approximate", "dask", *size, recall, n_cells, n_probes, count))
+            return tasks.map("find-neighbours-merge", _without_distances, found)
+        n_probes = math.ceil(1.5 * n_probes) if n_probes < n_cells // 3 else None
+    return None
 
 
-def whole_numbers(largest: int) -> Any:
-    """Return the smallest type for the places of samples."""
-    return np.int32 if largest < 2**31 else np.int64
+def _select(points: cells.Points, places: Array) -> cells.Points:
+    return points[0][places], points[1][places]
 
 
-def merged(parts: Sequence[tuple[Array, Array]]) -> tuple[Array, Array]:
-    """Keep the nearest of what was found in several places for the same samples."""
-    distances = np.concatenate([part[0] for part in parts], axis=1)
-    found = np.concatenate([part[1] for part in parts], axis=1)
-    return nearest_listed(distances, found, parts[0][0].shape[1], None)
+def _distances_of(found: cells.Found, sample: RecallSample) -> Array:
+    return found[1][np.isin(found[0], sample.rows)]
 
 
-def _merged(asking: tuple[Array, Array], parts: Sequence[tuple[Array, Array]]) -> tuple[Array, Array]:
-    return asking[1], merged(parts)[1]
+def _without_distances(found: cells.Found) -> tuple[Array, Array]:
+    return found[0], found[2]
 
 
-def _nothing_found(points: tuple[Array, Array]) -> tuple[Array, Array]:
-    return points[1], np.empty((len(points[1]), 0), dtype=np.int64)
+def _true_neighbors(points: BlockedPoints, queries: Any, centers: Any, count: int) -> Any:
+    """Find the neighbours of a few samples by comparing them with all points."""
+    repeated = [[handle] * len(points.blocks) for handle in (queries, centers)]
+    parts = points.tasks.map(
+        "true-neighbours", cells.true_neighbors, repeated[0], points.blocks, repeated[1], count=count
+    )
+    return points.tasks.reduce("true-neighbours", cells.merge_true, parts)
+
+
+def _search_regions(points: BlockedPoints, count: int, centers: Any, region: Array, n_probes: int) -> list[Any]:
+    """Send samples to regions, some regions at a time, compare them there, and return what was found to the blocks."""
+    tasks, blocks, n_blocks = points.tasks, points.blocks, len(points.blocks)
+    visited = tasks.map("to-regions", cells.cells_to_visit, blocks, [centers] * n_blocks, n_probes=n_probes)
+    n_regions, n_workers = int(region.max()) + 1, len(tasks.groups(blocks))
+    back: list[Any] = []
+    for wave in split_into_waves([range(first, n_regions, n_workers) for first in range(min(n_workers, n_regions))]):
+        sent = tasks.map("to-regions", cells.visits_by_region, blocks, visited, region=region, wave=wave)
+        arrived = exchange_group(tasks, "to-regions", sent, len(wave))
+        del sent
+        back += tasks.map("find-neighbours", cells.search_region, arrived, count=count, starts=points.starts)
+        del arrived
+        tasks.wait(back)
+    received = exchange_parts(tasks, "find-neighbours", back, n_blocks)
+    found = tasks.map("find-neighbours-merge", cells.merge_regions, blocks, received, count=count)
+    short = tasks.map("lonely", cells.points_with_few, blocks, found)
+    if not sum(tasks.collect("lonely", _count, short)):
+        return found
+    queries = tasks.submit("lonely", cells.stack, short)
+    truth = _true_neighbors(points, queries, centers, count)
+    return tasks.map("lonely", cells.replace_found, found, [queries] * n_blocks, [truth] * n_blocks)

@@ -1,31 +1,40 @@
-"""Algorithm 1 over blocks: the one loop of :mod:`gapview.factorization.loop`, with its passes made on the cluster.
+"""Algorithm 1 over blocks: the loop of :mod:`gapview.factorization.loop`, with its passes on the cluster.
 
-In an iteration every block brings its codes up to date and gives its share of HᵀP. What travels are these sums, one
-from each worker, and the bases that follow from them; neither grows with the samples.
+In an iteration every block updates its codes and returns its share of HᵀP. Only these sums, one from each worker, and
+the bases computed from them are sent; neither grows with the samples.
 
-The codes of a block follow from H, from its codes at the start or in the last checkpoint, and from the bases since. So
-a block that is lost with its worker is brought up to date by itself; see :mod:`gapview.backends.dask.trail`.
+The codes of a block depend on H, on its codes at the start or in the last checkpoint, and on the bases since. So the
+codes of a block that is lost with its worker can be computed again without the other blocks. Dask remembers all tasks
+that a result depends on, one for each block and iteration. Every few iterations the codes are therefore *detached*: by
+a task that has no dependencies on earlier ones and takes the codes from the memory of its worker. The scheduler then
+forgets the earlier tasks. If detached codes are lost with a worker, the client, which has all bases, has them computed
+again from the codes of the start.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from operator import attrgetter, itemgetter
 from typing import Any
 
 import numpy as np
 
-from ...factorization.problem import Problem, demand_finite
-from ...factorization.runs import Run, Weights, lay_out
-from ...factorization.steps import basis_step
-from ...factorization.sweep import summed
+from ...compute import one_by_one, single_threaded_blas
+from ...factorization.loop import add_objectives, update_bases
+from ...factorization.problem import Problem
+from ...factorization.runs import Run, Solution, Stack, Weights, lay_out
+from ...factorization.sweep import Sweep, summed
 from ...progress import ITERATING, tell
 from ...utils.types import Array
-from .states import BlockSolution, Stand, Step, advanced, cut, first, shares_of, taken
-from .store import Store
-from .tasks import Tasks
-from .trail import Lost, Trail
+from .checkpoint import BlockSolution, ClusterCheckpoint, ClusterState, State
+from .tasks import Tasks, flatten, register_size
 
 __all__ = ["solve_blocks"]
+
+_DETACH_EVERY = 10  # steps
+
+register_size(Solution)
 
 
 def solve_blocks(
@@ -39,125 +48,236 @@ def solve_blocks(
     *,
     n_rounds: int = 1,
     groups: list[list[int]],
-    store: Store | None = None,
+    checkpoint: ClusterCheckpoint | None = None,
 ) -> BlockSolution:
-    """Run Algorithm 1 from several starts in the same passes; the one with the smallest objective counts.
+    """Run Algorithm 1 from several starts in the same passes; return the solution with the smallest objective.
 
-    ``starts`` holds for every start a handle for each block, and is emptied. ``groups`` says which blocks lie together
-    on a worker.
+    ``starts`` holds for every start a handle for each block, and is emptied. ``groups`` holds the numbers of the blocks
+    on each worker.
     """
-    constant, dtype = tasks.gather(tasks.summed("constant", _added, tasks.map("constant", _constant, problems)))
-    kept = store.load(tasks, problems) if store else None
-    found: list[BlockSolution] = []
-    if kept is None:
+    dtype = tasks.gather(tasks.submit("constant", attrgetter("degrees.dtype"), problems[0]))
+    constant = tasks.total("constant", sum, tasks.map("constant", attrgetter("constant"), problems))
+    now = checkpoint.load(tasks, problems) if checkpoint else None
+    if now is None:
         runs = [Run(weights, n_components) for _ in starts]
         lay_out(runs)
         of_blocks = [list(own) for own in zip(*starts, strict=True)]
-        state = tasks.map("start", first, problems, of_blocks, runs=runs)
-        correlations, n_iter = _total(tasks, state, groups)[0], 0
-        of_blocks.clear()
-    else:
-        state, runs, correlations, n_iter, found = kept.state, kept.runs, kept.correlations, kept.n_iter, kept.found
+        codes = tasks.map("start", _first_codes, problems, of_blocks, runs=runs)
+        now = ClusterState(codes, runs, _total(tasks, codes, groups)[0], 0, None)
+        del of_blocks, codes
     starts.clear()
-    homes = tasks.homes(state)
-    trail = Trail(tasks, problems, state, n_rounds)
-    going = list(runs)
-    while going:
-        ended = [run for run in going if n_iter and (run.converged or n_iter == max_iter)]
+    workers = tasks.workers_of(now.codes)
+    history = CodeHistory(tasks, problems, now.codes, n_rounds)
+    while now.runs:
+        ended = [run for run in now.runs if now.n_iter and (run.converged or now.n_iter == max_iter)]
         if ended:
-            state = trail.kept(state)
-            found = _best([*found, *(_solution(tasks, problems, state, going, run) for run in ended)])
-            state, going, correlations = _without(tasks, problems, state, going, ended, correlations, trail)
-        if not going:
-            break
-        for run in going:
-            run.bases = [basis_step(correlation[run.rows].T) for correlation in correlations]
-        step = Step([_bare(run) for run in going], [run.bases for run in going])
+            now.codes = history.recoverable(now.codes)
+            _end_runs(tasks, problems, now, ended, history)
+            continue
+        update_bases(now.runs, now.correlations)
+        step = Step([_without_bases(run) for run in now.runs], [run.bases for run in now.runs])
         try:
-            state, correlations, values = _iterated(tasks, problems, state, step, n_rounds, homes)
-        except Lost:
-            state = trail.kept(state)
-            state, correlations, values = _iterated(tasks, problems, state, step, n_rounds, tasks.homes(state))
-        trail.add(step)
-        homes = tasks.homes(state)  # the next sums are made where the blocks are now
-        n_iter += 1
-        for run, value in zip(going, values, strict=True):
-            demand_finite(np.isfinite(value), dtype)
-            run.add(constant + float(value), tol)
-        tell(ITERATING, n_iter, max_iter, min(run.objective[-1] for run in going))
-        last = all(run.converged for run in going) or n_iter == max_iter
-        saved = None
-        if store and (last or store.is_due(n_iter)):
-            stand = Stand(state, going, correlations, n_iter, found)
+            values = _iterate(tasks, problems, now, step, n_rounds, workers)
+        except CodesLost:
+            now.codes = history.recoverable(now.codes)
+            values = _iterate(tasks, problems, now, step, n_rounds, tasks.workers_of(now.codes))
+        history.add(step)
+        workers = tasks.workers_of(now.codes)  # the next sums are computed on these workers
+        now.n_iter += 1
+        add_objectives(now.runs, values.tolist(), constant, dtype, tol)
+        tell(ITERATING, now.n_iter, max_iter, min(run.objective[-1] for run in now.runs))
+        is_last = all(run.converged for run in now.runs) or now.n_iter == max_iter
+        if checkpoint and (is_last or checkpoint.is_due(now.n_iter)):
             try:
-                saved = store.save(tasks, problems, stand)
-            except Lost:
-                state = trail.kept(state)
-                saved = store.save(tasks, problems, replace(stand, state=state))
-        if saved is not None:
-            state, found = saved.state, saved.found
-            trail.begin_at(state)
-        elif trail.is_due and not last:
-            state = trail.held(state)
-    return found[0]
+                is_saved = checkpoint.save(tasks, problems, now)
+            except CodesLost:
+                now.codes = history.recoverable(now.codes)
+                is_saved = checkpoint.save(tasks, problems, now)
+            if is_saved:
+                history.restart(now.codes)
+                continue
+        if history.is_long and not is_last:
+            now.codes = history.detach(now.codes)
+    assert now.best is not None
+    return now.best
 
 
-def _best(found: list[BlockSolution]) -> list[BlockSolution]:
-    return [min(found, key=lambda solution: float(solution.objective[-1]))]
-
-
-def _iterated(
-    tasks: Tasks, problems: list[Any], state: list[Any], step: Step, n_rounds: int, homes: dict[Any, list[int]]
-) -> tuple[list[Any], list[Array], Array]:
-    known = tasks.share("bases", step.bases)
+def _iterate(
+    tasks: Tasks, problems: list[Any], now: ClusterState, step: Step, n_rounds: int, workers: dict[Any, list[int]]
+) -> Array:
+    """Update the codes and (HᵀP)ᵀ; return the value of every run."""
+    known = [tasks.broadcast("bases", step.bases)] * len(problems)
     settings = {"runs": step.runs, "n_rounds": n_rounds}
-    state = tasks.map_at("iterate", advanced, homes, problems, state, [known] * len(problems), **settings)
-    return state, *_total(tasks, state, list(homes.values()))
+    codes = tasks.map_at("iterate", _next_codes, workers, problems, now.codes, known, **settings)
+    now.correlations, values = _total(tasks, codes, list(workers.values()))
+    now.codes = codes
+    return values
 
 
-def _total(tasks: Tasks, state: list[Any], groups: list[list[int]]) -> tuple[list[Array], Array]:
-    """Add up what the blocks give: (HᵀP)ᵀ for every view, and a value for every run."""
-    shares = tasks.map("shares", shares_of, state)
-    *correlations, values = tasks.gather(tasks.summed("sum-shares", summed, shares, groups))
+def _total(tasks: Tasks, codes: list[Any], groups: list[list[int]]) -> tuple[list[Array], Array]:
+    """Add up the shares of the blocks: (HᵀP)ᵀ for every view, and a value for every run."""
+    shares = tasks.map("shares", itemgetter(1), codes)
+    *correlations, values = tasks.total("sum-shares", summed, shares, groups)
     return correlations, values
 
 
-def _bare(run: Run) -> Run:
-    """Return what the blocks need of a run, but for its bases."""
+def _without_bases(run: Run) -> Run:
     return Run(run.weights, run.n_components, run.rows)
 
 
-def _solution(tasks: Tasks, problems: list[Any], state: list[Any], going: list[Run], run: Run) -> BlockSolution:
-    bare = [_bare(each) for each in going]
-    blocks = tasks.map("codes", taken, problems, state, runs=bare, place=going.index(run))
-    tasks.wait(blocks)
-    return BlockSolution(blocks, run.bases, np.asarray(run.objective), len(run.objective), run.converged)
+def _end_runs(tasks: Tasks, problems: list[Any], now: ClusterState, ended: list[Run], history: CodeHistory) -> None:
+    """Remove runs from the loop, and keep the best solution so far."""
+    runs, places = [_without_bases(run) for run in now.runs], [now.runs.index(run) for run in ended]
+    solutions = [now.best] if now.best else []
+    for run, place in zip(ended, places, strict=True):
+        blocks = tasks.map("codes", _solution, problems, now.codes, runs=runs, place=place)
+        tasks.wait(blocks)
+        solutions.append(BlockSolution(blocks, run.bases, np.asarray(run.objective), len(run.objective), run.converged))
+    now.best = min(solutions, key=lambda solution: float(solution.objective[-1]))
+    now.runs = [run for run in now.runs if run not in ended]
+    if now.runs:
+        now.codes = tasks.map("codes", _without_runs, problems, now.codes, runs=runs, ended=places)
+        history.add(Step(runs, ended=places))
+        now.correlations = [np.concatenate([stacked[run.rows] for run in now.runs]) for stacked in now.correlations]
+        lay_out(now.runs)
 
 
-def _without(
-    tasks: Tasks,
-    problems: list[Any],
-    state: list[Any],
-    going: list[Run],
-    ended: list[Run],
-    correlations: list[Array],
-    trail: Trail,
-) -> tuple[list[Any], list[Run], list[Array]]:
-    """Keep the runs that go on."""
-    kept = [run for run in going if run not in ended]
-    if not kept:
-        return state, kept, correlations
-    step = Step([_bare(run) for run in going], ended=[going.index(run) for run in ended])
-    state = tasks.map("codes", cut, problems, state, runs=step.runs, ended=step.ended)
-    trail.add(step)
-    correlations = [np.concatenate([stacked[run.rows] for run in kept]) for stacked in correlations]
-    lay_out(kept)
-    return state, kept, correlations
+# -- on the workers --------------------------------------------------------------------------------------------
 
 
-def _constant(problem: Problem) -> tuple[float, Any]:
-    return problem.constant, problem.degrees.dtype
+def _first_codes(problem: Problem, starts: Sequence[Sequence[Array]], *, runs: list[Run]) -> State:
+    """Return the starting codes of all runs in one array per view, with their shares."""
+    stack = Stack.of(problem, [run.weights for run in runs], starts)
+    with single_threaded_blas():
+        shares = Sweep(problem, 1, one_by_one).correlate(stack)
+    return stack.codes, [*shares, np.zeros(len(runs))]
 
 
-def _added(parts: Any) -> tuple[float, Any]:
-    return sum(constant for constant, _ in parts), parts[0][1]
+def _next_codes(problem: Problem, state: State, bases: list[list[Array]], *, runs: list[Run], n_rounds: int) -> State:
+    """Return the codes of a block after an iteration with these bases; the codes before are not changed."""
+    with_bases = [replace(run, bases=own) for run, own in zip(runs, bases, strict=True)]
+    stack = Stack(problem, with_bases, [codes.copy() for codes in state[0]])
+    with single_threaded_blas():  # the tasks use all cores
+        shares, values = Sweep(problem, n_rounds, one_by_one).iterate(stack)
+    return stack.codes, [*shares, np.asarray(values)]
+
+
+def _without_runs(problem: Problem, state: State, *, runs: list[Run], ended: Sequence[int]) -> State:
+    own = [replace(run) for run in runs]  # their positions are changed
+    return Stack(problem, own, state[0]).without([own[place] for place in ended], [])[0].codes, state[1]
+
+
+def _solution(problem: Problem, state: State, *, runs: list[Run], place: int) -> Solution:
+    return Stack(problem, runs, state[0]).solution(runs[place])
+
+
+# -- lost codes ------------------------------------------------------------------------------------------------
+
+
+class CodesLost(Exception):
+    """Detached codes are no longer in the memory of a worker."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step of all runs of the loop: an iteration with its bases, or the end of some runs."""
+
+    runs: list[Run]
+    bases: list[list[Array]] | None = None
+    ended: Sequence[int] = ()
+
+
+class CodeHistory:
+    """The steps of all blocks since codes that can be computed again.
+
+    Parameters
+    ----------
+    tasks : Tasks
+        Runs the tasks.
+    problems, codes : lists of handles
+        The blocks, and their codes before the first step.
+    n_rounds : int
+        As in the estimator.
+    """
+
+    def __init__(self, tasks: Tasks, problems: list[Any], codes: list[Any], n_rounds: int) -> None:
+        self.tasks, self.problems, self.n_rounds = tasks, problems, n_rounds
+        self.restart(codes)
+
+    def restart(self, codes: list[Any]) -> None:
+        """Discard all steps: these codes can be computed again without them."""
+        self._first = codes
+        self._sent: list[Any] = []  # handles of lists of steps
+        self._steps: list[Step] = []  # not sent to the cluster yet
+
+    def add(self, step: Step) -> None:
+        """Record a step."""
+        if self.tasks.client is not None:
+            self._steps.append(step)
+
+    @property
+    def is_long(self) -> bool:
+        """Whether it is time to detach the codes."""
+        return len(self._steps) >= _DETACH_EVERY
+
+    def detach(self, codes: list[Any]) -> list[Any]:
+        """Return handles of the same codes without dependencies on earlier tasks.
+
+        If the codes are lost later, tasks that use them fail with :class:`CodesLost`; :meth:`recoverable` gets them
+        back.
+        """
+        if not self._steps:
+            return codes
+        detached = self.tasks.map("hold", _local_codes, self.problems, [handle.key for handle in codes])
+        try:
+            self.tasks.wait(detached)  # before the earlier tasks may be forgotten
+        except CodesLost:
+            return self.recoverable(codes)
+        self._send()
+        return detached
+
+    def recoverable(self, codes: list[Any]) -> list[Any]:
+        """Return handles of the same codes that are computed again from the first codes if they are lost.
+
+        All bases since the first codes are sent to the workers.
+        """
+        if not self._steps and not self._sent:
+            return codes
+        self._send()
+        keys, steps = [handle.key for handle in codes], [self._sent] * len(codes)
+        kept = self.tasks.map("hold", _recover, self.problems, self._first, keys, steps, n_rounds=self.n_rounds)
+        self.tasks.wait(kept)
+        return kept
+
+    def _send(self) -> None:
+        if self._steps:
+            self._sent.append(self.tasks.broadcast("trail", self._steps))
+        self._steps = []
+
+
+def _local_codes(problem: Problem, key: str) -> State:
+    # The problem is an argument so that this runs on the worker that holds the codes
+    codes = _in_memory(key)
+    if codes is None:
+        raise CodesLost
+    return codes
+
+
+def _recover(problem: Problem, first: State, key: str, parts: Sequence[Sequence[Step]], *, n_rounds: int) -> State:
+    """Return codes from the memory of the worker, or computed again from the first codes."""
+    codes = _in_memory(key)
+    if codes is not None:
+        return codes
+    for step in flatten(parts):
+        if step.bases is None:
+            first = _without_runs(problem, first, runs=step.runs, ended=step.ended)
+        else:
+            first = _next_codes(problem, first, step.bases, runs=step.runs, n_rounds=n_rounds)
+    return first
+
+
+def _in_memory(key: str) -> State | None:
+    from distributed import get_worker
+
+    codes: State | None = get_worker().data.get(key)
+    return codes

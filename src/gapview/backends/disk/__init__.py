@@ -1,27 +1,24 @@
-"""Fits larger than memory: views stay in their files, H in scratch files, and a budget is kept.
+"""Fits larger than memory: views are read from their files in blocks, H from scratch files, within a memory budget.
 
-``memory_budget`` of :class:`gapview.GRMF` and :class:`gapview.BridgedGRMF` leads here. Views given as memory maps of
-``.npy`` files are read in blocks; what has to be in memory is reckoned before the fit starts, see :func:`plan_memory`.
+:class:`gapview.GRMF` and :class:`gapview.BridgedGRMF` use this package if ``memory_budget`` is set and the views are
+memory maps of ``.npy`` files. :func:`plan_memory` computes the memory that a fit needs before the fit starts.
 """
 
-from ._budget import in_words, read_budget
-from ._graphs import united
-from ._plan import FitSize, MemoryPlan, plan_memory
-from ._views import DiskViews
-from ._within import demand_memory_for_parts, fit_size, read_into_memory, within_budget
-from ._workspace import DiskWorkspace
+from .budget import FitSize, MemoryPlan, check_memory_for_parts, fit_size, format_bytes, plan_memory, read_budget
+from .views import DiskViews, read_into_memory
+from .workspace import DiskWorkspace, unite_graphs, within_budget
 
 __all__ = [
     "DiskViews",
     "DiskWorkspace",
     "FitSize",
     "MemoryPlan",
-    "demand_memory_for_parts",
+    "check_memory_for_parts",
     "fit_size",
-    "in_words",
+    "format_bytes",
     "plan_memory",
     "read_budget",
     "read_into_memory",
-    "united",
+    "unite_graphs",
     "within_budget",
 ]

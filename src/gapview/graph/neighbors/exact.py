@@ -97,17 +97,18 @@ def recall_lower_bound(hits: Array) -> float:
     return float(hits.mean() - 2 * hits.std() / np.sqrt(len(hits)))
 
 
-def fewest_probes(ranks: Array, n_cells: int, recall: float) -> int | None:
+def fewest_probes(ordered: Array, cells_of_true: Array, recall: float) -> int | None:
     """Return how many cells to search so that the recall is reached, or None if more than half of them are needed.
 
     Parameters
     ----------
-    ranks : int array of shape (n_sampled, n_neighbors)
-        The rank of the cell that holds a true neighbour among the cells nearest to the query, from 0.
-    n_cells : int
-        Number of cells.
+    ordered : int array of shape (n_sampled, n_cells)
+        All cells for every sampled query, nearest first.
+    cells_of_true : int array of shape (n_sampled, n_neighbors)
+        The cells of its true neighbours.
     recall : float
         Share of the true neighbours to find.
     """
-    enough = (n for n in range(1, n_cells // 2 + 1) if recall_lower_bound((ranks < n).mean(axis=1)) >= recall)
+    ranks = np.take_along_axis(ordered.argsort(axis=1), cells_of_true, axis=1)
+    enough = (n for n in range(1, ordered.shape[1] // 2 + 1) if recall_lower_bound((ranks < n).mean(axis=1)) >= recall)
     return next(enough, None)

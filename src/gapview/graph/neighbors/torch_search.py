@@ -190,9 +190,7 @@ def _starts(cell: Any, n_cells: int) -> list[int]:
 def probes_needed(cells: TensorCells, queries: Any, true: Any, recall: float) -> int | None:
     """Return how many cells to search for every query, given the true neighbours of some queries."""
     ordered = _nearest_cells(queries, cells.centers, cells.n_cells)
-    places = torch.arange(cells.n_cells, device=ordered.device).expand_as(ordered)
-    rank = torch.empty_like(ordered).scatter_(1, ordered, places)
-    return fewest_probes(rank.gather(1, cells.cell[true]).cpu().numpy(), cells.n_cells, recall)
+    return fewest_probes(ordered.cpu().numpy(), cells.cell[true].cpu().numpy(), recall)
 
 
 def _search_cells(cells: TensorCells, points: Any, queries: Any, n_probes: int, count: int) -> Any:

@@ -1,0 +1,149 @@
+"""Clusters from a representation in blocks: k-means on a sample, then on all samples, and the confidence of each."""
+
+from __future__ import annotations
+
+from operator import getitem
+from typing import Any
+
+import numpy as np
+from sklearn.metrics import pairwise_distances_argmin
+
+from ...clusters import balanced, balancing_from, check_representation, cluster_rows, warn_of_zeros
+from ...compute import single_threaded
+from ...scaling import unit_rows
+from ...trust.confidence import N_STEPS, claims_of_distance, distances_to, own_shares
+from ...utils.types import Array
+from .graph import BlockGraph
+from .tasks import Exchange, Tasks, split_by_block, stack_rows
+
+__all__ = ["balance_blocks", "cluster_blocks", "confidence_blocks"]
+
+_N_SAMPLED = 2**15  # rows for the restarts of k-means; if there are no more rows, its result is final
+_MOST_ITERATIONS = 300
+_TOLERANCE = 1e-4  # of the variance of the points, as in scikit-learn
+
+
+def balance_blocks(tasks: Tasks, embeddings: list[Any], dtype: Any) -> tuple[Array, list[Any]]:
+    """Return the matrix of :func:`gapview.clusters.balancing` for a representation, and handles of balanced rows."""
+    size = max(tasks.collect("balance", _largest, embeddings)) or 1.0
+    products = tasks.total("balance", sum, tasks.map("balance", _products, embeddings, size=size))
+    balance = balancing_from(products, size, float(np.finfo(dtype).eps))
+    return balance, tasks.map("balance", balanced, embeddings, [balance] * len(embeddings))
+
+
+def _largest(embedding: Array) -> float:
+    return float(np.abs(embedding).max())
+
+
+def _products(embedding: Array, *, size: float) -> Array:
+    rows = (embedding / size).astype(np.float64)
+    return np.asarray(rows.T @ rows)
+
+
+def cluster_blocks(
+    tasks: Tasks, rows: list[Any], starts: Array, n_clusters: int, random_state: np.random.RandomState
+) -> tuple[list[Any], Array]:
+    """Run k-means on rows scaled to unit length; return handles of the labels of every block, and the centres.
+
+    Restarts use a sample of the rows. The best centres are then moved by Lloyd's algorithm on all rows. If the sample
+    would hold all rows, the result is that of :func:`gapview.clusters.cluster_rows`.
+    """
+    largest, n_zeros = zip(*tasks.collect("groups", _describe, rows), strict=True)
+    check_representation(np.array([largest]))
+    n_samples = int(starts[-1])
+    if n_samples <= _N_SAMPLED:
+        found = cluster_rows(np.concatenate(tasks.gather(rows)), n_clusters, random_state)
+        return [tasks.broadcast("groups", part) for part in np.split(found.labels, starts[1:-1])], found.centers
+    places = split_by_block(np.sort(random_state.choice(n_samples, _N_SAMPLED, replace=False)), starts)
+    sample = np.concatenate(tasks.collect("groups", getitem, rows, places))
+    first = cluster_rows(sample, n_clusters, random_state).centers
+    centers = _move_centers(tasks, rows, np.asarray(first), float(unit_rows(sample).var(axis=0).mean()))
+    if sum(n_zeros) > int((~sample.any(axis=1)).sum()):  # cluster_rows has warned of those in the sample
+        warn_of_zeros(sum(n_zeros))
+    return tasks.map("groups", _nearest_center, rows, [centers] * len(rows)), centers
+
+
+def _describe(rows: Array) -> tuple[float, int]:
+    """Return the largest absolute value, and the number of rows of zeros."""
+    return float(np.abs(rows).max(initial=0)), int((~rows.any(axis=1)).sum())
+
+
+def _move_centers(tasks: Tasks, rows: list[Any], centers: Array, variance: float) -> Array:
+    """Run Lloyd's algorithm; only sums and counts of the clusters are sent."""
+    for _ in range(_MOST_ITERATIONS):
+        known = [tasks.broadcast("centres", centers)] * len(rows)
+        total = tasks.total("group-means", sum, tasks.map("group-means", _sums, rows, known))
+        sums, counts = total[:, :-1], total[:, -1:]
+        moved = np.where(counts > 0, sums / np.maximum(counts, 1), centers).astype(centers.dtype)
+        shift = float(np.square(moved - centers).sum())
+        centers = moved
+        if shift <= _TOLERANCE * variance:
+            break
+    return centers
+
+
+def _nearest_center(rows: Array, centers: Array) -> Array:
+    with single_threaded():
+        return np.asarray(pairwise_distances_argmin(unit_rows(rows), centers)).astype(np.int32)
+
+
+def _sums(rows: Array, centers: Array) -> Array:
+    """Return for every centre the sum of the rows nearest to it, and their number."""
+    points, labels = unit_rows(rows).astype(np.float64), _nearest_center(rows, centers)
+    belongs = labels[None, :] == np.arange(len(centers))[:, None]
+    return np.column_stack([belongs @ points, belongs.sum(axis=1)])
+
+
+# -- confidence ------------------------------------------------------------------------------------------------
+
+
+def confidence_blocks(
+    tasks: Tasks,
+    rows: list[Any],
+    labels: list[Any],
+    centers: Array,
+    steps: list[Any] | None = None,
+    exchange: Exchange | None = None,
+) -> list[Any]:
+    """Compute the confidence of every sample; see :func:`gapview.trust.sample_confidence`."""
+    known = [tasks.broadcast("centres", centers)] * len(rows)
+    described = tasks.collect("confidence", _own_distances, rows, labels, known)
+    total, n_filled, counts = (sum(part) for part in zip(*described, strict=True))
+    usual = total / n_filled if n_filled else 0.0
+    claims = tasks.map("confidence", _claims, rows, labels, known, usual=usual, filled=counts > 0)
+    if steps is not None and exchange is not None:
+        ends = tasks.map("confidence", _one_hot, labels, claims)
+        for _ in range(N_STEPS):
+            ends = tasks.map("confidence", _walk, steps, exchange.rows("send-walks", ends), ends)
+        claims = tasks.map("confidence", _weigh, claims, steps, ends)
+    return tasks.map("confidence", _shares, rows, labels, claims)
+
+
+def _own_distances(rows: Array, labels: Array, centers: Array) -> tuple[float, int, Array]:
+    """Return the sum of the distances of rows to their centres, their number, and the sizes of the clusters."""
+    filled = rows.any(axis=1)
+    own = distances_to(unit_rows(rows), centers)[np.arange(len(labels)), labels][filled]
+    return float(own.sum(dtype=np.float64)), int(filled.sum()), np.bincount(labels, minlength=len(centers))
+
+
+def _claims(rows: Array, labels: Array, centers: Array, *, usual: float, filled: Array) -> Array:
+    distances = distances_to(unit_rows(rows), centers)
+    return claims_of_distance(distances, labels, np.asarray(rows.any(axis=1)), filled, usual)
+
+
+def _one_hot(labels: Array, claims: Array) -> Array:
+    return np.asarray(labels[:, None] == np.arange(claims.shape[1]), dtype=claims.dtype)
+
+
+def _walk(graph: BlockGraph, pieces: Any, ends: Array) -> Array:
+    """Return the ends of random walks after one more step; a walk without a next step ends."""
+    degrees = graph.degrees[:, None]
+    return np.where(degrees > 0, graph.weights @ stack_rows(pieces) / np.where(degrees > 0, degrees, 1), ends)
+
+
+def _weigh(claims: Array, graph: BlockGraph, ends: Array) -> Array:
+    return np.asarray(claims * np.where(graph.degrees[:, None] > 0, ends, 1.0), dtype=claims.dtype)
+
+
+def _shares(rows: Array, labels: Array, claims: Array) -> Array:
+    return np.asarray(own_shares(claims, labels, np.asarray(rows.any(axis=1))), dtype=claims.dtype)

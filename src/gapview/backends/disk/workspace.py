@@ -1,0 +1,249 @@
+"""The steps of a fit for views on disk, within a memory budget."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from ...errors import ParameterError
+from ...factorization import problem as in_memory
+from ...factorization.problem import Problem, SampleWeights, join_views
+from ...graph.bridges import degree_roots
+from ...graph.knn import comparable_rows
+from ...graph.neighbors import Search
+from ...progress import phase
+from ...scaling import Scaling, check_variation, fit_blocks, row_lengths, rows_in_blocks, scale_per_view
+from ...utils.types import Array
+from ...views import Views, training_views
+from .budget import MemoryPlan, fit_size, format_bytes, plan_memory, read_budget
+from .files import FileRows, Scratch, ScratchMatrix
+from .neighbors import nearest_rows
+from .views import all_mapped, read_mapped
+
+__all__ = ["DiskWorkspace", "build_problem", "link_rows", "scale_alike", "unite_graphs", "within_budget"]
+
+
+@contextmanager
+def within_budget(model: Any, data: Any, mask: Any, n_least: int) -> Iterator[Views]:
+    """Read training data for a fit within the model's ``memory_budget``: into memory, or left on disk.
+
+    Raises
+    ------
+    ParameterError
+        If the fit needs more memory.
+    """
+    budget = read_budget(model.memory_budget)
+    assert budget is not None
+    with phase("reading"):
+        is_mapped = all_mapped(data)
+        views = (read_mapped if is_mapped else training_views)(data, mask, model.partial_rows, n_least)
+    plan = plan_memory(fit_size(model, views))
+    if plan.in_memory <= budget:
+        if is_mapped:
+            with phase("reading"):
+                views = training_views(data, mask, model.partial_rows, n_least)
+        yield views
+        return
+    if not is_mapped:
+        raise ParameterError(
+            f"memory_budget: with the views in memory this needs {format_bytes(plan.in_memory)}, you gave "
+            f"{format_bytes(budget)}: use a larger budget; or save each view with np.save and give it as np.load(path, "
+            f"mmap_mode='r'), so that it stays on disk and {format_bytes(plan.least)} are enough."
+        )
+    plan.check(budget)
+    if getattr(model, "bridge", "union") in ("joint", "both"):
+        raise ParameterError(
+            f"bridge='{model.bridge}' completes missing views in memory: this needs {format_bytes(plan.in_memory)}, "
+            f"you gave {format_bytes(budget)}: use bridge='union', bridge='auto' or a larger memory_budget."
+        )
+    with Scratch() as scratch:
+        views.workspace = DiskWorkspace(plan, budget, scratch)  # type: ignore[attr-defined]
+        yield views
+
+
+class DiskWorkspace:
+    """Scaling, neighbour graphs and the problem for views on disk, within a memory budget.
+
+    Parameters
+    ----------
+    plan : MemoryPlan
+        The memory that the fit needs.
+    budget : int
+        The memory that it may use, in bytes.
+    scratch : Scratch
+        Files for matrices that do not fit into memory.
+    """
+
+    def __init__(self, plan: MemoryPlan, budget: int, scratch: Scratch) -> None:
+        self.plan, self.budget, self.scratch = plan, budget, scratch
+
+    def scale_alike(self, views: Views, scale: Any) -> tuple[list[ScratchMatrix], list[Scaling]]:
+        """Scale every view; see :func:`gapview.scaling.scale_alike`."""
+        return scale_alike(views, scale, self.plan.tile_widths(self.budget), self._block_bytes(), self.scratch)
+
+    def knn_graph(self, matrix: ScratchMatrix, n_neighbors: int, search: Search | None = None) -> sparse.csr_array:
+        """Build the neighbour graph of a view; see :func:`gapview.graph.knn_graph`."""
+        blocks = matrix.blocks(self._block_bytes())
+        lengths = np.concatenate([row_lengths(matrix[block]) for block in blocks])
+        # A column of lengths has the same lengths as the rows; infinite ones would give NaN
+        rows = comparable_rows(np.minimum(lengths, np.finfo(matrix.dtype).max)[:, None])
+        count = min(n_neighbors, len(rows) - 1)
+        if count < 1:
+            return sparse.csr_array((len(matrix), len(matrix)), dtype=matrix.dtype)
+        n_bytes = self.plan.spare("neighbours", self.budget)
+        found = nearest_rows(matrix, rows, count, search or Search(), n_bytes, self.scratch)
+        return link_rows(rows, found, len(matrix), matrix.dtype)
+
+    def build_problem(self, features: Any, graphs: Any, targets: Any, n_samples: int) -> Problem:
+        """Build the problem; see :func:`gapview.factorization.problem.build_problem`."""
+        return build_problem(features, graphs, targets, n_samples, self.scratch)
+
+    def _block_bytes(self) -> int:
+        """Return the size of a block of rows that is processed in double precision, with copies."""
+        return min(2**22, max(2**16, self.plan.spare("reading", self.budget) // 8))
+
+
+def scale_alike(
+    views: Views, scale: str | Sequence[str | None] | None, widths: Sequence[int], n_bytes: int, scratch: Scratch
+) -> tuple[list[ScratchMatrix], list[Scaling]]:
+    """Scale every view, and write it to a scratch file in tiles, all in the most precise type among them.
+
+    ``widths`` are the columns of a tile per view, ``n_bytes`` is the size of a block of rows.
+    """
+    dtype = max((matrix.dtype for matrix in views.matrices), key=lambda kind: kind.itemsize)
+    scaled, scalings = [], []
+    scales = scale_per_view(scale, views.n_views)
+    for name, matrix, way, width in zip(views.names, views.matrices, scales, widths, strict=True):
+        scaling = fit_blocks(rows_in_blocks(name, matrix, lambda rows: rows.blocks(n_bytes)), way)
+        tiles = scratch.matrix(matrix.shape, dtype, width)
+        check_variation(name, _write_scaled(scaling, matrix, tiles, n_bytes), way)
+        scaled.append(tiles)
+        scalings.append(scaling)
+    return scaled, scalings
+
+
+def _write_scaled(scaling: Scaling, matrix: FileRows, tiles: ScratchMatrix, n_bytes: int) -> Array:
+    """Write the scaled rows to the tiles; return the smallest and the largest value of every feature."""
+    extremes: list[Array] = []
+    for block in matrix.blocks(n_bytes):
+        rows = scaling.apply(matrix[block])
+        tiles.write_rows(block.start, rows)
+        extremes = [
+            np.min([*extremes[:1], rows.min(axis=0)], axis=0),
+            np.max([*extremes[1:], rows.max(axis=0)], axis=0),
+        ]
+    return np.stack(extremes)
+
+
+# Graphs in little memory. The functions of gapview.graph list both ends of every edge in 64 bits and sort the list,
+# which takes several times the memory of the graph. Here edges stay in rows, and weights are changed in place.
+
+
+def link_rows(rows: Array, found: Array, n_rows: int, dtype: Any) -> sparse.csr_array:
+    """Build the graph that links rows with their neighbours, as :func:`gapview.graph.knn.linked` does.
+
+    Parameters
+    ----------
+    rows : int array of shape (n_queries,)
+        The rows with neighbours, in ascending order.
+    found : int32 array of shape (n_queries, n_neighbors)
+        Positions of the neighbours in ``rows``, ascending per row.
+    n_rows : int
+        Size of the graph.
+    dtype : dtype
+        Type of the weights.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gapview.backends.disk.workspace import link_rows
+    >>> link_rows(np.array([0, 2, 3]), np.array([[1], [0], [1]], dtype=np.int32), 4, np.float64).toarray()
+    array([[0., 0., 1., 0.],
+           [0., 0., 0., 0.],
+           [1., 0., 0., 1.],
+           [0., 0., 1., 0.]])
+    """
+    if len(rows) < n_rows:
+        found = rows.astype(found.dtype)[found]
+    counts = np.zeros(n_rows + 1, dtype=np.int32 if found.size < 2**30 else np.int64)
+    counts[rows + 1] = found.shape[1]
+    shape, ones = (n_rows, n_rows), np.ones(found.size, dtype=np.int8)
+    directed = sparse.csr_array((ones, found.ravel(), counts.cumsum(dtype=counts.dtype)), shape=shape)
+    links = directed + directed.T.tocsr()
+    return sparse.csr_array((np.ones(links.nnz, dtype=dtype), links.indices, links.indptr), shape=shape)
+
+
+def unite_graphs(parts: Iterable[tuple[sparse.csr_array, Array, float]], n_samples: int) -> sparse.csr_array:
+    """Add up the normalised graphs of the views over all samples, and normalise; see :mod:`gapview.graph.bridges`.
+
+    Parameters
+    ----------
+    parts : iterable of (csr_array, int array, float)
+        For every view its graph, which is overwritten, the samples of its rows, and its weight. An iterator keeps one
+        graph at a time in memory.
+    n_samples : int
+        Number of all samples.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from scipy import sparse
+    >>> from gapview.backends.disk import unite_graphs
+    >>> pair = sparse.csr_array(np.array([[0.0, 4.0], [4.0, 0.0]]))
+    >>> unite_graphs([(pair, np.array([0, 2]), 1.0)], 3).toarray()
+    array([[0., 0., 1.],
+           [0., 0., 0.],
+           [1., 0., 0.]])
+    """
+    total = None
+    for graph, samples, weight in parts:
+        _normalize(graph)
+        graph.data *= weight
+        counts = np.zeros(n_samples + 1, dtype=graph.indptr.dtype)
+        counts[samples + 1] = np.diff(graph.indptr)
+        indices = samples.astype(graph.indices.dtype)[graph.indices], counts.cumsum(dtype=counts.dtype)
+        spread = sparse.csr_array((graph.data, *indices), shape=(n_samples, n_samples))
+        total = spread if total is None else total + spread
+    assert total is not None
+    _normalize(total)
+    return total
+
+
+def _normalize(graph: sparse.csr_array) -> None:
+    """Divide every weight by the roots of the degrees of its two samples, in place."""
+    divisors = degree_roots(graph @ np.ones(graph.shape[0], dtype=graph.dtype))
+    graph.data /= np.repeat(divisors, np.diff(graph.indptr))
+    graph.data /= divisors[graph.indices]
+
+
+def build_problem(
+    features: Sequence[ScratchMatrix],
+    graphs: Sequence[SampleWeights],
+    targets: Sequence[Array],
+    n_samples: int,
+    scratch: Scratch,
+) -> Problem:
+    """Build the problem as :func:`gapview.factorization.problem.build_problem` does, some columns of H at a time.
+
+    Columns of H = AᵀX depend on the same columns of X alone, so that every tile of a view gives a problem. All of them
+    have the same degrees, and the constant term of the view is the sum of theirs.
+    """
+    views = []
+    for matrix, graph, target in zip(features, graphs, targets, strict=True):
+        smoothed, constant = None, 0.0
+        for tile in matrix.tiles:
+            part = in_memory.build_problem([matrix.read_tile(tile)], [graph], [target], n_samples)
+            if smoothed is None:
+                smoothed = scratch.matrix((len(part.rows), matrix.shape[1]), matrix.dtype, matrix.width)
+            smoothed.write_tile(tile, part.terms[0].smoothed)  # type: ignore[arg-type]
+            constant += part.constant
+            part = part.without_data()  # frees the columns before the next ones are computed
+        assert smoothed is not None
+        term = replace(part.terms[0], n_features=matrix.shape[1], smoothed=scratch.row_by_row(smoothed))  # type: ignore[arg-type]
+        views.append(replace(part, terms=(term,), constant=constant))
+    return join_views(views)

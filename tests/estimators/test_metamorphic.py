@@ -26,7 +26,7 @@ from gapview.graph.knn import knn_graph
 N = 90
 MODELS = {
     "GRMF": GRMF(3, init="data", max_iter=60, random_state=0),
-    "GRMF-random": GRMF(3, n_init=2, n_rounds=2, max_iter=60, random_state=0),
+    "GRMF-random": GRMF(3, n_init=2, max_iter=60, random_state=0),
     "BridgedGRMF": BridgedGRMF(3, selection="fixed", random_state=0),
     "BridgedGRMF-auto": BridgedGRMF(3, random_state=0),
 }
@@ -107,7 +107,7 @@ class TestViewsAndSamples:
         view = made.views.matrices[0]
         start = np.random.RandomState(0).uniform(size=(len(view), 3))
         fits = [
-            GRMF(3, init=[start, start], consensus_weight=weight, tol=0, max_iter=20, n_rounds=1).fit([view, view])
+            GRMF(3, init=[start, start], consensus_weight=weight, tol=0, max_iter=20).fit([view, view])
             for weight in (0.01, 100.0)
         ]
         for model in fits:

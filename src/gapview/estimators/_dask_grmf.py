@@ -176,7 +176,7 @@ def _solved(
         starts = [given_starts(tasks, model.init, problems, scaled, n_components)]
     limits = (model.max_iter, model.tol)
     return solve_blocks(
-        tasks, problems, weights, starts, n_components, *limits, n_rounds=model.n_rounds, groups=groups, store=store
+        tasks, problems, weights, starts, n_components, *limits, groups=groups, store=store
     )
 
 

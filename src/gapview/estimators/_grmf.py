@@ -61,9 +61,6 @@ class GRMF(LatentClusterer):
         Starting codes: uniform random numbers (the paper), taken from the data and free of chance, or given.
     n_init : int, default=1
         Random starts, which share their passes over the data; the one with the smallest objective counts.
-    n_rounds : int, default=1
-        How often codes and consensus take turns in an iteration. The paper has one; more of them need fewer passes over
-        the data where ``consensus_weight`` is large.
     max_iter : int, default=300
         Most iterations.
     tol : float, default=1e-5
@@ -150,7 +147,6 @@ class GRMF(LatentClusterer):
         scale: str | None = "unit",
         init: Any = "random",
         n_init: int = 1,
-        n_rounds: int = 1,
         max_iter: int = 300,
         tol: float = 1e-5,
         search: Any = "auto",
@@ -168,7 +164,6 @@ class GRMF(LatentClusterer):
         self.scale = scale
         self.init = init
         self.n_init = n_init
-        self.n_rounds = n_rounds
         self.max_iter = max_iter
         self.tol = tol
         self.search = search
@@ -186,7 +181,6 @@ class GRMF(LatentClusterer):
         check_integer("max_iter", self.max_iter, low=1)
         check_real("tol", self.tol, low=0)
         check_integer("n_init", self.n_init, low=1)
-        check_integer("n_rounds", self.n_rounds, low=1)
         self._check_place_and_search()
 
     def _fit_views(self, views: Views, random_state: np.random.RandomState) -> None:
@@ -229,7 +223,6 @@ class GRMF(LatentClusterer):
                 starts,
                 self.max_iter,
                 self.tol,
-                n_rounds=self.n_rounds,
                 track=ongoing("iterations"),
             )
         return min(solutions, key=lambda solution: float(solution.objective[-1]))

@@ -10,6 +10,7 @@ from scipy import sparse
 
 from ..clusters import cluster_rows
 from ..estimators.base import MultiViewClusterer
+from ..estimators.fit_warnings import NoEffect
 from ..graph.knn import knn_graph, resolve_n_neighbors
 from ..persist.registry import storable_method
 from ..utils.parameters import check_choice, check_integer, check_real
@@ -125,6 +126,16 @@ class GPMVC(MultiViewClusterer):
     bases_: list[Array]
     objective_: Array
     n_iter_: int
+
+    _no_effect = (
+        NoEffect(
+            "graph_weight",
+            lambda model, _: model.consensus_weight == 0,
+            "consensus_weight is 0",
+            "raise consensus_weight",
+        ),
+        NoEffect("n_neighbors", lambda model, _: model.graph_weight == 0, "graph_weight is 0", "raise graph_weight"),
+    )
 
     def __init__(
         self,

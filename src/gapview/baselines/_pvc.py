@@ -10,6 +10,7 @@ import numpy as np
 
 from ..clusters import cluster_rows
 from ..estimators.base import MultiViewClusterer
+from ..estimators.fit_warnings import NoEffect
 from ..persist.registry import storable_method
 from ..utils.parameters import check_choice, check_flag, check_integer, check_real
 from ..utils.types import Array
@@ -101,6 +102,15 @@ class PVC(MultiViewClusterer):
     bases_: list[Array]
     objective_: Array
     n_iter_: int
+
+    _no_effect = (
+        NoEffect(
+            "scale_penalty",
+            lambda model, _: model.sparsity_weight == 0,
+            "sparsity_weight is 0",
+            "raise sparsity_weight",
+        ),
+    )
 
     def __init__(
         self,

@@ -27,7 +27,7 @@ from ..persist.checkpoints import recording
 from ..progress import tell
 from ..utils.types import Array
 from ..views.trial import n_to_try
-from ._convergence import warn_unless_converged
+from .fit_warnings import warn_unless_converged
 
 __all__ = ["fit_bridged"]
 

@@ -29,9 +29,9 @@ from ..scaling import Scaling
 from ..utils.parameters import random_generator
 from ..utils.types import Array
 from ..views import Views, demand_enough
-from ._convergence import warn_unless_converged
 from ._dask_bridged import fit_bridged
 from ._output import asked_for
+from .fit_warnings import warn_unless_converged, warn_unused_parameters
 
 __all__ = ["fit_on_cluster"]
 
@@ -44,13 +44,14 @@ def fit_on_cluster(model: Any, data: Any, mask: Any, checkpoint: Any) -> None:
     views = read_blocks(tasks, data, mask, model.partial_rows)
     constant = ((low == high).all() for low, high in zip(views.low, views.high, strict=True))
     demand_enough(views, constant, model._least_samples())
+    warn_unused_parameters(model, views)
     store = None if checkpoint is None else Store(checkpoint, identity_of_blocks(tasks, model, views))
     if store is not None and model.random_state is None:
         seed = store.extra.setdefault("seed", int(np.random.RandomState().randint(2**31 - 1)))
         random_state = np.random.RandomState(seed)
     else:
         random_state = random_generator(model.random_state)
-    fit = fit_bridged if hasattr(model, "bridge") else _fit_grmf
+    fit = fit_bridged if model.is_bridged else _fit_grmf
     fitted = fit(model, tasks, views, random_state, store)
     for name in [name for name in model.__dict__ if name.endswith("_")]:
         delattr(model, name)  # what an earlier fit has found must not mix with what this one has found
@@ -175,9 +176,7 @@ def _solved(
     else:
         starts = [given_starts(tasks, model.init, problems, scaled, n_components)]
     limits = (model.max_iter, model.tol)
-    return solve_blocks(
-        tasks, problems, weights, starts, n_components, *limits, groups=groups, store=store
-    )
+    return solve_blocks(tasks, problems, weights, starts, n_components, *limits, groups=groups, store=store)
 
 
 def _codes_and_consensus(

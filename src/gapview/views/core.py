@@ -55,6 +55,8 @@ class Views:
         Names of the views.
     feature_names : tuple of (array of str or None)
         Names of the features of every view, where the view came with them.
+    partial_rows : str
+        The rule for rows that have some but not all values.
 
     Notes
     -----
@@ -82,6 +84,7 @@ class Views:
     _named: bool  # the names are the user's own
     _outer: str  # "list", "dict" or "single": what results are given back in …
     _containers: tuple[Container, ...]  # … and what each view in it is
+    partial_rows = "raise"  # not annotated, since model files do not hold it
 
     def __init__(
         self,
@@ -102,7 +105,7 @@ class Views:
             self.__dict__.update((data if mask is None else data.hide(mask)).__dict__)
             return
         gappy = read(data, mask, names, sample_ids, id_column)
-        self.__dict__.update(completed(gappy, partial_rows).__dict__)
+        self.__dict__.update(completed(gappy, partial_rows).__dict__, partial_rows=partial_rows)
 
     def _like(self, matrices: tuple[Matrix, ...], mask: Array, ids: Array, **more: Any) -> Views:
         """Make a ``Views`` with other samples of the same views, without checking again."""

@@ -6,9 +6,9 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from ..choice.tools import tools_for
-from ..clusters import cluster_rows
 from ..compute import drained, graph_like, host, host_graph, like
 from ..factorization.codes import codes_of_present
 from ..factorization.data_start import data_start
@@ -19,13 +19,11 @@ from ..graph.knn import demand_edges, own_graphs, resolve_n_neighbors
 from ..persist.checkpoints import ongoing, remember, remember_search
 from ..persist.registry import storable_method
 from ..progress import phase, tell
-from ..scaling import unit_rows
-from ..trust.confidence import confidence
 from ..utils.parameters import check_integer, check_real
 from ..utils.types import Array, Matrix
 from ..views import Views
-from ._convergence import warn_unless_converged
-from ._recorded import recorded_kmeans
+from ..views.per_view import one_per_view
+from .fit_warnings import NoEffect, warn_unless_converged
 from .latent import LatentClusterer
 
 
@@ -51,23 +49,24 @@ class GRMF(LatentClusterer):
         Neighbours of a sample in every view. ``"auto"`` is the paper's rule: 10, or n_samples / n_clusters − 4 for
         small groups, at least 2.
     graph : list or dict of matrices, optional
-        Non-negative weights between samples to use in place of the nearest neighbours, one square matrix for each
-        view, over the samples that have the view or over all samples.
+        Non-negative weights between samples, one square matrix for each view, over the samples that have the view or
+        over all samples. They replace the nearest neighbours; ``n_neighbors`` and ``search`` then have no effect.
     scale : {"unit", "center+unit", "standard", "standard+view", "standard+unit", None}, default="unit"
         Scale rows to unit length (the paper), the same after centring the features; standardise features, the same and
         scale the view to rows of length 1 on average, the same and then scale rows to unit length; or leave the values
         alone.
     init : {"random", "data"} or list or dict of arrays, default="random"
-        Starting codes: uniform random numbers (the paper), taken from the data and free of chance, or given.
+        Starting codes: uniform random numbers (the paper), computed from the data without random numbers, or given.
     n_init : int, default=1
-        Random starts, which share their passes over the data; the one with the smallest objective counts.
+        Number of random starts, which share their passes over the data; the solution with the smallest objective is
+        kept. Only with ``init="random"``.
     max_iter : int, default=300
-        Most iterations.
+        Maximum number of iterations.
     tol : float, default=1e-5
         Stop when the objective changes by less than this share of its value. The paper's own run is
         ``tol=0, max_iter=100``; scores suffer above 1e-4.
     search : {"auto", "exact", "approximate"} or Search, default="auto"
-        How neighbours are found: exactly up to about 20,000 samples, then by an index that finds at least 0.95 of them;
+        Search for neighbours: exact up to about 20,000 samples, then by an index that finds at least 0.95 of them;
         see :class:`gapview.graph.neighbors.Search` and ``neighbor_search_``.
     device : str or None, default=None
         Where to compute: ``"cuda"`` for a GPU, through PyTorch. None is the processor, by NumPy, or wherever tensors
@@ -131,9 +130,19 @@ class GRMF(LatentClusterer):
     [(200, 20), (200, 30)]
     """
 
-    codes_: list[Array]
-    objective_: Array
-    n_iter_: int
+    graphs_: list[sparse.csr_array]
+
+    _no_effect = (
+        NoEffect("n_init", lambda model, _: not model._starts_at_random(), "init is not 'random'", "use init='random'"),
+        NoEffect("n_neighbors", lambda model, _: model.graph is not None, "graph is given", "leave out graph"),
+        NoEffect("search", lambda model, _: model.graph is not None, "graph is given", "leave out graph"),
+        NoEffect(
+            "consensus_weight",
+            lambda _, views: sum(views.n_present) == views.n_samples,
+            "no sample has two views",
+            "give views that share samples",
+        ),
+    )
 
     def __init__(
         self,
@@ -174,14 +183,14 @@ class GRMF(LatentClusterer):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
+        self._check_shared_parameters()
         check_integer("n_components", self.n_components, low=1, also=[None])
         check_real("consensus_weight", self.consensus_weight, low=0)
         check_real("sparsity_weight", self.sparsity_weight, low=0)
-        check_integer("n_neighbors", self.n_neighbors, low=1, also=["auto"])
-        check_integer("max_iter", self.max_iter, low=1)
-        check_real("tol", self.tol, low=0)
         check_integer("n_init", self.n_init, low=1)
-        self._check_place_and_search()
+
+    def _starts_at_random(self) -> bool:
+        return isinstance(self.init, str) and self.init == "random"
 
     def _fit_views(self, views: Views, random_state: np.random.RandomState) -> None:
         tools = tools_for(views)
@@ -200,32 +209,7 @@ class GRMF(LatentClusterer):
         self.graphs_ = [host_graph(graph) for graph in graphs]
         self.bases_, self.objective_, self.n_iter_ = solution.bases, solution.objective, solution.n_iter
         self.codes_, self.embedding_ = codes_of_present(solution, problem, views, self.scalings_)
-        embedding = like(self.embedding_, problem.degrees)
-        tell("Finding groups")
-        with phase("k-means"):
-            clustering = cluster_rows(embedding, self.n_clusters, random_state, kmeans=recorded_kmeans)
-        self.labels_, self.cluster_centers_ = clustering.labels, clustering.centers
-        centers, labels = like(clustering.centers, embedding), like(clustering.labels.astype(np.int64), embedding)
-        with phase("confidence"):
-            self.confidence_ = confidence(unit_rows(embedding), centers, labels)
-
-    def _solve(self, problem: Problem, views: Views, random_state: np.random.RandomState) -> Solution:
-        """Run Algorithm 1 from all starts in the same passes, and take the best."""
-        weights = Weights(self.consensus_weight, self.sparsity_weight)
-        by_chance = isinstance(self.init, str) and self.init == "random"
-        n_starts = self.n_init if by_chance else 1
-        with phase("start"):
-            starts = [self._start(problem, views, weights, random_state) for _ in range(n_starts)]
-        with phase("iterations"):
-            solutions = solve_together(
-                problem,
-                [weights] * n_starts,
-                starts,
-                self.max_iter,
-                self.tol,
-                track=ongoing("iterations"),
-            )
-        return min(solutions, key=lambda solution: float(solution.objective[-1]))
+        self._set_clusters(like(self.embedding_, problem.degrees), self.n_clusters, random_state)
 
     def _build_graphs(self, scaled: list[Matrix], views: Views) -> list[Any]:
         search = self._new_search()
@@ -243,12 +227,41 @@ class GRMF(LatentClusterer):
         demand_edges(graphs, views)
         return graphs
 
-    def _start(
+    def _solve(self, problem: Problem, views: Views, random_state: np.random.RandomState) -> Solution:
+        """Run Algorithm 1 from all starts in the same passes, and return the solution with the smallest objective."""
+        weights = Weights(self.consensus_weight, self.sparsity_weight)
+        with phase("start"):
+            starts = self._starts(problem, views, weights, random_state)
+        with phase("iterations"):
+            penalties, track = [weights] * len(starts), ongoing("iterations")
+            solutions = solve_together(problem, penalties, starts, self.max_iter, self.tol, track=track)
+        return min(solutions, key=lambda solution: float(solution.objective[-1]))
+
+    def _starts(
         self, problem: Problem, views: Views, weights: Weights, random_state: np.random.RandomState
-    ) -> list[Array]:
+    ) -> list[list[Array]]:
         n_components = self.n_components or self.n_clusters
-        if isinstance(self.init, str) and self.init == "random":
-            return random_start(problem, n_components, random_state)
+        if self._starts_at_random():
+            return [random_start(problem, n_components, random_state) for _ in range(self.n_init)]
         if isinstance(self.init, str) and self.init == "data":
-            return remember("start", lambda: data_start(problem, n_components, weights))
-        return own_start(self.init, problem, views, n_components)
+            return [remember("start", lambda: data_start(problem, n_components, weights))]
+        return [own_start(self.init, problem, views, n_components)]
+
+    def _neighbor_graphs(self) -> list[sparse.csr_array]:
+        return self.graphs_
+
+    def _resample_parameters(self, part: Views, rows: Array) -> dict[str, Any]:
+        changed = super()._resample_parameters(part, rows)
+        kept = [np.isin(self.views_.rows(k), rows) for k in range(part.n_views)]
+        if self.graph is not None:
+            changed["graph"] = [graph[own][:, own] for graph, own in zip(self.graphs_, kept, strict=True)]
+        if not isinstance(self.init, str):
+            given = one_per_view(self.init, self.views_, "init must hold one array for each view")
+            changed["init"] = [_codes_of(codes, self.views_, k, kept[k]) for k, codes in enumerate(given)]
+        return changed
+
+
+def _codes_of(codes: Any, views: Views, view: int, kept: Array) -> Matrix:
+    """Return the codes of some of the samples that have a view; they are given for these samples or for all."""
+    codes = codes if sparse.issparse(codes) else np.asarray(codes)
+    return codes[views.rows(view)[kept] if codes.shape[0] == views.n_samples else kept]

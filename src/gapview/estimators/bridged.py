@@ -3,33 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.base import clone
 
 from ..choice.candidates import plan_fit
 from ..choice.n_clusters import MOST_CLUSTERS, ClusterCount
 from ..choice.selection import Selection, Setting, choose
 from ..choice.tools import tools_for
-from ..clusters import balanced, cluster_rows
-from ..compute import host_graph, like
+from ..clusters import balanced
+from ..compute import host_graph
 from ..factorization.codes import codes_of_all
 from ..graph.bridges import BRIDGES
 from ..graph.donors import asking_views, known_views
+from ..graph.knn import knn_graph
 from ..graph.transfer import codes_from_neighbors, rows_from_neighbors
 from ..persist.registry import storable_method
 from ..progress import phase, tell
 from ..scaling import SCALES, unit_rows
-from ..trust.confidence import confidence
 from ..utils.parameters import check_choice, check_integer, check_real
 from ..utils.types import Array, Matrix
 from ..views import Views
 from ..views.cells import PARTIAL_ROWS
-from ._convergence import warn_unless_converged
-from ._recorded import recorded_kmeans
+from .fit_warnings import NoEffect, warn_unless_converged
 from .latent import N_LATENT_NEIGHBORS, LatentClusterer
+from .predict import project
 
 
 @storable_method
@@ -62,20 +61,23 @@ class BridgedGRMF(LatentClusterer):
     scale : {"unit", "center+unit", "standard", "standard+view", "standard+unit", None, "auto"} or list or dict
         As in :class:`gapview.GRMF`, for all views or for each; ``"auto"``, the default, suits every view by itself.
     view_weights : "auto", None, or list or dict of floats, default="auto"
-        How much every view counts. ``"auto"`` lets the data decide: as much as a first clustering holds within the
-        view, so that a view of noise loses its say; None, or ``selection="fixed"``: all the same.
+        Weight of every view. None: all equal. ``"auto"`` follows ``selection``: with ``selection="auto"`` the weight of
+        a view is the modularity of a first clustering on the graph of the view, so that a view of noise has little
+        weight; with ``selection="fixed"`` all weights are equal.
     selection : {"auto", "fixed"}, default="auto"
-        Choose scale, bridge and reach, where they are ``"auto"``, among candidates; or take one setting that does well
-        on many data, at a fraction of the cost.
+        ``"auto"`` chooses scale, bridge, reach and view weights, where they are ``"auto"``, from the data. ``"fixed"``
+        uses the defaults that suit most data (bridge "both", reach 4, equal weights) and tries nothing, at a fraction
+        of the cost. No effect if all four are given.
     max_clusters : int, default=20
-        Most groups that ``n_clusters="auto"`` may suggest.
+        Largest number of groups that is tried; only with ``n_clusters="auto"``.
     max_iter : int, default=200
-        Most iterations.
+        Maximum number of iterations.
     tol : float, default=1e-5
         Stop when the objective changes by less than this share of its value.
     search : {"auto", "exact", "approximate"} or Search, default="auto"
-        How neighbours are found: exactly up to about 20,000 samples, then by an index that finds at least 0.95 of them;
-        see :class:`gapview.graph.neighbors.Search` and ``neighbor_search_``.
+        Search for neighbours: exact up to about 20,000 samples, then by an index that finds at least 0.95 of them;
+        see :class:`gapview.graph.neighbors.Search` and ``neighbor_search_``. Settings are tried on at most 5000 samples,
+        or 20 for each group, and there the search is ``"auto"``.
     device : str or None, default=None
         Where to compute: ``"cuda"`` for a GPU, through PyTorch. None is the processor, by NumPy, or wherever tensors
         that are given as views lie. New samples are dealt with on the processor.
@@ -147,9 +149,6 @@ class BridgedGRMF(LatentClusterer):
     True
     """
 
-    codes_: list[Array]
-    objective_: Array
-    n_iter_: int
     selection_: Selection
     setting_: Setting
     cluster_count_: ClusterCount
@@ -158,6 +157,21 @@ class BridgedGRMF(LatentClusterer):
     graph_: sparse.csr_array
 
     _fitted_attributes = ("setting_", "selection_", "balance_", "graph_", "view_weights_")
+    _recover_methods = ("bridge", "neighbors", "basis")
+    _no_effect = (
+        NoEffect(
+            "max_clusters", lambda model, _: model.n_clusters != "auto", "n_clusters is given", "use n_clusters='auto'"
+        ),
+        NoEffect(
+            "selection",
+            lambda model, views: not model._has_choice(views.n_views),
+            "scale, bridge, reach and view_weights are given",
+            "leave out one of them",
+        ),
+        NoEffect("consensus_weight", lambda _, views: views.n_views == 1, "there is one view", "give more views"),
+        NoEffect("view_weights", lambda _, views: views.n_views == 1, "there is one view", "give more views"),
+    )
+    is_bridged = True
 
     def __init__(
         self,
@@ -202,20 +216,22 @@ class BridgedGRMF(LatentClusterer):
 
     def _check_parameters(self) -> None:
         check_integer("n_clusters", self.n_clusters, low=1, also=["auto"])
+        self._check_shared_parameters()
         check_integer("n_components", self.n_components, low=1, also=["auto"])
         check_real("consensus_weight", self.consensus_weight, low=0, also=["auto"])
         check_real("sparsity_weight", self.sparsity_weight, low=0, also=["auto"])
-        check_integer("n_neighbors", self.n_neighbors, low=1, also=["auto"])
         check_choice("bridge", self.bridge, (*BRIDGES, "auto"))
         check_integer("reach", self.reach, low=1, also=["auto"])
         if self.scale is None or isinstance(self.scale, str):
             check_choice("scale", self.scale, (*SCALES, "auto"))
         check_choice("selection", self.selection, ("auto", "fixed"))
         check_integer("max_clusters", self.max_clusters, low=3)
-        check_integer("max_iter", self.max_iter, low=1)
-        check_real("tol", self.tol, low=0)
         check_choice("partial_rows", self.partial_rows, PARTIAL_ROWS)
-        self._check_place_and_search()
+
+    def _has_choice(self, n_views: int) -> bool:
+        """Return whether ``selection`` decides anything for so many views."""
+        chosen = [self.scale, self.bridge, self.reach, *([self.view_weights] if n_views > 1 else [])]
+        return any(isinstance(value, str) and value == "auto" for value in chosen)
 
     def _least_samples(self) -> int:
         return 1 if isinstance(self.n_clusters, str) else self.n_clusters
@@ -230,31 +246,23 @@ class BridgedGRMF(LatentClusterer):
             known, part = tools.to_try(views, self._most_clusters(), seed)
             plan = plan_fit(self, views, known, part, seed)
             del known, part
-            n_clusters, weights = plan.n_clusters, plan.weights
             if plan.count is not None:
                 self.cluster_count_ = plan.count
             selection, self.setting_ = tools.affordable(plan.tried, plan.first)
         tell("Looking for neighbours")
-        search = self._new_search()
-        bridge = self.setting_.bridge
-        ground = tools.prepare(views, self.setting_.scales, self.setting_.n_neighbors, weights, [bridge], search)
-        found = tools.represent(ground, views, self.setting_, max_iter=self.max_iter, tol=self.tol, last=True)
-        tell("Finding groups")
-        with phase("k-means"):
-            clustering = cluster_rows(found.points, n_clusters, np.random.RandomState(seed), kmeans=recorded_kmeans)
-        self.selection_ = selection or choose([(self.setting_, ground, clustering.labels)])
+        search, setting, bridge = self._new_search(), self.setting_, self.setting_.bridge
+        ground = tools.prepare(views, setting.scales, setting.n_neighbors, plan.weights, [bridge], search)
+        found = tools.represent(ground, views, setting, max_iter=self.max_iter, tol=self.tol, last=True)
+        graph = ground.graphs[bridge]
+        self._set_clusters(found.points, plan.n_clusters, np.random.RandomState(seed), graph)
+        self.selection_ = selection or choose([(setting, ground, self.labels_)])
         solution = found.solution.on_host()
         warn_unless_converged(self, solution)
-        self.view_weights_, self.neighbor_search_ = np.asarray(weights), tuple(search.done)
-        self.scalings_, self.graph_ = ground.scalings, host_graph(ground.graphs[bridge])
+        self.view_weights_, self.neighbor_search_ = np.asarray(plan.weights), tuple(search.done)
+        self.scalings_, self.graph_ = ground.scalings, host_graph(graph)
         self.bases_, self.objective_, self.n_iter_ = solution.bases, solution.objective, solution.n_iter
         self.codes_, self.embedding_ = codes_of_all(found.problem, solution), solution.consensus
         self.balance_ = found.balance
-        self.labels_, self.cluster_centers_ = clustering.labels, clustering.centers
-        points = unit_rows(found.points)
-        centers, labels = like(clustering.centers, points), like(clustering.labels.astype(np.int64), points)
-        with phase("confidence"):
-            self.confidence_ = confidence(points, centers, labels, ground.graphs[bridge])
 
     def recover(self, views: Any = None, *, method: str = "bridge", n_neighbors: int = N_LATENT_NEIGHBORS) -> Any:
         """Complete the missing views of samples, in the units of the data.
@@ -264,15 +272,16 @@ class BridgedGRMF(LatentClusterer):
         views : list or dict of views, or Views, optional
             Samples to complete, as in :meth:`transform`; by default the training samples.
         method : {"bridge", "neighbors", "basis"}, default="bridge"
-            From the nearest training samples that have the view, by the views shared and in the latent space, drawn to
-            the mean of the view as far as that is known to fall short; by the latent space alone; or z U (Remark 5).
+            The mean of the nearest training samples that have the view, by the shared views and in the latent space,
+            shrunk towards the mean of the view by the error measured on present rows; the mean of the nearest in the
+            latent space; or z U (Remark 5).
         n_neighbors : int, default=10
-            How many training samples in the latent space are averaged.
+            Number of training samples in the latent space that are averaged; no effect with ``method="basis"``.
 
         Returns
         -------
         list or dict of views
-            Every view complete, in the kind of container that came; present values are untouched.
+            Every view complete, in the container of the input; present values are unchanged.
 
         Examples
         --------
@@ -283,41 +292,41 @@ class BridgedGRMF(LatentClusterer):
         >>> [view.shape for view in model.recover()]
         [(60, 20), (60, 30)]
         """
-        check_choice("method", method, ("bridge", "neighbors", "basis"))
-        check_integer("n_neighbors", n_neighbors, low=1)
-        return self._where_views_are("recover", views, method=method, n_neighbors=n_neighbors)
+        return super().recover(views, method=method, n_neighbors=n_neighbors)
 
-    def _recovered(self, given: Views, embedding: Array, method: str, n_neighbors: int) -> Iterator[Matrix]:
+    def _recover_rows(self, views: Views, embedding: Array, method: str, n_neighbors: int) -> Iterator[Matrix]:
         if method != "bridge":
-            yield from super()._recovered(given, embedding, method, n_neighbors)
+            yield from super()._recover_rows(views, embedding, method, n_neighbors)
             return
         tables = known_views(self._scaled(self.views_), self.views_, self.view_weights_.tolist())
-        asking = tables if given is self.views_ else asking_views(self._scaled(given), given, tables)
-        for k, nearby in enumerate(super()._recovered(given, embedding, "neighbors", n_neighbors)):
-            yield rows_from_neighbors(self.views_, k, tables, given, asking, nearby)
+        asking = tables if views is self.views_ else asking_views(self._scaled(views), views, tables)
+        for k, nearby in enumerate(super()._recover_rows(views, embedding, "neighbors", n_neighbors)):
+            yield rows_from_neighbors(self.views_, k, tables, views, asking, nearby)
 
     def _embed(self, views: Views) -> Array:
-        """Average what a sample says itself with the codes of its neighbours, as a code in training explains both."""
-        counts, weights = self.setting_.n_neighbors, self._view_weights()
+        """Return the mean of the projected samples and of the codes of their neighbours; codes explain both."""
+        counts, weights = self.setting_.n_neighbors, self.view_weights_
         known, new = self._scaled(self.views_), self._scaled(views)
         across = codes_from_neighbors(known, self.views_, self.embedding_, new, views, counts, weights.tolist())
-        return np.asarray((super()._embed(views) + across) / 2)
-
-    def _view_weights(self) -> Array:
-        return self.view_weights_
-
-    def _pinned(self) -> Self:
-        setting = self.setting_
-        return clone(self).set_params(  # type: ignore[no-any-return]
-            n_clusters=len(self.cluster_centers_),
-            scale=list(setting.scales),
-            bridge=setting.bridge,
-            reach=setting.reach,
-            n_components=setting.n_components,
-            consensus_weight=setting.consensus_weight,
-            sparsity_weight=setting.sparsity_weight,
-            view_weights=self.view_weights_.tolist(),
-        )
+        return np.asarray((project(self, views, weights) + across) / 2)
 
     def _points(self, embedding: Array) -> Array:
         return np.asarray(unit_rows(balanced(embedding, self.balance_)))
+
+    def _neighbor_graphs(self) -> list[sparse.csr_array]:
+        rows = zip(self._scaled(self.views_), self.setting_.n_neighbors, strict=True)
+        return [knn_graph(matrix, count) for matrix, count in rows]
+
+    def _resample_parameters(self, part: Views, rows: Array) -> dict[str, Any]:
+        """Return the settings of this fit, so that a resample does not choose again."""
+        setting = self.setting_
+        return {
+            **super()._resample_parameters(part, rows),
+            "scale": list(setting.scales),
+            "bridge": setting.bridge,
+            "reach": setting.reach,
+            "n_components": setting.n_components,
+            "consensus_weight": setting.consensus_weight,
+            "sparsity_weight": setting.sparsity_weight,
+            "view_weights": self.view_weights_.tolist(),
+        }

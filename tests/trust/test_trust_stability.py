@@ -252,7 +252,9 @@ def test_graphs_and_starts_of_the_user_are_cut_to_the_resample():
     codes = {name: rng.uniform(size=(n, 2)) for name, n in zip(views.names, (60, 60, 20), strict=True)}
     codes["view_0"] = codes["view_0"].tolist()
     for start in (codes, codes | {"view_2": np.vstack([codes["view_2"], np.full((40, 2), np.nan)])}):
-        model = remembering(GRMF, fitted)(2, graph=graphs, init=start, n_neighbors=1000, random_state=0).fit(views)
+        model = remembering(GRMF, fitted)(2, graph=graphs, init=start, n_neighbors=1000, random_state=0)
+        with pytest.warns(GapviewWarning, match="n_neighbors=1000 has no effect, since graph is given"):
+            model.fit(views)
         assert model.cluster_stability(n_resamples=3, random_state=0).failures == ()
         for part in fitted[-3:]:
             for k, graph in enumerate(part.graphs_):

@@ -76,8 +76,8 @@ class BridgedGRMF(LatentClusterer):
         Stop when the objective changes by less than this share of its value.
     search : {"auto", "exact", "approximate"} or Search, default="auto"
         Search for neighbours: exact up to about 20,000 samples, then by an index that finds at least 0.95 of them;
-        see :class:`gapview.graph.neighbors.Search` and ``neighbor_search_``. Settings are tried on at most 5000 samples,
-        or 20 for each group, and there the search is ``"auto"``.
+        see :class:`gapview.graph.neighbors.Search` and ``neighbor_search_``. Settings are tried on at most 5000
+        samples, or 20 for each group; there the search is ``"auto"``.
     device : str or None, default=None
         Where to compute: ``"cuda"`` for a GPU, through PyTorch. None is the processor, by NumPy, or wherever tensors
         that are given as views lie. New samples are dealt with on the processor.

@@ -250,6 +250,9 @@ class GRMF(LatentClusterer):
     def _neighbor_graphs(self) -> list[sparse.csr_array]:
         return self.graphs_
 
+    def _least_per_view(self) -> int:
+        return super()._least_per_view() if self.graph is None else 2
+
     def _resample_parameters(self, part: Views, rows: Array) -> dict[str, Any]:
         changed = super()._resample_parameters(part, rows)
         kept = [np.isin(self.views_.rows(k), rows) for k in range(part.n_views)]

@@ -443,7 +443,7 @@ class LatentClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiVi
             share=share,
             random_state=random_state,
             mask=views.mask,
-            n_least=2 if isinstance(self.n_neighbors, str) else self.n_neighbors + 1,
+            n_least=self._least_per_view(),
         )
 
     def view_agreement(self) -> Agreement:
@@ -494,6 +494,10 @@ class LatentClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiVi
     def _neighbor_graphs(self) -> list[sparse.csr_array]:
         """Return the graph of neighbours within every view, as in the fit."""
         raise NotImplementedError
+
+    def _least_per_view(self) -> int:
+        """Return the number of samples of each view that a resample needs."""
+        return 2 if isinstance(self.n_neighbors, str) else self.n_neighbors + 1
 
     def _resample_parameters(self, part: Views, rows: Array) -> dict[str, Any]:
         """Return the parameters that differ for a fit to some of the training samples, ``rows``."""

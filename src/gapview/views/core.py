@@ -84,7 +84,7 @@ class Views:
     _named: bool  # the names are the user's own
     _outer: str  # "list", "dict" or "single": what results are given back in …
     _containers: tuple[Container, ...]  # … and what each view in it is
-    partial_rows = "raise"  # not annotated, since model files do not hold it
+    partial_rows: str = "raise"
 
     def __init__(
         self,

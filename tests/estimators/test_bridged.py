@@ -9,7 +9,8 @@ from sklearn.base import clone
 from sklearn.metrics import adjusted_rand_score
 
 from gapview import BridgedGRMF, Views
-from gapview.choice.selection import Setting, choose, try_settings
+from gapview.choice import Setting
+from gapview.choice.selection import choose, try_settings
 from gapview.datasets import make_views, paired_split
 from gapview.errors import GapviewError, ParameterError
 from gapview.estimators.predict import predict_labels, project

@@ -6,7 +6,8 @@ from scipy import sparse
 from test_bridges import comparable, naive_sources
 
 from gapview import BridgedGRMF, Views
-from gapview.choice.selection import Setting, prepare, represent, weigh_views
+from gapview.choice.representation import Setting, prepare, represent
+from gapview.choice.selection import compute_view_weights
 from gapview.clusters import balanced, balancing
 from gapview.datasets import make_views
 from gapview.errors import GapviewWarning, ParameterError, ParameterTypeError, SolutionError
@@ -120,7 +121,7 @@ def test_a_view_that_sees_few_groups_does_not_lose_its_say():
     mask[data.target >= 2, 1] = False
     whole = [np.where(mask[:, [k]], matrix, np.nan) for k, matrix in enumerate(data.views.matrices)]
     setting = Setting(("standard", "standard"), (5, 5), "both", 4, 12, 1.0, 1e-3)
-    weights = weigh_views(Views(whole), setting, 6, 0, max_iter=100, tol=1e-5)
+    weights = compute_view_weights(Views(whole), setting, 6, 0, max_iter=100, tol=1e-5)
     np.testing.assert_allclose(weights, [1.0, 1.0], atol=0.05)
 
 

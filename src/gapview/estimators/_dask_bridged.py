@@ -18,8 +18,7 @@ from ..backends.dask.start import data_starts
 from ..backends.dask.store import Store
 from ..backends.dask.tasks import Tasks
 from ..choice.candidates import FitPlan, plan_fit
-from ..choice.selection import Ground, choose
-from ..choice.tools import with_union_bridge
+from ..choice.selection import single_choice, use_union_bridge
 from ..errors import ParameterError
 from ..factorization.codes import codes_of_all
 from ..factorization.runs import Solution, Weights
@@ -74,8 +73,7 @@ def fit_bridged(
     trusted = confidence_blocks(tasks, points, labels, centers, steps, exchange)
     kept = Rows(tasks, scaled, rows).of(codes, embeddings, labels, trusted, codes_of_all=True)
     if shared["selection_"] is None:
-        nothing = Ground([], scaled.dtype, [], {}, float("nan"), weights)
-        shared["selection_"] = choose([(setting, nothing, kept[1][1])])
+        shared["selection_"] = single_choice(setting, kept[1][1])
     shared |= {
         "view_weights_": np.asarray(weights),
         "bases_": found.bases,
@@ -96,10 +94,8 @@ def _planned(model: Any, tasks: Tasks, views: BlockedViews, seed: int) -> tuple[
     part = gathered(tasks, views, drawn_rows(tasks, views, n_to_try(model._most_clusters()), seed))
     with recording(None, model, part):
         plan = plan_fit(model, views, part, part, seed)
-    text = f"bridge='{(plan.tried.setting if plan.tried else plan.first).bridge}' suits these views, but {_ONLY_UNION}."
-    chosen, setting = with_union_bridge(
-        plan.tried, plan.first, text, "Its groups may differ; give bridge='union' to do without this warning."
-    )
+    advice = "Its groups may differ; give bridge='union' to do without this warning."
+    chosen, setting = use_union_bridge(plan.selection, plan.setting, f"{_ONLY_UNION}.", advice)
     found = {"selection_": chosen, "setting_": setting}
     return plan, found if plan.count is None else {**found, "cluster_count_": plan.count}
 

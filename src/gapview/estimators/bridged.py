@@ -10,8 +10,8 @@ from scipy import sparse
 
 from ..choice.candidates import plan_fit
 from ..choice.n_clusters import MOST_CLUSTERS, ClusterCount
-from ..choice.selection import Selection, Setting, choose
-from ..choice.tools import tools_for
+from ..choice.representation import Setting, backend_for
+from ..choice.selection import Selection, single_choice, use_union_bridge
 from ..clusters import balanced
 from ..compute import host_graph
 from ..factorization.codes import codes_of_all
@@ -241,25 +241,28 @@ class BridgedGRMF(LatentClusterer):
 
     def _fit_views(self, views: Views, random_state: np.random.RandomState) -> None:
         seed = int(random_state.randint(2**31 - 1))
-        tools = tools_for(views)
+        backend = backend_for(views)
         with phase("choice"):
-            known, part = tools.to_try(views, self._most_clusters(), seed)
+            known, part = backend.draw_trial(views, self._most_clusters(), seed)
             plan = plan_fit(self, views, known, part, seed)
             del known, part
             if plan.count is not None:
                 self.cluster_count_ = plan.count
-            selection, self.setting_ = tools.affordable(plan.tried, plan.first)
+            selection, setting = plan.selection, plan.setting
+            if backend.only_union is not None:
+                advice = "Its groups may differ; give a larger budget, or bridge='union'."
+                selection, setting = use_union_bridge(selection, setting, backend.only_union, advice)
         tell("Looking for neighbours")
-        search, setting, bridge = self._new_search(), self.setting_, self.setting_.bridge
-        ground = tools.prepare(views, setting.scales, setting.n_neighbors, plan.weights, [bridge], search)
-        found = tools.represent(ground, views, setting, max_iter=self.max_iter, tol=self.tol, last=True)
-        graph = ground.graphs[bridge]
+        search, bridge = self._new_search(), setting.bridge
+        prepared = backend.prepare(views, setting.scales, setting.n_neighbors, plan.weights, [bridge], search)
+        found = backend.represent(prepared, views, setting, max_iter=self.max_iter, tol=self.tol)
+        graph = prepared.graphs[bridge]
         self._set_clusters(found.points, plan.n_clusters, np.random.RandomState(seed), graph)
-        self.selection_ = selection or choose([(setting, ground, self.labels_)])
+        self.setting_, self.selection_ = setting, selection or single_choice(setting, self.labels_, prepared.explained)
         solution = found.solution.on_host()
         warn_unless_converged(self, solution)
         self.view_weights_, self.neighbor_search_ = np.asarray(plan.weights), tuple(search.done)
-        self.scalings_, self.graph_ = ground.scalings, host_graph(graph)
+        self.scalings_, self.graph_ = prepared.scalings, host_graph(graph)
         self.bases_, self.objective_, self.n_iter_ = solution.bases, solution.objective, solution.n_iter
         self.codes_, self.embedding_ = codes_of_all(found.problem, solution), solution.consensus
         self.balance_ = found.balance

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from ..choice.tools import tools_for
+from ..choice.representation import backend_for
 from ..compute import drained, graph_like, host, host_graph, like
 from ..factorization.codes import codes_of_present
 from ..factorization.data_start import data_start
@@ -193,15 +193,15 @@ class GRMF(LatentClusterer):
         return isinstance(self.init, str) and self.init == "random"
 
     def _fit_views(self, views: Views, random_state: np.random.RandomState) -> None:
-        tools = tools_for(views)
+        backend = backend_for(views)
         with phase("scaling"):
-            scaled, self.scalings_ = tools.scale_alike(views, self.scale)
+            scaled, self.scalings_ = backend.scale_alike(views, self.scale)
         tell("Looking for neighbours")
         with phase("neighbours"):
             graphs = self._build_graphs(scaled, views)
         rows = [views.rows(k) for k in range(views.n_views)]
         with phase("smoothing"):
-            problem = tools.build_problem(drained(scaled), graphs, rows, views.n_samples)
+            problem = backend.build_problem(drained(scaled), graphs, rows, views.n_samples)
         found = self._solve(problem, views, random_state)
         problem = problem.without_data()
         warn_unless_converged(self, found)
@@ -218,7 +218,7 @@ class GRMF(LatentClusterer):
             graphs = [graph_like(graph, matrix) for graph, matrix in zip(given, scaled, strict=True)]
         else:
             counts = resolve_n_neighbors(self.n_neighbors, views, self.n_clusters)
-            build = tools_for(views).knn_graph
+            build = backend_for(views).knn_graph
             graphs = [
                 remember_search("neighbours", partial(build, matrix, count, search), search)
                 for matrix, count in zip(scaled, counts, strict=True)

@@ -15,7 +15,7 @@ from gapview import GRMF, BridgedGRMF, Views
 from gapview.baselines import DCNMF, GPMVC, PVC, Concat
 from gapview.datasets import make_views
 from gapview.errors import GapviewWarning
-from gapview.estimators.fit_warnings import NoEffect
+from gapview.estimators.base import NoEffect
 from gapview.graph.neighbors import Search
 from gapview.methods import METHODS
 

@@ -9,8 +9,7 @@ import numpy as np
 from scipy import sparse
 
 from ..clusters import cluster_rows
-from ..estimators.base import MultiViewClusterer
-from ..estimators.fit_warnings import NoEffect
+from ..estimators.base import MultiViewClusterer, NoEffect
 from ..graph.knn import knn_graph, resolve_n_neighbors
 from ..persist.registry import storable_method
 from ..utils.parameters import check_choice, check_integer, check_real

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..clusters import cluster_rows
-from ..estimators.base import MultiViewClusterer
-from ..estimators.fit_warnings import NoEffect
+from ..estimators.base import MultiViewClusterer, NoEffect
 from ..persist.registry import storable_method
 from ..utils.parameters import check_choice, check_flag, check_integer, check_real
 from ..utils.types import Array

@@ -21,7 +21,7 @@ from ..utils.parameters import check_choice, check_real
 from ..utils.types import Matrix
 from ..views import Views
 from .n_clusters import ClusterCount, default_counts
-from .representation import Setting
+from .representation import Limits, Setting
 from .selection import Selection, choose, compute_view_weights, suggest_count, try_settings
 
 # selection="fixed" uses the first of each
@@ -59,7 +59,7 @@ def plan_fit(model: Any, views: Any, known: Views, part: Views, seed: int) -> Fi
         Random seed.
     """
     n_clusters, count, selection = model.n_clusters, None, None
-    limits = {"max_iter": model.max_iter, "tol": model.tol}
+    limits = Limits(model.max_iter, model.tol)
     with without_helpers():
         if isinstance(n_clusters, str):
             tell("Counting groups")
@@ -69,31 +69,29 @@ def plan_fit(model: Any, views: Any, known: Views, part: Views, seed: int) -> Fi
         tell("Weighing views")
         weights = remember("weights", lambda: _weigh_views(model, part, settings[0], n_clusters, seed, limits))
         if len(settings) > 1:
-            trials = partial(try_settings, part, settings, n_clusters, weights, seed, **limits)
+            trials = partial(try_settings, part, settings, n_clusters, weights, seed, limits)
             selection = remember("choice", lambda: choose(list(trials())))
     return FitPlan(n_clusters, count, weights, selection, selection.setting if selection else settings[0])
 
 
-def _suggest_count(
-    model: Any, views: Any, known: Views, part: Views, seed: int, limits: dict[str, Any]
-) -> ClusterCount:
+def _suggest_count(model: Any, views: Any, known: Views, part: Views, seed: int, limits: Limits) -> ClusterCount:
     """Suggest a number of clusters; neighbours and components cannot depend on it. See :func:`plan_fit`."""
     first = list_candidates(model, views, known, math.isqrt(part.n_samples))[0]
     counts = default_counts(part.n_samples, model.max_clusters)
     setting = replace(first, n_components=counts[-1]) if model.n_components == "auto" else first
     weights = _read_weights(None if _is_auto(model.view_weights) else model.view_weights, part)
-    return suggest_count(part, setting, counts, weights, seed, **limits)
+    return suggest_count(part, setting, counts, weights, seed, limits)
 
 
 def _weigh_views(
-    model: Any, part: Views, setting: Setting, n_clusters: int, seed: int, limits: dict[str, Any]
+    model: Any, part: Views, setting: Setting, n_clusters: int, seed: int, limits: Limits
 ) -> tuple[float, ...]:
     """Return the weights of the views, given or computed, 1 on average."""
     if not _is_auto(model.view_weights):
         return _read_weights(model.view_weights, part)
     if model.selection == "fixed" or part.n_views == 1:
         return _read_weights(None, part)
-    return compute_view_weights(part, setting, n_clusters, seed, **limits)
+    return compute_view_weights(part, setting, n_clusters, seed, limits)
 
 
 def _read_weights(given: Any, views: Views) -> tuple[float, ...]:

@@ -18,6 +18,7 @@ from ..persist.checkpoints import remember
 from ..persist.registry import storable_record
 from ..progress import tell
 from ..scaling import unit_rows
+from ..trust.stability import best_jaccard, count_common
 from ..utils.parameters import check_integer, random_generator
 from ..utils.types import Array
 from ..utils.warnings import muted
@@ -237,12 +238,8 @@ def _stability(directions: Array, labels: Array, count: int, state: np.random.Ra
             continue
         centers = cluster_rows(directions[drawn], count, state, n_init=RESAMPLE_RESTARTS).centers
         again = pairwise_distances_argmin(directions, centers)
-        common = np.zeros((count, count))
-        np.add.at(common, (labels, again), 1)
-        sizes = common.sum(axis=1)
-        either = sizes[:, None] + common.sum(axis=0) - common
-        jaccard = (common / np.maximum(either, 1)).max(axis=1)
-        values.append(float(sizes @ jaccard) / n_samples)
+        common = count_common(labels, again, count)
+        values.append(float(common.sum(axis=1) @ np.nan_to_num(best_jaccard(common))) / n_samples)
     return float(np.mean(values))
 
 

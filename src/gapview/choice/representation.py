@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -32,7 +32,7 @@ from ..utils.types import Array, Matrix
 from ..views import Views
 from ..views.trial import draw_from, n_to_try
 
-__all__ = ["PreparedViews", "Representation", "Setting", "backend_for", "prepare", "represent"]
+__all__ = ["Limits", "PreparedViews", "Representation", "Setting", "backend_for", "prepare", "represent"]
 
 
 @storable_record
@@ -47,6 +47,13 @@ class Setting:
     n_components: int  # K
     consensus_weight: float  # λ1
     sparsity_weight: float  # λ2
+
+
+class Limits(NamedTuple):
+    """When iterations stop: see ``max_iter`` and ``tol`` of :class:`gapview.BridgedGRMF`."""
+
+    max_iter: int
+    tol: float
 
 
 @dataclass(frozen=True)
@@ -120,9 +127,8 @@ def represent(
     prepared: PreparedViews,
     views: Views,
     setting: Setting,
+    limits: Limits,
     *,
-    max_iter: int,
-    tol: float,
     last: bool = False,
     build: Callable[..., Problem] = build_problem,
 ) -> Representation:
@@ -145,7 +151,7 @@ def represent(
     with phase("start"):
         starts = [remember("start", lambda: data_start(problem, setting.n_components, weights))]
     with phase("iterations"):
-        solution = solve_together(problem, [weights], drained(starts), max_iter, tol, track=ongoing("iterations"))[0]
+        solution = solve_together(problem, [weights], drained(starts), *limits, track=ongoing("iterations"))[0]
     demand_representation(solution.consensus)
     with phase("k-means"):
         balance = balancing(solution.consensus)

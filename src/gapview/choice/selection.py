@@ -31,18 +31,7 @@ from ..utils.types import Array
 from ..utils.warnings import muted, warn_user
 from ..views import Views
 from .n_clusters import ClusterCount, suggest_n_clusters
-from .representation import PreparedViews, Setting, prepare, represent
-
-__all__ = [
-    "Selection",
-    "Trial",
-    "choose",
-    "compute_view_weights",
-    "single_choice",
-    "suggest_count",
-    "try_settings",
-    "use_union_bridge",
-]
+from .representation import Limits, PreparedViews, Setting, prepare, represent
 
 # The joint graph has its full weight from this share of explained variance on. Below the other share a joint graph
 # would be random, and is not tried. The choice depends little on either number.
@@ -93,29 +82,19 @@ class Selection:
 
 
 def _row(trial: Trial, *, chosen: bool) -> dict[str, Any]:
-    setting = trial.setting
-    return {
-        "scale": ", ".join(str(scale) for scale in setting.scales),
-        "n_neighbors": ", ".join(str(count) for count in setting.n_neighbors),
-        "bridge": setting.bridge,
-        "reach": setting.reach,
-        "n_components": setting.n_components,
-        "consensus_weight": setting.consensus_weight,
-        "sparsity_weight": setting.sparsity_weight,
-        "union": trial.union,
-        "joint": trial.joint,
-        "agreement": trial.agreement,
-        "score": trial.score,
-        "chosen": chosen,
-    }
+    settings, scores = vars(trial.setting).copy(), vars(trial).copy()
+    del scores["setting"], scores["labels"]
+    scales, counts = (", ".join(map(str, settings.pop(name))) for name in ("scales", "n_neighbors"))
+    return {"scale": scales, "n_neighbors": counts, **settings, **scores, "chosen": chosen}
 
 
 def _cluster_trial(
-    prepared: PreparedViews, views: Views, setting: Setting, n_clusters: int, seed: int, max_iter: int, tol: float
+    prepared: PreparedViews, views: Views, setting: Setting, n_clusters: int, seed: int, limits: Limits
 ) -> Array:
     """Return labels with a coarser tolerance; all settings have the same seed, so that chance does not choose."""
     with muted(GapviewWarning):  # the final fit warns
-        points = represent(prepared, views, setting, max_iter=max_iter, tol=max(tol, _TRIAL_TOLERANCE)).points
+        coarse = limits._replace(tol=max(limits.tol, _TRIAL_TOLERANCE))
+        points = represent(prepared, views, setting, coarse).points
         return cluster_rows(points, n_clusters, np.random.RandomState(seed)).labels
 
 
@@ -125,9 +104,7 @@ def try_settings(
     n_clusters: int,
     view_weights: Sequence[float],
     seed: int,
-    *,
-    max_iter: int,
-    tol: float,
+    limits: Limits,
 ) -> Iterator[tuple[Setting, PreparedViews, Array]]:
     """Yield every candidate with its prepared views and its labels, grouped by scales and numbers of neighbours.
 
@@ -144,7 +121,7 @@ def try_settings(
         if has_union and setting.bridge != "union" and prepared.explained < _LEAST_EXPLAINED:
             continue
         try:
-            find = partial(_cluster_trial, prepared, views, setting, n_clusters, seed, max_iter, tol)
+            find = partial(_cluster_trial, prepared, views, setting, n_clusters, seed, limits)
             labels = remember("candidate", find)
         except SolutionError as error:  # other settings may still work
             failure = error
@@ -156,7 +133,7 @@ def try_settings(
 
 
 def compute_view_weights(
-    views: Views, setting: Setting, n_clusters: int, seed: int, *, max_iter: int, tol: float
+    views: Views, setting: Setting, n_clusters: int, seed: int, limits: Limits
 ) -> tuple[float, ...]:
     """Return the weight of every view, computed from a first clustering with equal weights; 1 on average.
 
@@ -165,7 +142,7 @@ def compute_view_weights(
     unrelated labels, so that it gets the least weight.
     """
     prepared = prepare(views, setting.scales, setting.n_neighbors, (1.0,) * views.n_views, [setting.bridge])
-    labels = _cluster_trial(prepared, views, setting, n_clusters, seed, max_iter, tol)
+    labels = _cluster_trial(prepared, views, setting, n_clusters, seed, limits)
     shares = np.array(
         [
             _share_of_modularity(host_graph(knn_graph(matrix, count)), labels[views.rows(k)])
@@ -187,18 +164,11 @@ def _share_of_modularity(graph: sparse.csr_array, labels: Array) -> float:
 
 
 def suggest_count(
-    views: Views,
-    setting: Setting,
-    counts: Sequence[int],
-    view_weights: Sequence[float],
-    seed: int,
-    *,
-    max_iter: int,
-    tol: float,
+    views: Views, setting: Setting, counts: Sequence[int], view_weights: Sequence[float], seed: int, limits: Limits
 ) -> ClusterCount:
     """Suggest a number of clusters from one representation, scored on the union graph, which holds no imputed rows."""
     prepared = prepare(views, setting.scales, setting.n_neighbors, view_weights, [setting.bridge, "union"])
-    points = represent(prepared, views, setting, max_iter=max_iter, tol=tol).points
+    points = represent(prepared, views, setting, limits).points
     return suggest_n_clusters(host(points), [host_graph(prepared.graphs["union"])], counts, random_state=seed)
 
 

@@ -26,7 +26,7 @@ from ..persist.checkpoints import recording
 from ..progress import tell
 from ..utils.types import Array
 from ..views.trial import n_to_try
-from .fit_warnings import warn_unless_converged
+from .latent import warn_unless_converged
 
 __all__ = ["fit_bridged"]
 

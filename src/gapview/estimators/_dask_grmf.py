@@ -31,7 +31,8 @@ from ..utils.types import Array
 from ..views import Views, demand_enough
 from ._dask_bridged import fit_bridged
 from ._output import asked_for
-from .fit_warnings import warn_unless_converged, warn_unused_parameters
+from .base import warn_unused_parameters
+from .latent import warn_unless_converged
 
 __all__ = ["fit_on_cluster"]
 

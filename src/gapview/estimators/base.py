@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from numbers import Number
 from typing import Any, Self
 
 import numpy as np
@@ -11,17 +15,37 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..backends.dask import demand_in_memory
 from ..backends.disk import read_into_memory
-from ..errors import NotFittedError
+from ..errors import GapviewWarning, NotFittedError
 from ..persist.checkpoints import random_numbers
 from ..persist.model_file import save
 from ..progress import phase
 from ..scaling import SCALES
 from ..utils.parameters import check_choice, check_integer
 from ..utils.types import Array
+from ..utils.warnings import warn_user
 from ..views import Views, training_views
 from ..views.cells import PARTIAL_ROWS
 from ._output import CLUSTER, OUTPUTS, as_series
-from .fit_warnings import NoEffect, warn_unused_parameters
+
+
+@dataclass(frozen=True)
+class NoEffect:
+    """A rule of an estimator: when one of its parameters has no effect.
+
+    An estimator lists its rules in ``_no_effect``; those of its parent classes apply too.
+
+    Examples
+    --------
+    >>> from gapview.estimators.base import NoEffect
+    >>> rule = NoEffect("search", lambda model, views: model.graph is not None, "graph is given", "leave out graph")
+    >>> rule.parameter
+    'search'
+    """
+
+    parameter: str
+    applies: Callable[[Any, Any], bool]  # of the model and its training data, Views or BlockedViews
+    reason: str  # names the parameter or the property of the data that overrides this parameter
+    remedy: str  # what to change for the parameter to have an effect
 
 
 class MultiViewClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
@@ -227,3 +251,22 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
+
+
+def warn_unused_parameters(model: Any, views: Any) -> None:
+    """Warn of each parameter of a model that is not at its default and has no effect on the fit to these views."""
+    for kind in type(model).__mro__:
+        for rule in vars(kind).get("_no_effect", ()):
+            if rule.applies(model, views):
+                value = getattr(model, rule.parameter)
+                warn_no_effect(type(model).__init__, rule.parameter, value, rule.reason, rule.remedy)
+
+
+def warn_no_effect(function: Callable[..., Any], parameter: str, value: Any, reason: str, remedy: str) -> None:
+    """Warn that a parameter of a function has no effect, unless its value is the default."""
+    known = inspect.signature(function).parameters.get(parameter)
+    is_plain = value is None or isinstance(value, str | Number)
+    if known is None or (is_plain and value == known.default):
+        return
+    given = f"{parameter}={value!r}" if is_plain else parameter
+    warn_user(f"{given} has no effect, since {reason}. Leave out {parameter}, or {remedy}.", GapviewWarning)

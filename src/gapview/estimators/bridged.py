@@ -10,7 +10,7 @@ from scipy import sparse
 
 from ..choice.candidates import plan_fit
 from ..choice.n_clusters import MOST_CLUSTERS, ClusterCount
-from ..choice.representation import Setting, backend_for
+from ..choice.representation import Limits, Setting, backend_for
 from ..choice.selection import Selection, single_choice, use_union_bridge
 from ..clusters import balanced
 from ..compute import host_graph
@@ -26,8 +26,8 @@ from ..utils.parameters import check_choice, check_integer, check_real
 from ..utils.types import Array, Matrix
 from ..views import Views
 from ..views.cells import PARTIAL_ROWS
-from .fit_warnings import NoEffect, warn_unless_converged
-from .latent import N_LATENT_NEIGHBORS, LatentClusterer
+from .base import NoEffect
+from .latent import N_LATENT_NEIGHBORS, LatentClusterer, warn_unless_converged
 from .predict import project
 
 
@@ -159,9 +159,7 @@ class BridgedGRMF(LatentClusterer):
     _fitted_attributes = ("setting_", "selection_", "balance_", "graph_", "view_weights_")
     _recover_methods = ("bridge", "neighbors", "basis")
     _no_effect = (
-        NoEffect(
-            "max_clusters", lambda model, _: model.n_clusters != "auto", "n_clusters is given", "use n_clusters='auto'"
-        ),
+        NoEffect("max_clusters", lambda m, _: m.n_clusters != "auto", "n_clusters is given", "use n_clusters='auto'"),
         NoEffect(
             "selection",
             lambda model, views: not model._has_choice(views.n_views),
@@ -215,13 +213,12 @@ class BridgedGRMF(LatentClusterer):
         self.random_state = random_state
 
     def _check_parameters(self) -> None:
-        check_integer("n_clusters", self.n_clusters, low=1, also=["auto"])
+        for name in ("n_clusters", "n_components", "reach"):
+            check_integer(name, getattr(self, name), low=1, also=["auto"])
+        for name in ("consensus_weight", "sparsity_weight"):
+            check_real(name, getattr(self, name), low=0, also=["auto"])
         self._check_shared_parameters()
-        check_integer("n_components", self.n_components, low=1, also=["auto"])
-        check_real("consensus_weight", self.consensus_weight, low=0, also=["auto"])
-        check_real("sparsity_weight", self.sparsity_weight, low=0, also=["auto"])
         check_choice("bridge", self.bridge, (*BRIDGES, "auto"))
-        check_integer("reach", self.reach, low=1, also=["auto"])
         if self.scale is None or isinstance(self.scale, str):
             check_choice("scale", self.scale, (*SCALES, "auto"))
         check_choice("selection", self.selection, ("auto", "fixed"))
@@ -255,7 +252,7 @@ class BridgedGRMF(LatentClusterer):
         tell("Looking for neighbours")
         search, bridge = self._new_search(), setting.bridge
         prepared = backend.prepare(views, setting.scales, setting.n_neighbors, plan.weights, [bridge], search)
-        found = backend.represent(prepared, views, setting, max_iter=self.max_iter, tol=self.tol)
+        found = backend.represent(prepared, views, setting, Limits(self.max_iter, self.tol))
         graph = prepared.graphs[bridge]
         self._set_clusters(found.points, plan.n_clusters, np.random.RandomState(seed), graph)
         self.setting_, self.selection_ = setting, selection or single_choice(setting, self.labels_, prepared.explained)
@@ -322,14 +319,7 @@ class BridgedGRMF(LatentClusterer):
 
     def _resample_parameters(self, part: Views, rows: Array) -> dict[str, Any]:
         """Return the settings of this fit, so that a resample does not choose again."""
-        setting = self.setting_
-        return {
-            **super()._resample_parameters(part, rows),
-            "scale": list(setting.scales),
-            "bridge": setting.bridge,
-            "reach": setting.reach,
-            "n_components": setting.n_components,
-            "consensus_weight": setting.consensus_weight,
-            "sparsity_weight": setting.sparsity_weight,
-            "view_weights": self.view_weights_.tolist(),
-        }
+        names = ("bridge", "reach", "n_components", "consensus_weight", "sparsity_weight")
+        chosen = {name: getattr(self.setting_, name) for name in names}
+        chosen |= {"scale": list(self.setting_.scales), "view_weights": self.view_weights_.tolist()}
+        return chosen | super()._resample_parameters(part, rows)

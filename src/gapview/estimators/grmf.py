@@ -23,8 +23,8 @@ from ..utils.parameters import check_integer, check_real
 from ..utils.types import Array, Matrix
 from ..views import Views
 from ..views.per_view import one_per_view
-from .fit_warnings import NoEffect, warn_unless_converged
-from .latent import LatentClusterer
+from .base import NoEffect
+from .latent import LatentClusterer, warn_unless_converged
 
 
 @storable_method

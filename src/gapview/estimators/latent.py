@@ -10,12 +10,14 @@ from typing import Any, Self
 import numpy as np
 from scipy import sparse
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
+from sklearn.exceptions import ConvergenceWarning
 
 from ..backends.dask import dask_kind, is_for_cluster
 from ..backends.disk import demand_memory_for_parts, read_budget, within_budget
 from ..clusters import cluster_rows, kmeans_rows
 from ..compute import like, one_thread_each
 from ..errors import GapviewWarning, ParameterError
+from ..factorization import Solution
 from ..graph.knn import mean_modularity, resolve_n_neighbors
 from ..graph.neighbors import Search, SearchReport
 from ..metrics import clustering_accuracy
@@ -26,14 +28,13 @@ from ..trust import Agreement, Stability, ViewEffects, cluster_stability, featur
 from ..trust.confidence import confidence
 from ..utils.parameters import check_choice, check_integer, check_real
 from ..utils.types import Array, Matrix
-from ..utils.warnings import muted
+from ..utils.warnings import muted, warn_user
 from ..views import Views, new_views
 from ._output import CLUSTER, as_frame, as_series
-from .base import MultiViewClusterer
-from .fit_warnings import warn_no_effect
+from .base import MultiViewClusterer, warn_no_effect
 from .predict import distance_to_training, fill_missing_rows, predict_labels, project, recover_rows
 
-__all__ = ["N_LATENT_NEIGHBORS", "LatentClusterer"]
+__all__ = ["N_LATENT_NEIGHBORS", "LatentClusterer", "warn_unless_converged"]
 
 N_LATENT_NEIGHBORS = 10
 
@@ -353,11 +354,11 @@ class LatentClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiVi
         counts = resolve_n_neighbors("auto", given, len(self.cluster_centers_))
         return float(mean_modularity([labels], self._scaled(given), given, counts)[0])
 
-    def _on_cluster(self, method: str, views: Any, **options: Any) -> Any:
+    def _on_cluster(self, name: str, views: Any, **options: Any) -> Any:
         """Apply a method to Dask collections block by block, or to a model that was fitted on a cluster."""
         from ..backends.dask.apply import apply_to_blocks  # needs the extra "dask"
 
-        return apply_to_blocks(self, method, views, options)
+        return apply_to_blocks(self, name, views, options)
 
     def _warn_unused_neighbors(self, n_neighbors: int, method: str) -> None:
         reason, remedy = f"method='{method}' uses no neighbours", "use method='neighbors'"
@@ -504,6 +505,21 @@ class LatentClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiVi
         if isinstance(self.n_neighbors, str):
             return {}
         return {"n_neighbors": min(self.n_neighbors, *(matrix.shape[0] - 1 for matrix in part.matrices))}
+
+
+def warn_unless_converged(model: Any, solution: Solution) -> None:
+    """Warn if ``max_iter`` was reached before the objective changed by less than ``tol``."""
+    if model.tol > 0 and not solution.converged:
+        if solution.n_iter == 1:
+            state = "one iteration shows no change of it"
+        else:
+            before, last = solution.objective[-2:]
+            state = f"its last relative change was {abs(before - last) / abs(before) if before else 0.0:.1e}"
+        warn_user(
+            f"{type(model).__name__} stopped at max_iter={model.max_iter} before the objective settled: {state}, "
+            f"tol={float(model.tol):.1e}. Raise max_iter or tol.",
+            ConvergenceWarning,
+        )
 
 
 def _recorded_kmeans(

@@ -5,8 +5,8 @@ Everything here is a function of arrays, so that any method's groups can be judg
 
 from ._agreement import Agreement, view_agreement
 from ._effects import FeatureEffect, ViewEffects, feature_effects, top_features
-from ._stability import Stability, cluster_stability
 from .confidence import sample_confidence
+from .stability import Stability, cluster_stability
 
 __all__ = [
     "Agreement",

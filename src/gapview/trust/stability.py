@@ -145,8 +145,8 @@ def cluster_stability(
             failures.append(str(error))
             continue
         found = _read_found(answer, len(rows))
-        common = _common_samples(groups[rows], found, n_groups)
-        jaccards[turn] = _best_jaccard(common)
+        common = count_common(groups[rows], found, n_groups)
+        jaccards[turn] = best_jaccard(common)
         n_stays[rows] += _partners(common)[groups[rows]] == found
         n_drawn[rows] += 1
     _tell_of(failures, n_resamples)
@@ -207,7 +207,7 @@ def _read_found(found: Any, size: int) -> Array:
     return np.asarray(np.unique(labels, return_inverse=True)[1])
 
 
-def _common_samples(groups: Array, found: Array, n_groups: int) -> Array:
+def count_common(groups: Array, found: Array, n_groups: int) -> Array:
     """Count for every pair of a group and a found group the samples in both."""
     n_found = int(found.max()) + 1
     return np.bincount(groups * n_found + found, minlength=n_groups * n_found).reshape(n_groups, n_found)
@@ -221,8 +221,8 @@ def _partners(common: Array) -> Array:
     return partner
 
 
-def _best_jaccard(common: Array) -> Array:
+def best_jaccard(common: Array) -> Array:
     """Return for every group its similarity with the most similar found group; NaN for a group without samples."""
     size, size_found = common.sum(axis=1), common.sum(axis=0)
     either = size[:, None] + size_found[None, :] - common
-    return np.where(size > 0, (common / either).max(axis=1), np.nan)
+    return np.where(size > 0, (common / np.maximum(either, 1)).max(axis=1), np.nan)

@@ -12,7 +12,7 @@ from ...clusters import Clustering, balanced, balancing_from, cluster_rows, dema
 from ...compute import without_helpers
 from ...errors import GapviewWarning
 from ...scaling import unit_rows
-from ...trust.confidence import N_STEPS, claims_of_distance, distances_to
+from ...trust.confidence import N_STEPS, distance_affinity, distances_to
 from ...utils.types import Array
 from ...utils.warnings import warn_user
 from .exchange import Exchange
@@ -144,7 +144,7 @@ def _own_distances(rows: Array, labels: Array, centers: Array) -> tuple[float, i
 
 
 def _claims(rows: Array, labels: Array, centers: Array, *, usual: float, filled: Array) -> Array:
-    return claims_of_distance(
+    return distance_affinity(
         distances_to(unit_rows(rows), centers), labels, np.asarray(rows.any(axis=1)), filled, usual
     )
 

@@ -37,9 +37,9 @@ class BridgedGRMF(LatentClusterer):
 
     The model of :class:`gapview.GRMF`, with another graph. There, a code explains the neighbours of its sample within
     one view; here, it explains all samples that can be reached in a few steps along a graph over all samples, whatever
-    views they have. A sample that lacks a view so borrows it from its neighbours, and views that few samples share do
-    not drift apart. Scaling, bridge, reach and the weights of the views are chosen from the data, without labels; the
-    other settings follow rules that do well on many data. All of them can be given.
+    views they have. A sample without a view gets a code in it from its neighbours, and views that few samples share
+    keep a common latent space. Scaling, bridge, reach and the weights of the views are chosen from the data, without
+    labels; the other settings follow rules that suit most data. All of them can be given.
 
     Parameters
     ----------
@@ -48,18 +48,18 @@ class BridgedGRMF(LatentClusterer):
     n_components : int or "auto", default="auto"
         Dimension K of the latent space; ``"auto"``: twice the number of groups.
     consensus_weight : float or "auto", default="auto"
-        λ1: how firmly the codes of one sample are tied to each other; ``"auto"``: 1.
+        λ1: weight of the squared distance of codes to the consensus; ``"auto"``: 1. No effect with one view.
     sparsity_weight : float or "auto", default="auto"
-        λ2: how firmly codes are drawn to zero; ``"auto"``: 0.001.
+        λ2: weight of the L1 norm of the codes; ``"auto"``: 0.001.
     n_neighbors : int or "auto", default="auto"
         Neighbours of a sample. ``"auto"`` is the rule of :class:`gapview.GRMF`.
     bridge : {"union", "joint", "both", "auto"}, default="auto"
-        The graph: the views' own neighbours taken together; neighbours in all views together, with missing views
-        replaced by what is to be expected of them; or the sum of both.
+        The graph: the union of the neighbours within each view; the neighbours in all views together, with missing
+        views imputed; or the sum of both.
     reach : int or "auto", default="auto"
-        Most steps h along the graph: H = (I + T + … + Tʰ)X with T the normalised graph.
+        Maximum number of steps h along the graph: H = (I + T + … + Tʰ)X with T the normalised graph.
     scale : {"unit", "center+unit", "standard", "standard+view", "standard+unit", None, "auto"} or list or dict
-        As in :class:`gapview.GRMF`, for all views or for each; ``"auto"``, the default, suits every view by itself.
+        As in :class:`gapview.GRMF`, for all views or for each; ``"auto"``, the default, chooses for each view.
     view_weights : "auto", None, or list or dict of floats, default="auto"
         Weight of every view. None: all equal. ``"auto"`` follows ``selection``: with ``selection="auto"`` the weight of
         a view is the modularity of a first clustering on the graph of the view, so that a view of noise has little
@@ -79,19 +79,20 @@ class BridgedGRMF(LatentClusterer):
         see :class:`gapview.graph.neighbors.Search` and ``neighbor_search_``. Settings are tried on at most 5000
         samples, or 20 for each group; there the search is ``"auto"``.
     device : str or None, default=None
-        Where to compute: ``"cuda"`` for a GPU, through PyTorch. None is the processor, by NumPy, or wherever tensors
-        that are given as views lie. New samples are dealt with on the processor.
+        Device that computes the fit: ``"cuda"`` for a GPU, through PyTorch. None is the processor, or the device of
+        tensors given as views. Methods for new samples use the processor.
     memory_budget : str, number or None, default=None
-        Most memory that a fit may take besides the interpreter, as text (``"2GB"``, ``"500 MiB"``) or in bytes. A fit
-        that needs more is refused before it starts, with what it needs. Views that are memory maps of ``.npy`` files
-        (``np.load(path, mmap_mode="r")``) stay on disk where memory does not hold them, with scratch files in the
-        folder for temporary files (``TMPDIR``);
-        there, the bridge is ``"union"``. Other methods than ``fit`` read what they need into memory.
+        Maximum memory of a fit besides the interpreter, as text (``"2GB"``, ``"500 MiB"``) or in bytes. A fit that
+        needs more raises an error before it starts, with the memory it needs. Views that are memory maps of ``.npy``
+        files (``np.load(path, mmap_mode="r")``) stay on disk if they do not fit into the budget, with scratch files in
+        the folder for temporary files (``TMPDIR``); the bridge is then ``"union"``. Methods other than ``fit`` read
+        what they need into memory.
     partial_rows : {"raise", "fill", "drop"}, default="raise"
-        What to do with rows that have some but not all values, see :class:`gapview.Views`.
+        What to do with rows that have some but not all values, see :class:`gapview.Views`. Training data that are a
+        ``Views`` have no such rows: give the rule to ``Views``.
     random_state : int, RandomState or None, default=None
-        Seed of k-means, of the samples on which settings are tried if there are more than 5000, and of the resamples by
-        which ``n_clusters="auto"`` counts.
+        Seed of k-means, of the samples on which settings are tried if there are more than 5000, and of the resamples of
+        ``n_clusters="auto"``.
 
     Attributes
     ----------
@@ -100,23 +101,23 @@ class BridgedGRMF(LatentClusterer):
     embedding_ : array of shape (n_samples, n_components)
         Consensus code of every sample, in the order of ``sample_ids_``, not scaled.
     selection_ : Selection
-        What was tried, how it was judged and why this one was chosen: ``print(model.selection_)``, ``.table``.
+        The candidates, their scores and the reason for the choice: ``print(model.selection_)``, ``.table``.
     setting_ : Setting
         The setting of the fit.
     cluster_count_ : ClusterCount
-        With ``n_clusters="auto"``: the evidence for every number of groups, and ``reason()`` why this one.
+        With ``n_clusters="auto"``: the evidence for every number of groups, and the ``reason()`` for the suggestion.
     view_weights_ : array of shape (n_views,)
-        How much every view has counted, 1 on average.
+        Weight of every view, 1 on average.
     bases_ : list of arrays of shape (n_components, n_features)
         Uₖ, with orthonormal rows; with orthonormal columns if the view has fewer features than components.
     codes_ : list of arrays of shape (n_samples, n_components)
-        Pₖ for all samples, those without view k included; rows of zeros where nothing reaches.
+        Pₖ for all samples, also those without view k; zero rows for samples that no sample with view k reaches.
     confidence_ : array of shape (n_samples,)
-        How clearly every sample belongs to its group, from 0 to 1, see :func:`gapview.trust.sample_confidence`.
+        Confidence that every sample belongs to its group, from 0 to 1, see :func:`gapview.trust.sample_confidence`.
     cluster_centers_ : array of shape (n_clusters, n_directions)
         Centres of the groups among the balanced codes scaled to unit length.
     balance_ : array of shape (n_components, n_directions)
-        Carries codes to where k-means has found the groups.
+        Maps codes to the space in which k-means has found the groups.
     graph_ : csr_array of shape (n_samples, n_samples)
         T, the normalised graph over all samples.
     objective_ : array of shape (n_iter_,)
@@ -124,13 +125,13 @@ class BridgedGRMF(LatentClusterer):
     n_iter_ : int
         Iterations done.
     neighbor_search_ : tuple of SearchReport
-        What every search for neighbours has done: its method, and the share of the true neighbours that it has found.
+        A report on every search for neighbours: its method, and the share of the true neighbours found.
     scalings_ : list
-        How every view was scaled.
+        The fitted scaling of every view.
     sample_ids_ : array of shape (n_samples,)
         Ids of the samples.
     views_ : Views
-        The training data, in which new samples find their neighbours.
+        The training data, among which neighbours of new samples are searched.
 
     References
     ----------

@@ -31,9 +31,9 @@ from .latent import LatentClusterer, warn_unless_converged
 class GRMF(LatentClusterer):
     """Incomplete multi-view clustering by graph regularised matrix factorisation (IMC_GRMF).
 
-    Every view is factorised into codes of its samples and an orthonormal basis such that a code explains not only its
-    own sample but the neighbours of that sample, too. Samples seen in several views have one consensus code that ties
-    their codes. k-means on the codes gives the groups.
+    Every view is factorised into codes of its samples and an orthonormal basis. A code explains its own sample and the
+    neighbours of that sample. Samples seen in several views have one consensus code that ties their codes. k-means on
+    the consensus codes gives the clusters.
 
     Parameters
     ----------
@@ -42,9 +42,10 @@ class GRMF(LatentClusterer):
     n_components : int, optional
         Dimension K of the latent space; by default the number of groups.
     consensus_weight : float, default=100.0
-        λ1: how firmly the codes of one sample are tied to each other. The paper tunes it between 1 and 100.
+        λ1: weight of the squared distance of codes to the consensus. The paper tunes it between 1 and 100. No effect if
+        no sample has two views.
     sparsity_weight : float, default=1e-3
-        λ2: how firmly codes are drawn to zero. The paper tunes it between 1e-5 and 0.1.
+        λ2: weight of the L1 norm of the codes. The paper tunes it between 1e-5 and 0.1.
     n_neighbors : int or "auto", default="auto"
         Neighbours of a sample in every view. ``"auto"`` is the paper's rule: 10, or n_samples / n_clusters − 4 for
         small groups, at least 2.
@@ -52,9 +53,9 @@ class GRMF(LatentClusterer):
         Non-negative weights between samples, one square matrix for each view, over the samples that have the view or
         over all samples. They replace the nearest neighbours; ``n_neighbors`` and ``search`` then have no effect.
     scale : {"unit", "center+unit", "standard", "standard+view", "standard+unit", None}, default="unit"
-        Scale rows to unit length (the paper), the same after centring the features; standardise features, the same and
-        scale the view to rows of length 1 on average, the same and then scale rows to unit length; or leave the values
-        alone.
+        ``"unit"``: rows of unit length (the paper); ``"center+unit"``: the same after centring the features;
+        ``"standard"``: features of mean 0 and variance 1; ``"standard+view"``: the same, divided by the mean length of
+        the rows; ``"standard+unit"``: the same with rows of unit length; None: no scaling.
     init : {"random", "data"} or list or dict of arrays, default="random"
         Starting codes: uniform random numbers (the paper), computed from the data without random numbers, or given.
     n_init : int, default=1
@@ -63,21 +64,22 @@ class GRMF(LatentClusterer):
     max_iter : int, default=300
         Maximum number of iterations.
     tol : float, default=1e-5
-        Stop when the objective changes by less than this share of its value. The paper's own run is
-        ``tol=0, max_iter=100``; scores suffer above 1e-4.
+        Stop when the objective changes by less than this share of its value. The paper uses ``tol=0, max_iter=100``;
+        accuracy falls above 1e-4.
     search : {"auto", "exact", "approximate"} or Search, default="auto"
         Search for neighbours: exact up to about 20,000 samples, then by an index that finds at least 0.95 of them;
         see :class:`gapview.graph.neighbors.Search` and ``neighbor_search_``.
     device : str or None, default=None
-        Where to compute: ``"cuda"`` for a GPU, through PyTorch. None is the processor, by NumPy, or wherever tensors
-        that are given as views lie. New samples are dealt with on the processor.
+        Device that computes the fit: ``"cuda"`` for a GPU, through PyTorch. None is the processor, or the device of
+        tensors given as views. Methods for new samples use the processor.
     memory_budget : str, number or None, default=None
-        Most memory that a fit may take besides the interpreter, as text (``"2GB"``, ``"500 MiB"``) or in bytes. A fit
-        that needs more is refused before it starts, with what it needs. Views that are memory maps of ``.npy`` files
-        (``np.load(path, mmap_mode="r")``) stay on disk where memory does not hold them, with scratch files in the
-        folder for temporary files (``TMPDIR``). Other methods than ``fit`` read what they need into memory.
+        Maximum memory of a fit besides the interpreter, as text (``"2GB"``, ``"500 MiB"``) or in bytes. A fit that
+        needs more raises an error before it starts, with the memory it needs. Views that are memory maps of ``.npy``
+        files (``np.load(path, mmap_mode="r")``) stay on disk if they do not fit into the budget, with scratch files in
+        the folder for temporary files (``TMPDIR``). Methods other than ``fit`` read what they need into memory.
     partial_rows : {"raise", "fill", "drop"}, default="raise"
-        What to do with rows that have some but not all values, see :class:`gapview.Views`.
+        What to do with rows that have some but not all values, see :class:`gapview.Views`. Training data that are a
+        ``Views`` have no such rows: give the rule to ``Views``.
     random_state : int, RandomState or None, default=None
         Seed of the starting codes and of k-means.
 
@@ -92,7 +94,7 @@ class GRMF(LatentClusterer):
     codes_ : list of arrays of shape (n_present, n_components)
         Pₖ, for the samples that have view k.
     confidence_ : array of shape (n_samples,)
-        How clearly every sample belongs to its group, from 0 to 1, see :func:`gapview.trust.sample_confidence`.
+        Confidence that every sample belongs to its group, from 0 to 1, see :func:`gapview.trust.sample_confidence`.
     cluster_centers_ : array of shape (n_clusters, n_components)
         Centres of the groups among the codes scaled to unit length.
     objective_ : array of shape (n_iter_,)
@@ -103,13 +105,13 @@ class GRMF(LatentClusterer):
     graphs_ : list of csr_array
         Wₖ, between the samples that have view k.
     neighbor_search_ : tuple of SearchReport
-        What every search for neighbours has done: its method, and the share of the true neighbours that it has found.
+        A report on every search for neighbours: its method, and the share of the true neighbours found.
     scalings_ : list
-        How every view was scaled.
+        The fitted scaling of every view.
     sample_ids_ : array of shape (n_samples,)
         Ids of the samples.
     views_ : Views
-        The training data, which ``predict`` and ``recover`` look neighbours up in.
+        The training data, among which ``predict`` and ``recover`` search for neighbours.
 
     References
     ----------

@@ -51,7 +51,7 @@ def _same(ours: Any, theirs: Any) -> None:
     "settings",
     [
         {},
-        {"scale": "standard+unit", "consensus_weight": 1.0, "n_rounds": 3},
+        {"scale": "standard+unit", "consensus_weight": 1.0},
         {"scale": "standard+view", "n_components": 6},
         {"scale": None, "n_neighbors": 4, "tol": 0, "max_iter": 7},
         {"scale": "center+unit", "sparsity_weight": 0.05},

@@ -33,7 +33,7 @@ def made():
     [
         GRMF(4, random_state=0),
         GRMF(4, init="data", random_state=0),
-        GRMF(4, n_init=3, n_rounds=2, random_state=0),
+        GRMF(4, n_init=3, random_state=0),
         BridgedGRMF(4, selection="fixed", random_state=0),
     ],
     ids=["random", "data", "starts", "bridged"],

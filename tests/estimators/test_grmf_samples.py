@@ -9,7 +9,7 @@ from sklearn.metrics import adjusted_rand_score
 
 from gapview import GRMF
 from gapview.datasets import hide_views, load_digits_views, make_views, paired_split
-from gapview.estimators._placing import _majority
+from gapview.estimators.predict import majority
 from gapview.metrics import clustering_scores
 
 pd = pytest.importorskip("pandas")
@@ -85,8 +85,8 @@ class TestNewSamples:
 
     def test_votes(self):
         votes = np.array([[2, 0, 0, 1], [2, 0, 1, 1], [1, 0, 2, 3], [0, 2, 2, 0]], dtype=np.int32)
-        np.testing.assert_array_equal(_majority(votes), [0, 1, 1, 0])
-        assert _majority(votes).dtype == np.int32
+        np.testing.assert_array_equal(majority(votes), [0, 1, 1, 0])
+        assert majority(votes).dtype == np.int32
 
     def test_scores(self, made, fitted):
         good, bad = (

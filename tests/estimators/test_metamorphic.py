@@ -25,7 +25,7 @@ from gapview.graph.knn import knn_graph
 N = 90
 MODELS = {
     "GRMF": GRMF(3, init="data", max_iter=60, random_state=0),
-    "GRMF-random": GRMF(3, n_init=2, n_rounds=2, max_iter=60, random_state=0),
+    "GRMF-random": GRMF(3, n_init=2, max_iter=60, random_state=0),
     "BridgedGRMF": BridgedGRMF(3, selection="fixed", random_state=0),
     "BridgedGRMF-auto": BridgedGRMF(3, random_state=0),
 }
@@ -94,9 +94,9 @@ class TestViewsAndSamples:
         """The objective of two equal views without ties is twice that of one, and the codes are the same."""
         view = Views([made.views.matrices[0]])
         start = np.random.RandomState(0).uniform(size=(view.n_samples, 3))
-        settings = {"consensus_weight": 0.0, "tol": 0, "max_iter": 20, "random_state": 0}
+        settings = {"tol": 0, "max_iter": 20, "random_state": 0}
         once = GRMF(3, init=[start], **settings).fit(view)
-        twice = GRMF(3, init=[start, start], **settings).fit(Views([view.matrices[0]] * 2))
+        twice = GRMF(3, init=[start, start], consensus_weight=0.0, **settings).fit(Views([view.matrices[0]] * 2))
         np.testing.assert_allclose(twice.objective_, 2 * once.objective_, rtol=1e-12)
         np.testing.assert_allclose(twice.embedding_, once.embedding_, atol=1e-12)
         np.testing.assert_array_equal(twice.labels_, once.labels_)
@@ -106,7 +106,7 @@ class TestViewsAndSamples:
         view = made.views.matrices[0]
         start = np.random.RandomState(0).uniform(size=(len(view), 3))
         fits = [
-            GRMF(3, init=[start, start], consensus_weight=weight, tol=0, max_iter=20, n_rounds=1).fit([view, view])
+            GRMF(3, init=[start, start], consensus_weight=weight, tol=0, max_iter=20).fit([view, view])
             for weight in (0.01, 100.0)
         ]
         for model in fits:

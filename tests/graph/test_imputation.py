@@ -6,7 +6,8 @@ from scipy import sparse
 from test_bridges import comparable, naive_donors
 
 from gapview import BridgedGRMF, Views
-from gapview.choice.selection import Setting, prepare, represent, weigh_views
+from gapview.choice.representation import Limits, Setting, prepare, represent
+from gapview.choice.selection import compute_view_weights
 from gapview.clusters import balanced, balancing
 from gapview.datasets import make_views
 from gapview.errors import GapviewWarning, ParameterError, ParameterTypeError, SolutionError
@@ -99,12 +100,12 @@ def test_views_count_by_their_weights_in_the_problem(made):
     """The weights are factors of the sums over neighbours, and of nothing else."""
     views, weights = made.views, (0.2, 1.8, 1.0)
     setting = Setting(("standard",) * 3, (5, 5, 5), "both", 3, 4, 1.0, 1e-3)
-    ground = prepare(views, setting.scales, setting.n_neighbors, weights)
-    found = represent(ground, views, setting, max_iter=15, tol=0)
-    everyone, graph = np.arange(len(views)), ground.graphs["both"].toarray()
+    prepared = prepare(views, setting.scales, setting.n_neighbors, weights)
+    found = represent(prepared, views, setting, Limits(15, 0))
+    everyone, graph = np.arange(len(views)), prepared.graphs["both"].toarray()
     whole = sum(np.linalg.matrix_power(graph, t) for t in range(4))
     graphs = [sparse.csr_array(weight * whole[views.rows(k)]) for k, weight in enumerate(weights)]
-    problem = build_problem(ground.scaled, graphs, [everyone] * 3, len(views))
+    problem = build_problem(prepared.scaled, graphs, [everyone] * 3, len(views))
     expected = solve(problem, Weights(1.0, 1e-3), data_start(problem, 4, Weights(1.0, 1e-3)), 15, 0)
     np.testing.assert_allclose(found.solution.objective, expected.objective, rtol=1e-8)
     # up to signs and rotations of the latent space, the points are the balanced codes
@@ -119,7 +120,7 @@ def test_a_view_of_few_groups_keeps_its_weight():
     mask[data.target >= 2, 1] = False
     whole = [np.where(mask[:, [k]], matrix, np.nan) for k, matrix in enumerate(data.views.matrices)]
     setting = Setting(("standard", "standard"), (5, 5), "both", 4, 12, 1.0, 1e-3)
-    weights = weigh_views(Views(whole), setting, 6, 0, max_iter=100, tol=1e-5)
+    weights = compute_view_weights(Views(whole), setting, 6, 0, Limits(100, 1e-5))
     np.testing.assert_allclose(weights, [1.0, 1.0], atol=0.05)
 
 

@@ -148,7 +148,7 @@ def test_resamples_on_which_the_fit_fails_are_left_out_and_counted():
             raise InputError(f"trouble {len(draws)}.")
         return draws[-1][1]
 
-    with pytest.warns(GapviewWarning, match=r"2 of 6 resamples were left out.* The first says: trouble 2\.") as caught:
+    with pytest.warns(GapviewWarning, match=r"2 of 6 resamples were skipped.* The first error: trouble 2\.") as caught:
         stability = cluster_stability(fit, labels, n_resamples=6, random_state=0)
     assert [warning.filename for warning in caught] == [__file__]
     assert stability.failures == ("trouble 2.", "trouble 5.")
@@ -252,7 +252,9 @@ def test_graphs_and_starts_of_the_user_are_cut_to_the_resample():
     codes = {name: rng.uniform(size=(n, 2)) for name, n in zip(views.names, (60, 60, 20), strict=True)}
     codes["view_0"] = codes["view_0"].tolist()
     for start in (codes, codes | {"view_2": np.vstack([codes["view_2"], np.full((40, 2), np.nan)])}):
-        model = remembering(GRMF, fitted)(2, graph=graphs, init=start, n_neighbors=1000, random_state=0).fit(views)
+        model = remembering(GRMF, fitted)(2, graph=graphs, init=start, n_neighbors=1000, random_state=0)
+        with pytest.warns(GapviewWarning, match="n_neighbors=1000 has no effect, since graph is given"):
+            model.fit(views)
         assert model.cluster_stability(n_resamples=3, random_state=0).failures == ()
         for part in fitted[-3:]:
             for k, graph in enumerate(part.graphs_):
@@ -289,7 +291,7 @@ def test_views_that_become_constant(make):
     almost = np.ones((40, 4))
     almost[3] = [5.0, 4.0, 3.0, 2.0]  # the one sample that tells the view from a constant
     model = make(scale="standard").fit([*data.views.matrices, almost])
-    with pytest.warns(GapviewWarning, match="resamples were left out.*View 'view_2' is constant"):
+    with pytest.warns(GapviewWarning, match="resamples were skipped.*View 'view_2' is constant"):
         stability = model.cluster_stability(n_resamples=10, random_state=1)
     assert 0 < stability.n_failed < 6
     assert stability.n_drawn[3] == 10 - stability.n_failed

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from scipy import sparse
 
+from ..estimators.base import NoEffect
 from ..graph.knn import knn_graph, resolve_n_neighbors
 from ..persist.registry import storable_method
 from ..utils.types import Array
@@ -123,6 +125,16 @@ class DCNMF(NonnegativeBaseline):
     consensus_weight: float = 10.0
     n_neighbors: int | str = 5
     max_iter: int = 300
+
+    _no_effect: ClassVar[tuple[NoEffect, ...]] = (
+        NoEffect(
+            "consensus_weight",
+            lambda model, _: model.consensus != "soft",
+            "consensus is not 'soft'",
+            "use consensus='soft'",
+        ),
+        NoEffect("n_neighbors", lambda model, _: model.graph_weight == 0, "graph_weight is 0", "raise graph_weight"),
+    )
 
     def _fit_views(self, views: Views, random_state: np.random.RandomState) -> None:
         warn_if_unlinked(views)

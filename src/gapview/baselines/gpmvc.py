@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy import sparse
 
+from ..estimators.base import NoEffect
 from ..graph.knn import knn_graph, resolve_n_neighbors
 from ..persist.registry import storable_method
 from ..utils.types import Array
@@ -125,6 +126,16 @@ class GPMVC(NonnegativeBaseline):
     init: Any = "independent"
     max_iter: int = 30
     n_steps: int = 100
+
+    _no_effect: ClassVar[tuple[NoEffect, ...]] = (
+        NoEffect(
+            "graph_weight",
+            lambda model, _: model.consensus_weight == 0,
+            "consensus_weight is 0",
+            "raise consensus_weight",
+        ),
+        NoEffect("n_neighbors", lambda model, _: model.graph_weight == 0, "graph_weight is 0", "raise graph_weight"),
+    )
 
     def _fit_views(self, views: Views, random_state: np.random.RandomState) -> None:
         warn_if_unlinked(views)

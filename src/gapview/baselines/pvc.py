@@ -9,6 +9,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from ..estimators.base import NoEffect
 from ..persist.registry import storable_method
 from ..utils.parameters import check_choice
 from ..utils.types import Array
@@ -105,6 +106,15 @@ class PVC(NonnegativeBaseline):
     max_iter: int = 20
 
     _checks: ClassVar[Checks] = {"nonnegative": partial(check_choice, choices=(None, *NONNEGATIVE))}
+
+    _no_effect: ClassVar[tuple[NoEffect, ...]] = (
+        NoEffect(
+            "scale_penalty",
+            lambda model, _: model.sparsity_weight == 0,
+            "sparsity_weight is 0",
+            "raise sparsity_weight",
+        ),
+    )
 
     def _fit_views(self, views: Views, random_state: np.random.RandomState) -> None:
         warn_if_unlinked(views)

@@ -1,10 +1,11 @@
-"""What a BridgedGRMF is asked to do: its parameters turned into candidates, view weights and a number of groups."""
+"""The plan of a BridgedGRMF fit: candidate settings, view weights and the number of clusters, from its parameters."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import product
 from typing import Any
 
@@ -20,58 +21,96 @@ from ..utils.parameters import check_choice, check_real
 from ..utils.types import Matrix
 from ..views import Views
 from .n_clusters import ClusterCount, default_counts
-from .selection import Selection, Setting, choose, count_groups, try_settings, weigh_views
+from .representation import Limits, Setting
+from .selection import Selection, choose, compute_view_weights, suggest_count, try_settings
 
-# The first of each is what selection="fixed" takes
+# selection="fixed" uses the first of each
 _REACHES = (4, 1, 16)
 _BRIDGES = ("both", "union", "joint")
 
-_N_LOOKED_AT = 20_000  # rows that say how a view is to be scaled
+_N_SCALE_ROWS = 20_000  # rows from which the scale of a view is chosen
 
 
 @dataclass(frozen=True)
 class FitPlan:
-    """Settings chosen for a fit."""
+    """Everything that is chosen before a fit."""
 
     n_clusters: int
     count: ClusterCount | None  # None if the number of clusters was given
     weights: tuple[float, ...]  # of the views
-    tried: Selection | None  # None if there was nothing to choose from
-    first: Setting  # the first candidate
+    selection: Selection | None  # None if there was nothing to choose from
+    setting: Setting
 
 
 def plan_fit(model: Any, views: Any, known: Views, part: Views, seed: int) -> FitPlan:
-    """Count groups, weigh views and choose settings, wherever the views are.
+    """Choose the number of clusters, the view weights and the setting of a fit.
 
     Parameters
     ----------
     model : BridgedGRMF
         The estimator.
     views : Views or BlockedViews
-        The training data: their names and numbers of samples.
+        The training data; only their names and numbers of samples are used.
     known : Views
-        The samples that decide how views are scaled.
+        The samples from which scales are chosen.
     part : Views
         The samples on which settings are tried.
     seed : int
         Random seed.
     """
-    n_clusters, count = model.n_clusters, None
-    if isinstance(n_clusters, str):
-        tell("Counting groups")
-        count = checkpointed("number of groups", lambda: suggest_count(model, views, known, part, seed))
-        n_clusters = count.suggested
-    settings = list_candidates(model, views, known, n_clusters)
-    tell("Weighing views")
-    weights = checkpointed("weights", lambda: settle_weights(model, part, settings[0], n_clusters, seed))
-    tried = None
-    if len(settings) > 1:
-        tried = checkpointed("choice", lambda: select(model, part, settings, n_clusters, weights, seed))
-    return FitPlan(n_clusters, count, weights, tried, settings[0])
+    n_clusters, count, selection = model.n_clusters, None, None
+    limits = Limits(model.max_iter, model.tol)
+    with single_threaded():
+        if isinstance(n_clusters, str):
+            tell("Counting groups")
+            count = checkpointed("number of groups", lambda: _suggest_count(model, views, known, part, seed, limits))
+            n_clusters = count.suggested
+        settings = list_candidates(model, views, known, n_clusters)
+        tell("Weighing views")
+        weights = checkpointed("weights", lambda: _weigh_views(model, part, settings[0], n_clusters, seed, limits))
+        if len(settings) > 1:
+            trials = partial(try_settings, part, settings, n_clusters, weights, seed, limits)
+            selection = checkpointed("choice", lambda: choose(list(trials())))
+    return FitPlan(n_clusters, count, weights, selection, selection.setting if selection else settings[0])
+
+
+def _suggest_count(model: Any, views: Any, known: Views, part: Views, seed: int, limits: Limits) -> ClusterCount:
+    """Suggest a number of clusters; neighbours and components cannot depend on it. See :func:`plan_fit`."""
+    first = list_candidates(model, views, known, math.isqrt(part.n_samples))[0]
+    counts = default_counts(part.n_samples, model.max_clusters)
+    setting = replace(first, n_components=counts[-1]) if model.n_components == "auto" else first
+    weights = _read_weights(None if _is_auto(model.view_weights) else model.view_weights, part)
+    return suggest_count(part, setting, counts, weights, seed, limits)
+
+
+def _weigh_views(
+    model: Any, part: Views, setting: Setting, n_clusters: int, seed: int, limits: Limits
+) -> tuple[float, ...]:
+    """Return the weights of the views, given or computed, 1 on average."""
+    if not _is_auto(model.view_weights):
+        return _read_weights(model.view_weights, part)
+    if model.selection == "fixed" or part.n_views == 1:
+        return _read_weights(None, part)
+    return compute_view_weights(part, setting, n_clusters, seed, limits)
+
+
+def _read_weights(given: Any, views: Views) -> tuple[float, ...]:
+    if given is None:
+        return (1.0,) * views.n_views
+    numbers = _one_per_view("view_weights", given, views, "'auto', None or one number")
+    for name, weight in zip(views.names, numbers, strict=True):
+        check_real(f"view_weights of '{name}'", weight, low=0, open_low=True)
+    largest = float(max(numbers))
+    shares = [float(weight) / largest for weight in numbers]  # sums of huge weights stay finite
+    return tuple(share / float(np.mean(shares)) for share in shares)
+
+
+def _is_auto(value: Any) -> bool:
+    return isinstance(value, str) and value == "auto"
 
 
 def list_candidates(model: Any, views: Any, known: Views, n_clusters: int) -> list[Setting]:
-    """List the settings to try: all combinations of what is not given, or the first of each.
+    """Return the settings to try: all combinations of what is "auto", or with ``selection="fixed"`` the first of each.
 
     Numbers of neighbours depend on ``views``, scales on ``known``; see :func:`plan_fit`.
     """
@@ -91,22 +130,22 @@ def list_candidates(model: Any, views: Any, known: Views, n_clusters: int) -> li
 
 
 def _read_scales(scale: Any, views: Views) -> list[tuple[str | None, ...]]:
-    """Settle how every view is scaled; where it does not show whether centring helps, both ways are candidates."""
-    if isinstance(scale, str) and scale == "auto":
+    """Return candidate scales, one for each view; ``"auto"`` gives a candidate with and one without centring."""
+    if _is_auto(scale):
         named = zip(views.names, views.one_by_one(), strict=True)
-        suited = [[_workable(name, m, centered=centered) for centered in (True, False)] for name, m in named]
+        suited = [[_usable_scale(name, m, centered=centered) for centered in (True, False)] for name, m in named]
         return list(dict.fromkeys(zip(*suited, strict=True)))
     if scale is None or isinstance(scale, str):
         return [(scale,) * views.n_views]
     allowed = f"'auto', one of {', '.join(map(repr, SCALES))}, or one of these"
-    scales = _one_of_each("scale", scale, views, allowed)
+    scales = _one_per_view("scale", scale, views, allowed)
     for name, way in zip(views.names, scales, strict=True):
         check_choice(f"scale of '{name}'", way, SCALES)
     return [tuple(scales)]
 
 
-def _one_of_each(parameter: str, given: Any, views: Views, allowed: str) -> list[Any]:
-    """Put a parameter that may differ between views into their order."""
+def _one_per_view(parameter: str, given: Any, views: Views, allowed: str) -> list[Any]:
+    """Return the values of a parameter in the order of the views."""
     given = given.tolist() if isinstance(given, np.ndarray) else given
     expected = (
         f"{parameter} must be {allowed} for each of the {views.n_views} views, in a list or in a dict with the names "
@@ -123,61 +162,14 @@ def _one_of_each(parameter: str, given: Any, views: Views, allowed: str) -> list
     return list(given)
 
 
-def _workable(name: str, matrix: Matrix, *, centered: bool) -> str:
-    """Suit a view; where its rows all point the same way, only their lengths tell samples apart, and are kept."""
-    some_rows = np.unique(np.linspace(0, matrix.shape[0] - 1, _N_LOOKED_AT).astype(np.int64))
-    scale = suitable_scale(matrix[like(some_rows, matrix)], centered=centered)
-    for rows in (matrix[like(some_rows, matrix)], matrix):
+def _usable_scale(name: str, matrix: Matrix, *, centered: bool) -> str:
+    """Return the suitable scale of a view; if unit rows would all be equal, one that keeps their lengths."""
+    chosen = np.unique(np.linspace(0, matrix.shape[0] - 1, _N_SCALE_ROWS).astype(np.int64))
+    scale = suitable_scale(matrix[like(chosen, matrix)], centered=centered)
+    for rows in (matrix[like(chosen, matrix)], matrix):
         try:
             scale_view(name, rows, scale)
-        except InputError:  # the others may differ
+        except InputError:  # these rows are constant once scaled; all rows may differ
             continue
         return scale
     return "standard+view"
-
-
-def settle_weights(model: Any, part: Views, setting: Setting, n_clusters: int, seed: int) -> tuple[float, ...]:
-    """Settle how much every view counts, 1 on average."""
-    given = model.view_weights
-    if not (isinstance(given, str) and given == "auto"):
-        return _read_weights(given, part)
-    if model.selection == "fixed" or part.n_views == 1:
-        return (1.0,) * part.n_views
-    with single_threaded():
-        return weigh_views(part, setting, n_clusters, seed, max_iter=model.max_iter, tol=model.tol)
-
-
-def _read_weights(given: Any, views: Views) -> tuple[float, ...]:
-    if given is None:
-        return (1.0,) * views.n_views
-    numbers = _one_of_each("view_weights", given, views, "'auto', None or one number")
-    for name, weight in zip(views.names, numbers, strict=True):
-        check_real(f"view_weights of '{name}'", weight, low=0, open_low=True)
-    largest = float(max(numbers))
-    shares = [float(weight) / largest for weight in numbers]  # sums of huge weights stay finite
-    return tuple(share / float(np.mean(shares)) for share in shares)
-
-
-def suggest_count(model: Any, views: Any, known: Views, part: Views, seed: int) -> ClusterCount:
-    """Suggest a number of groups; neighbours and components cannot depend on it. See :func:`plan_fit`."""
-    first = list_candidates(model, views, known, math.isqrt(part.n_samples))[0]
-    counts = default_counts(part.n_samples, model.max_clusters)
-    setting = replace(first, n_components=counts[-1]) if model.n_components == "auto" else first
-    automatic = isinstance(model.view_weights, str) and model.view_weights == "auto"
-    weights = _read_weights(None if automatic else model.view_weights, part)
-    with single_threaded():
-        return count_groups(part, setting, counts, weights, seed, max_iter=model.max_iter, tol=model.tol)
-
-
-def select(
-    model: Any,
-    part: Views,
-    settings: list[Setting],
-    n_clusters: int,
-    weights: tuple[float, ...],
-    seed: int,
-) -> Selection:
-    """Try the candidates on a part of the samples, and choose."""
-    with single_threaded():
-        tried = try_settings(part, settings, n_clusters, weights, seed, max_iter=model.max_iter, tol=model.tol)
-        return choose(list(tried))

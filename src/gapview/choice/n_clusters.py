@@ -1,4 +1,4 @@
-"""How many clusters: a suggestion without labels, with its evidence."""
+"""Suggest a number of clusters without labels, with the evidence for it."""
 
 from __future__ import annotations
 
@@ -18,41 +18,42 @@ from ..persist.checkpoints import checkpointed
 from ..persist.registry import storable_record
 from ..progress import tell
 from ..scaling import unit_rows
+from ..trust.stability import best_jaccard, count_common
 from ..utils.parameters import check_integer, random_generator
 from ..utils.types import Array
 from ..utils.warnings import muted
 
 __all__ = ["ClusterCount", "default_counts", "suggest_n_clusters"]
 
-MOST_CLUSTERS = 20  # the top of the range, unless told otherwise
+MOST_CLUSTERS = 20  # default of the largest count
 N_RESTARTS = 5  # of k-means on all samples
 N_RESAMPLES = 10
 RESAMPLE_SHARE = 2 / 3
 RESAMPLE_RESTARTS = 3
-MOST_DRAWN = 5000  # a larger resample says no more and costs more
+MOST_DRAWN = 5000  # larger resamples cost more and change little
 FLAWLESS = 0.95
-MODULARITY_POWER = 3  # modularity is flat around its top: a lead of 1 % in it weighs as much as 3 % of stability
+MODULARITY_POWER = 3  # modularity is flat around its maximum: 1 % of it weighs as much as 3 % of stability
 
 
 @storable_record
 @dataclass(frozen=True)
 class ClusterCount:
-    """A suggested number of clusters and what speaks for it; made by :func:`suggest_n_clusters`.
+    """A suggested number of clusters and the evidence for it; the result of :func:`suggest_n_clusters`.
 
     Attributes
     ----------
     counts : array of shape (n_counts,)
         The numbers of clusters that were tried, in ascending order.
     modularity : array of shape (n_counts,)
-        How much more weight lies inside the groups than chance would put there, averaged over the graphs.
+        Modularity of the labels, averaged over the graphs.
     stability : array of shape (n_counts,)
-        How well the group of a sample comes back when the samples are resampled, averaged over samples and resamples;
-        1 if it is always the same group.
+        Jaccard similarity of the cluster of a sample with the most similar cluster of a resample, averaged over samples
+        and resamples; 1 if it is always the same cluster.
     score : array of shape (n_counts,)
         modularity³ · stability, 0 where the modularity is negative.
     flawless : bool array of shape (n_counts,)
-        Whether modularity · stability is at least 95 % of 1 − 1/count, the most it can be: equal groups, apart from
-        each other, that always come back.
+        Whether modularity · stability is at least 95 % of 1 − 1/count, its maximum: clusters of equal size, separated
+        and found in every resample.
     suggested : int
         The count of the highest score; where some counts are flawless, among those.
     runner_up : int
@@ -81,7 +82,7 @@ class ClusterCount:
 
     @property
     def flawless(self) -> Array:
-        """Return for every count whether its groups are as good as groups can be."""
+        """Return for every count whether modularity · stability is close to its maximum."""
         return self.modularity * self.stability >= FLAWLESS * (1 - 1 / self.counts)
 
     @property
@@ -95,7 +96,7 @@ class ClusterCount:
         return int(self.counts[self._order()[1]])
 
     def reason(self, other: int | None = None) -> str:
-        """Say in a sentence why the suggestion is what it is and not ``other``, the runner-up unless told otherwise.
+        """Return a sentence with the reason for the suggestion rather than ``other``, by default the runner-up.
 
         Parameters
         ----------
@@ -159,25 +160,25 @@ def suggest_n_clusters(
 ) -> ClusterCount:
     """Suggest a number of clusters without labels.
 
-    For every count the samples are clustered by k-means. Two things are asked of the groups. That neighbours are
-    together: modularity on graphs of the samples (Newman and Girvan 2004). And that the groups are there, not cut at
-    will: when k-means is repeated on two thirds of the samples and all samples go to the nearest of its centres, each
-    group should come back; this is its Jaccard similarity with the most similar new group (Hennig 2007). Modularity
-    alone cuts round clouds into pieces, stability alone likes the coarsest division; the suggestion is the count
-    with the largest modularity³ · stability. Since the modularity of few groups is small by nature (at most
-    1 − 1/count), counts whose groups are flawless go before all others.
+    For every count the samples are clustered by k-means, and the clusters are scored in two ways. Modularity on graphs
+    of the samples measures whether neighbours have the same label (Newman and Girvan 2004). Stability measures whether
+    clusters are found again: k-means is repeated on two thirds of the samples, all samples are assigned to the nearest
+    of its centres, and each cluster is compared with the most similar new cluster by the Jaccard similarity (Hennig
+    2007). Modularity alone splits round clouds, stability alone prefers the coarsest division; the suggestion is the
+    count with the largest modularity³ · stability. Since the modularity of few clusters is small (at most 1 − 1/count),
+    flawless counts are preferred to all others.
 
-    A suggestion, not a finding: two or three broad groups that touch tend to be cut into more, and when few samples
-    share views the numbers scatter. At least 2 are suggested; that there are no groups is not among the answers.
+    The suggestion may be wrong: two or three broad clusters that touch tend to be split, and with few samples that
+    share views the result varies. The least number is 2; the absence of clusters is not tested.
 
     Parameters
     ----------
     points : array of shape (n_samples, n_dimensions)
-        The representation that is clustered; rows are scaled to unit length. The same for every count, so that one
-        embedding serves the whole range; it should have about as many dimensions as the largest count.
+        The representation that is clustered; rows are scaled to unit length. It is the same for every count, and should
+        have about as many dimensions as the largest count.
     graphs : sequence of csr_arrays of shape (n_samples, n_samples)
-        Symmetric neighbour graphs of all samples, to judge the groups by. Best built from what was measured, not from
-        filled-in views, whose samples look more alike than they are.
+        Symmetric neighbour graphs of all samples for the modularity. Build them from measured values: samples with
+        imputed views look more alike than they are.
     counts : iterable of int, optional
         The numbers of clusters to try, at least two of them, from 2 to half the samples; by default
         :func:`default_counts`.
@@ -203,46 +204,44 @@ def suggest_n_clusters(
     state = random_generator(random_state)
     directions = unit_rows(points)
     values = []
-    with muted(GapviewWarning):  # samples without a representation, too few distinct points: told by the fit
+    with muted(GapviewWarning):  # the fit warns of samples without a representation and of too few distinct points
         for done, count in enumerate(tried):
             tell("Counting groups", done, len(tried))
-            values.append(checkpointed("count", partial(_judged, directions, graphs, count, state), state))
+            values.append(
+                checkpointed("count", partial(_modularity_and_stability, directions, graphs, count, state), state)
+            )
     found = ClusterCount(np.array(tried), *np.array(values).T)
     if not found.score.any():
         raise SolutionError(
-            "For no number of clusters do the groups hold neighbours together better than chance would, so that none "
-            "can be suggested. Give the number, or check the graphs."
+            "No number of clusters has a modularity above 0, so that none can be suggested. Give the number, or check "
+            "the graphs."
         )
     return found
 
 
-def _judged(
+def _modularity_and_stability(
     directions: Array, graphs: Sequence[sparse.csr_array], count: int, state: np.random.RandomState
 ) -> tuple[float, float]:
-    """Cluster into so many groups, and say how dense and how stable they are."""
+    """Return the modularity and the stability of k-means with ``count`` clusters."""
     labels = cluster_rows(directions, count, state, n_init=N_RESTARTS).labels
     together = float(np.mean([modularity(graph, labels) for graph in graphs]))
     return together, _stability(directions, labels, count, state)
 
 
 def _stability(directions: Array, labels: Array, count: int, state: np.random.RandomState) -> float:
-    """Return how well the group of a sample comes back in resamples, by the Jaccard similarity of the groups."""
+    """Return the Jaccard similarity of clusters with those of resamples, averaged over samples and resamples."""
     n_samples = len(labels)
     n_drawn = max(count, min(round(RESAMPLE_SHARE * n_samples), MOST_DRAWN))
     values = []
     for _ in range(N_RESAMPLES):
         drawn = state.permutation(n_samples)[:n_drawn]
-        if not directions[drawn].any():  # none but samples without a representation: nothing comes back
+        if not directions[drawn].any():  # all samples drawn have no representation
             values.append(0.0)
             continue
         centers = cluster_rows(directions[drawn], count, state, n_init=RESAMPLE_RESTARTS).centers
         again = pairwise_distances_argmin(directions, centers)
-        common = np.zeros((count, count))
-        np.add.at(common, (labels, again), 1)
-        sizes = common.sum(axis=1)
-        either = sizes[:, None] + common.sum(axis=0) - common
-        jaccard = (common / np.maximum(either, 1)).max(axis=1)
-        values.append(float(sizes @ jaccard) / n_samples)
+        common = count_common(labels, again, count)
+        values.append(float(common.sum(axis=1) @ np.nan_to_num(best_jaccard(common))) / n_samples)
     return float(np.mean(values))
 
 

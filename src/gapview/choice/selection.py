@@ -1,18 +1,18 @@
-"""Choosing settings without labels: try a few, let the data judge, and say why.
+"""Choose settings without labels: try candidates, score their clusters, choose the best and record why.
 
-Every candidate setting gives groups of the samples. Three things that need no labels speak for groups:
+Every candidate setting gives labels for the samples. Three scores need no known labels:
 
-* how well they hold on the *union* graph, that is within the views one by one: their modularity;
-* how well they hold on the *joint* graph, that is in all views together. This judge is only as good as the completion
-  of missing views it rests on, so it counts by how much of the views the other views explain;
-* how far they agree with the groups of the other candidates. What many settings find is there; what a single one finds
-  may be its own doing. This counts the more, the less the joint judge is to be trusted.
+* the modularity of the labels on the *union* graph, that is within the views one by one;
+* their modularity on the *joint* graph, that is in all views together. It depends on the imputation of missing views,
+  so its weight grows with the share of the variance of a view that the other views explain;
+* their agreement with the labels of the other candidates, the mean adjusted Rand index. Clusters that many settings
+  find are less likely to be an artefact of one of them. Its weight falls as that of the joint graph grows.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -20,111 +20,51 @@ import numpy as np
 from scipy import sparse
 from sklearn.metrics import adjusted_rand_score
 
-from ..clusters import balanced, balancing, check_representation, cluster_rows
-from ..compute import drained, host, host_graph
+from ..clusters import cluster_rows
+from ..compute import host, host_graph
 from ..errors import GapviewWarning, SolutionError
-from ..factorization.loop import Solution, Weights, solve_together
-from ..factorization.problem import Problem, build_problem
-from ..factorization.starts import data_start
-from ..graph.bridges import BRIDGES, Reach, both_graphs, joint_graph, union_graph
-from ..graph.imputation import impute_views
 from ..graph.knn import knn_graph, modularity
-from ..graph.neighbors import Search
-from ..persist.checkpoints import StateRecord, checkpointed, checkpointed_search
+from ..persist.checkpoints import checkpointed
 from ..persist.registry import storable_record
-from ..progress import phase, tell
-from ..scaling import ScaledRows, Scaling, scale_alike
-from ..utils.types import Array, Matrix
-from ..utils.warnings import muted
+from ..progress import tell
+from ..utils.types import Array
+from ..utils.warnings import muted, warn_user
 from ..views import Views
 from .n_clusters import ClusterCount, suggest_n_clusters
+from .representation import Limits, PreparedViews, Setting, prepare, represent
 
-__all__ = [
-    "Ground",
-    "Represented",
-    "Selection",
-    "Setting",
-    "Trial",
-    "choose",
-    "count_groups",
-    "prepare",
-    "represent",
-    "try_settings",
-    "weigh_views",
-]
-
-# The joint judge has its full say from this share of explained variance on; below the other share, a joint graph would
-# be made of chance, and is not tried. Neither number matters much: see docs/choices.md.
-_FULL_SAY = 0.3
+# The joint graph has its full weight from this share of explained variance on. Below the other share a joint graph
+# would be random, and is not tried. The choice depends little on either number.
+_FULL_TRUST = 0.3
 _LEAST_EXPLAINED = 0.02
 
-_TRIAL_TOLERANCE = 1e-4  # from a start taken from the data, what comes after changes few labels
-_LEAST_SAY = 0.05  # of the best view's weight
-
-
-@storable_record
-@dataclass(frozen=True)
-class Setting:
-    """Everything that is to be chosen for a fit, apart from the number of groups."""
-
-    scales: tuple[str | None, ...]  # one for each view
-    n_neighbors: tuple[int, ...]  # one for each view
-    bridge: str  # union, joint or both
-    reach: int  # h, the most steps along the graph
-    n_components: int  # K
-    consensus_weight: float  # λ1
-    sparsity_weight: float  # λ2
-
-
-@dataclass(frozen=True)
-class Ground:
-    """What all settings with the same scaling and the same neighbours share."""
-
-    scaled: list[Matrix]  # empty if views are too large to be held twice: then they are scaled again
-    dtype: Any  # of the scaled views
-    scalings: list[Scaling]
-    graphs: dict[str, Any]  # per kind of bridge that is needed, normalised
-    explained: float  # share of the views that the other views explain; NaN if only the union graph is needed
-    view_weights: tuple[float, ...]
-
-
-@dataclass(frozen=True)
-class Represented:
-    """One setting carried through to a representation of the samples."""
-
-    problem: Problem
-    solution: Solution
-    balance: Array  # carries codes to the points
-
-    @property
-    def points(self) -> Array:
-        """The rows among which groups are found."""
-        return balanced(self.solution.consensus, self.balance)
+_TRIAL_TOLERANCE = 1e-4  # from a start computed from the data, later iterations change few labels
+_LEAST_WEIGHT = 0.05  # of a view, as a share of the largest
 
 
 @storable_record
 @dataclass(frozen=True)
 class Trial:
-    """One candidate and what the judges say of its groups."""
+    """One candidate and the scores of its clusters."""
 
     setting: Setting  # what was tried
-    labels: Array = field(repr=False)  # its groups
+    labels: Array = field(repr=False)  # the clusters of the samples
     union: float  # modularity on the union graphs, as a share of the best candidate's
     joint: float  # the same on the joint graphs
-    agreement: float  # mean adjusted Rand index with the groups of the other candidates
-    score: float  # what the judges say together; the highest is chosen
+    agreement: float  # mean adjusted Rand index with the labels of the other candidates
+    score: float  # the three combined; the candidate with the highest is chosen
 
 
 @storable_record
 @dataclass(frozen=True)
 class Selection:
-    """What was tried, how it was judged, and what was chosen."""
+    """The candidates, their scores, and the choice."""
 
     trials: tuple[Trial, ...]  # every candidate
-    chosen: int  # position of the one that was taken
-    explained: float  # share of the views that the other views explain; NaN if nobody has asked
+    chosen: int  # position of the chosen candidate
+    explained: float  # share of the variance of views that the other views explain; NaN if not computed
     n_samples: int  # on which the candidates were tried
-    reason: str  # the same in words
+    reason: str  # the choice in words
 
     @property
     def setting(self) -> Setting:
@@ -142,118 +82,19 @@ class Selection:
 
 
 def _row(trial: Trial, *, chosen: bool) -> dict[str, Any]:
-    setting = trial.setting
-    return {
-        "scale": ", ".join(str(scale) for scale in setting.scales),
-        "n_neighbors": ", ".join(str(count) for count in setting.n_neighbors),
-        "bridge": setting.bridge,
-        "reach": setting.reach,
-        "n_components": setting.n_components,
-        "consensus_weight": setting.consensus_weight,
-        "sparsity_weight": setting.sparsity_weight,
-        "union": trial.union,
-        "joint": trial.joint,
-        "agreement": trial.agreement,
-        "score": trial.score,
-        "chosen": chosen,
-    }
+    settings, scores = vars(trial.setting).copy(), vars(trial).copy()
+    del scores["setting"], scores["labels"]
+    scales, counts = (", ".join(map(str, settings.pop(name))) for name in ("scales", "n_neighbors"))
+    return {"scale": scales, "n_neighbors": counts, **settings, **scores, "chosen": chosen}
 
 
-def prepare(
-    views: Views,
-    scales: Sequence[str | None],
-    n_neighbors: Sequence[int],
-    view_weights: Sequence[float],
-    bridges: Sequence[str] = BRIDGES,
-    search: Search | None = None,
-    *,
-    last: bool = False,
-) -> Ground:
-    """Scale the views and build those graphs over all samples that are needed.
-
-    If this is the ground of the last fit, scaled views that are too large to be held are not kept.
-    """
-    with phase("scaling"):
-        scaled, scalings = scale_alike(views, scales)
-    dtype = scaled[0].dtype
-    is_kept = not (last and views.by_reference)
-    graphs: dict[str, Any] = {}
-    explained = float("nan")
-    united = partial(union_graph, scaled, views, n_neighbors, view_weights, search, build=_recorded_graph)
-
-    def joined() -> tuple[float, Any]:
-        imputed = impute_views(scaled if is_kept else drained(scaled), views, view_weights, search)
-        return float(imputed.explained.mean()), joint_graph(imputed, max(n_neighbors), view_weights, search)
-
-    with phase("bridge"):
-        if set(bridges) & {"union", "both"}:
-            graphs["union"] = checkpointed_search("union graph", united, search)
-        if set(bridges) & {"joint", "both"}:
-            explained, graphs["joint"] = checkpointed_search("joint graph", joined, search)
-        if "both" in bridges:
-            graphs["both"] = both_graphs(graphs["union"], graphs["joint"])
-    return Ground(scaled if is_kept else [], dtype, scalings, graphs, explained, tuple(view_weights))
-
-
-def _recorded_graph(matrix: Matrix, n_neighbors: int, search: Search | None) -> Any:
-    """Build a neighbour graph, or take it from the checkpoint of the fit."""
-    return checkpointed_search("neighbours", partial(knn_graph, matrix, n_neighbors, search), search)
-
-
-def represent(
-    ground: Ground,
-    views: Views,
-    setting: Setting,
-    *,
-    max_iter: int,
-    tol: float,
-    last: bool = False,
-    build: Callable[..., Problem] | None = None,
-) -> Represented:
-    """Carry one setting through: the problem over all samples, Algorithm 1, balanced codes.
-
-    If it is the last on its ground, scaled views and other graphs are let go. ``build`` sets up the problem for views
-    that are kept elsewhere; by default :func:`gapview.factorization.problem.build_problem`.
-    """
-    everyone = np.arange(views.n_samples)
-    steps = ground.graphs[setting.bridge]
-    reaches = [
-        Reach(steps, setting.reach, views.rows(k), everyone, weight) for k, weight in enumerate(ground.view_weights)
-    ]
-    if last:
-        for kind in set(ground.graphs) - {setting.bridge}:
-            del ground.graphs[kind]
-    features = _last_features(ground, views) if last else ground.scaled
-    with phase("smoothing"):
-        problem = (build or build_problem)(features, reaches, [everyone] * views.n_views, views.n_samples)
-    weights = Weights(setting.consensus_weight, setting.sparsity_weight)
-    with phase("start"):
-        starts = [checkpointed("start", lambda: data_start(problem, setting.n_components, weights))]
-    with phase("iterations"):
-        record = StateRecord("iterations")
-        solution = solve_together(problem, [weights], drained(starts), max_iter, tol, record=record)[0]
-    check_representation(solution.consensus)
-    with phase("k-means"):
-        balance = balancing(solution.consensus)
-    return Represented(problem.without_data(), solution, balance)
-
-
-def _last_features(ground: Ground, views: Views) -> Iterator[Matrix]:
-    """Give the scaled views for the last time, one by one; those that were not kept are scaled again."""
-    if ground.scaled:
-        yield from drained(ground.scaled)
-        return
-    for scaling, view in zip(ground.scalings, views.in_parts(), strict=True):
-        sparsely = sparse.issparse(view)
-        yield scaling.apply(view).astype(ground.dtype) if sparsely else ScaledRows(view, scaling, ground.dtype)
-
-
-def _tried_labels(
-    ground: Ground, views: Views, setting: Setting, n_clusters: int, seed: int, max_iter: int, tol: float
+def _cluster_trial(
+    prepared: PreparedViews, views: Views, setting: Setting, n_clusters: int, seed: int, limits: Limits
 ) -> Array:
-    """Find groups with a coarser tolerance; the same restarts for all settings, since chance must not choose."""
-    with muted(GapviewWarning):  # the chosen setting is fitted again, and says its own
-        points = represent(ground, views, setting, max_iter=max_iter, tol=max(tol, _TRIAL_TOLERANCE)).points
+    """Return labels with a coarser tolerance; all settings have the same seed, so that chance does not choose."""
+    with muted(GapviewWarning):  # the final fit warns
+        coarse = limits._replace(tol=max(limits.tol, _TRIAL_TOLERANCE))
+        points = represent(prepared, views, setting, coarse).points
         return cluster_rows(points, n_clusters, np.random.RandomState(seed)).labels
 
 
@@ -263,101 +104,97 @@ def try_settings(
     n_clusters: int,
     view_weights: Sequence[float],
     seed: int,
-    *,
-    max_iter: int,
-    tol: float,
-) -> Iterator[tuple[Setting, Ground, Array]]:
-    """Yield every candidate with its ground and its groups; settings that share a ground come after each other.
+    limits: Limits,
+) -> Iterator[tuple[Setting, PreparedViews, Array]]:
+    """Yield every candidate with its prepared views and its labels, grouped by scales and numbers of neighbours.
 
-    Where the views explain nothing of each other, the joint graph is left to those who ask for nothing else.
+    Where views explain nothing of each other, bridges with a joint graph are skipped if there are others.
     """
-    ground, shared, failure, n_tried = None, None, None, 0
+    prepared, shared, failure, n_tried = None, None, None, 0
     has_union = any(setting.bridge == "union" for setting in settings)
     order = sorted(settings, key=lambda s: (s.n_neighbors, tuple(str(scale) for scale in s.scales)))
     for done, setting in enumerate(order):
         tell("Trying settings", done, len(order))
-        if ground is None or shared != (setting.scales, setting.n_neighbors):
+        if prepared is None or shared != (setting.scales, setting.n_neighbors):
             shared = (setting.scales, setting.n_neighbors)
-            ground = prepare(views, setting.scales, setting.n_neighbors, view_weights)
-        if has_union and setting.bridge != "union" and ground.explained < _LEAST_EXPLAINED:
+            prepared = prepare(views, setting.scales, setting.n_neighbors, view_weights)
+        if has_union and setting.bridge != "union" and prepared.explained < _LEAST_EXPLAINED:
             continue
         try:
-            find = partial(_tried_labels, ground, views, setting, n_clusters, seed, max_iter, tol)
+            find = partial(_cluster_trial, prepared, views, setting, n_clusters, seed, limits)
             labels = checkpointed("candidate", find)
-        except SolutionError as error:  # one setting that leads nowhere does not speak against the others
+        except SolutionError as error:  # other settings may still work
             failure = error
             continue
         n_tried += 1
-        yield setting, ground, labels
+        yield setting, prepared, labels
     if failure is not None and not n_tried:
         raise failure
 
 
-def weigh_views(
-    views: Views, setting: Setting, n_clusters: int, seed: int, *, max_iter: int, tol: float
+def compute_view_weights(
+    views: Views, setting: Setting, n_clusters: int, seed: int, limits: Limits
 ) -> tuple[float, ...]:
-    """Let a first clustering, to which all views count the same, say how much every view is to count.
+    """Return the weight of every view, computed from a first clustering with equal weights; 1 on average.
 
-    A view counts by the modularity of the groups on its own neighbour graph, as a share of the most that groups of
-    these sizes can have, and at least by a twentieth of the best view's. Neighbours in a view of noise know nothing of
-    the groups, so that it loses its say.
+    The weight is the modularity of the labels on the neighbour graph of the view, as a share of the maximum for
+    clusters of these sizes, and at least a twentieth of the largest weight. In a view of noise neighbours have
+    unrelated labels, so that it gets the least weight.
     """
-    ground = prepare(views, setting.scales, setting.n_neighbors, (1.0,) * views.n_views, [setting.bridge])
-    labels = _tried_labels(ground, views, setting, n_clusters, seed, max_iter, tol)
-    held = np.array(
+    prepared = prepare(views, setting.scales, setting.n_neighbors, (1.0,) * views.n_views, [setting.bridge])
+    labels = _cluster_trial(prepared, views, setting, n_clusters, seed, limits)
+    shares = np.array(
         [
-            _share_held(host_graph(knn_graph(matrix, count)), labels[views.rows(k)])
-            for k, (matrix, count) in enumerate(zip(ground.scaled, setting.n_neighbors, strict=True))
+            _share_of_modularity(host_graph(knn_graph(matrix, count)), labels[views.rows(k)])
+            for k, (matrix, count) in enumerate(zip(prepared.scaled, setting.n_neighbors, strict=True))
         ]
     )
-    if not np.nanmax(held, initial=0.0) > 0:  # the groups hold nowhere, so that none is better than the others
+    if not np.nanmax(shares, initial=0.0) > 0:  # no view is better than the others
         return (1.0,) * views.n_views
-    held[np.isnan(held)] = np.nanmean(held)  # a view that sees one group only cannot tell: it counts like the others
-    shares = np.maximum(held / held.max(), _LEAST_SAY)
-    return tuple(float(share) for share in shares / shares.mean())
+    shares[np.isnan(shares)] = np.nanmean(shares)  # a view with one cluster cannot be compared
+    weights = np.maximum(shares / shares.max(), _LEAST_WEIGHT)
+    return tuple(float(weight) for weight in weights / weights.mean())
 
 
-def _share_held(graph: sparse.csr_array, labels: Array) -> float:
-    """Modularity as a share of what it would be if no edge left its group; NaN if there is one group."""
+def _share_of_modularity(graph: sparse.csr_array, labels: Array) -> float:
+    """Return the modularity as a share of its value if no edge left its cluster; NaN if there is one cluster."""
     degrees = np.bincount(labels, weights=np.asarray(graph.sum(axis=1)).ravel())
     most = 1 - float(np.square(degrees / max(degrees.sum(), 1.0)).sum())
     return modularity(graph, labels) / most if 0 < most < 1 else float("nan")
 
 
-def count_groups(
-    views: Views,
-    setting: Setting,
-    counts: Sequence[int],
-    view_weights: Sequence[float],
-    seed: int,
-    *,
-    max_iter: int,
-    tol: float,
+def suggest_count(
+    views: Views, setting: Setting, counts: Sequence[int], view_weights: Sequence[float], seed: int, limits: Limits
 ) -> ClusterCount:
-    """Suggest a number of groups from one representation; judged on the union graph, which nothing was filled into."""
-    ground = prepare(views, setting.scales, setting.n_neighbors, view_weights, [setting.bridge, "union"])
-    points = represent(ground, views, setting, max_iter=max_iter, tol=tol).points
-    return suggest_n_clusters(host(points), [host_graph(ground.graphs["union"])], counts, random_state=seed)
+    """Suggest a number of clusters from one representation, scored on the union graph, which holds no imputed rows."""
+    prepared = prepare(views, setting.scales, setting.n_neighbors, view_weights, [setting.bridge, "union"])
+    points = represent(prepared, views, setting, limits).points
+    return suggest_n_clusters(host(points), [host_graph(prepared.graphs["union"])], counts, random_state=seed)
 
 
-def choose(candidates: Sequence[tuple[Setting, Ground, Array]]) -> Selection:
-    """Judge candidates and choose the one with the highest score.
+def single_choice(setting: Setting, labels: Array, explained: float = float("nan")) -> Selection:
+    """Return the selection of a fit without alternatives."""
+    only = Trial(setting, labels, 1.0, 1.0, 1.0, 1.0)
+    return Selection((only,), 0, explained, len(labels), f"Nothing else was tried: {_in_words(setting)}.")
 
-    The score is U^(1−t) · J^t + (1 − t/2) · a, with U and J the modularity on the union and on the joint graphs as
-    shares of the best candidate's, t how far the joint judge is trusted, and a the mean adjusted Rand index with the
-    others.
+
+def choose(candidates: Sequence[tuple[Setting, PreparedViews, Array]]) -> Selection:
+    """Score candidates and choose the one with the highest score.
+
+    The score is U^(1−t) · J^t + (1 − t/2) · a. U and J are the modularity on the union and on the joint graphs as
+    shares of the best candidate's, t = min(1, explained / 0.3), and a is the mean adjusted Rand index with the labels
+    of the other candidates.
     """
     labelings = [labels for _, _, labels in candidates]
     if len(candidates) == 1:
-        setting, ground, labels = candidates[0]
-        only = Trial(setting, labels, 1.0, 1.0, 1.0, 1.0)
-        return Selection((only,), 0, ground.explained, len(labels), f"Nothing else was tried: {_in_words(setting)}.")
-    grounds = list({id(ground): ground for _, ground, _ in candidates}.values())
-    explained = float(np.mean([ground.explained for ground in grounds]))
-    union = _judged([host_graph(ground.graphs["union"]) for ground in grounds], labelings)
-    joint = _judged([host_graph(ground.graphs["joint"]) for ground in grounds], labelings)
+        setting, prepared, labels = candidates[0]
+        return single_choice(setting, labels, prepared.explained)
+    each = list({id(prepared): prepared for _, prepared, _ in candidates}.values())
+    explained = float(np.mean([prepared.explained for prepared in each]))
+    union = _modularity_shares([host_graph(prepared.graphs["union"]) for prepared in each], labelings)
+    joint = _modularity_shares([host_graph(prepared.graphs["joint"]) for prepared in each], labelings)
     agreement = _agreement(labelings)
-    trust = min(1.0, explained / _FULL_SAY)
+    trust = min(1.0, explained / _FULL_TRUST)
     scores = union ** (1 - trust) * joint**trust + (1 - trust / 2) * agreement
     trials = tuple(
         Trial(setting, labels, float(u), float(j), float(a), float(s))
@@ -367,8 +204,23 @@ def choose(candidates: Sequence[tuple[Setting, Ground, Array]]) -> Selection:
     return Selection(trials, chosen, explained, len(labelings[0]), _reason(trials, chosen, explained, trust))
 
 
-def _judged(graphs: Sequence[sparse.csr_array], labelings: Sequence[Array]) -> Array:
-    """Modularity of all labellings on every graph, as a share of the best one's, averaged over the graphs."""
+def use_union_bridge(
+    selection: Selection | None, setting: Setting, why: str, advice: str
+) -> tuple[Selection | None, Setting]:
+    """Return the best selection and setting with the union bridge, where no other bridge can be built; warn of it."""
+    if setting.bridge == "union":
+        return selection, setting
+    text = f"bridge='{setting.bridge}' suits these views, but {why}"
+    warn_user(f"{text} {advice}", GapviewWarning)
+    if selection is None:
+        return None, replace(setting, bridge="union")
+    scores = [trial.score if trial.setting.bridge == "union" else -np.inf for trial in selection.trials]
+    changed = replace(selection, chosen=int(np.argmax(scores)), reason=f"{selection.reason} But {text}")
+    return changed, changed.setting
+
+
+def _modularity_shares(graphs: Sequence[sparse.csr_array], labelings: Sequence[Array]) -> Array:
+    """Return the modularity of all labels on every graph, as a share of the best, averaged over the graphs."""
     shares = []
     for graph in graphs:
         values = np.array([max(modularity(graph, labels), 0.0) for labels in labelings])

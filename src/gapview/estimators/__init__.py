@@ -1,7 +1,7 @@
-"""The estimators: the paper's method, and the contract that all clusterers share."""
+"""The estimators: the paper's method, its extension by bridges, and the base class of all clusterers."""
 
-from ._bridged import BridgedGRMF
-from ._grmf import GRMF
 from .base import MultiViewClusterer
+from .bridged import BridgedGRMF
+from .grmf import GRMF
 
-__all__ = ["GRMF", "BridgedGRMF", "MultiViewClusterer", "list_candidates"]
+__all__ = ["GRMF", "BridgedGRMF", "MultiViewClusterer"]

@@ -17,14 +17,14 @@ from ..backends.dask.start import data_starts
 from ..backends.dask.tasks import Tasks
 from ..backends.dask.views import BlockedViews, collect_samples, draw_rows, drop_features
 from ..choice.candidates import FitPlan, plan_fit
-from ..choice.selection import Ground, Selection, Setting, choose
-from ..choice.tools import with_union_bridge
+from ..choice.representation import Setting
+from ..choice.selection import Selection, single_choice, use_union_bridge
 from ..errors import ParameterError
 from ..factorization.runs import Weights, codes_of_all
 from ..persist.checkpoints import recording
 from ..progress import tell
 from ..views.trial import n_to_try
-from ._convergence import warn_unless_converged
+from .latent import warn_unless_converged
 
 __all__ = ["fit_bridged"]
 
@@ -84,8 +84,7 @@ def fit_bridged(
         model, tasks, prepared, fitted, codes, embeddings, labels, confidence, codes_of_all=True
     )
     if selection is None:
-        nothing = Ground([], scaled.dtype, [], {}, float("nan"), plan.weights)
-        selection = choose([(setting, nothing, results["reference_"].labels_)])
+        selection = single_choice(setting, results["reference_"].labels_)
     results["selection_"] = results["reference_"].selection_ = selection
     return results
 
@@ -97,6 +96,5 @@ def _choose_settings(
     part = collect_samples(tasks, views, draw_rows(tasks, views, n_to_try(model._most_clusters()), seed))
     with recording(None, model, part):
         plan = plan_fit(model, views, part, part, seed)
-    text = f"bridge='{(plan.tried.setting if plan.tried else plan.first).bridge}' suits these views, but {_ONLY_UNION}."
     advice = "Its groups may differ; give bridge='union' to do without this warning."
-    return plan, *with_union_bridge(plan.tried, plan.first, text, advice)
+    return plan, *use_union_bridge(plan.selection, plan.setting, f"{_ONLY_UNION}.", advice)

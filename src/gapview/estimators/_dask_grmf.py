@@ -28,9 +28,10 @@ from ..scaling import Scaling
 from ..utils.parameters import random_generator
 from ..utils.types import Array
 from ..views import Views, demand_enough
-from ._convergence import warn_unless_converged
 from ._dask_bridged import fit_bridged
 from ._output import asked_for
+from .base import warn_unused_parameters
+from .latent import warn_unless_converged
 
 __all__ = ["fit_on_cluster"]
 
@@ -43,13 +44,14 @@ def fit_on_cluster(model: Any, data: Any, mask: Any, checkpoint: Any) -> None:
     views = read_blocks(tasks, data, mask, model.partial_rows)
     constant = ((low == high).all() for low, high in zip(views.low, views.high, strict=True))
     demand_enough(views, constant, model._least_samples())
+    warn_unused_parameters(model, views)
     record = None if checkpoint is None else ClusterCheckpoint(checkpoint, identity_of_blocks(tasks, model, views))
     if record is not None and model.random_state is None:
         seed = record.extra.setdefault("seed", int(np.random.RandomState().randint(2**31 - 1)))
         random_state = np.random.RandomState(seed)
     else:
         random_state = random_generator(model.random_state)
-    fit = fit_bridged if hasattr(model, "bridge") else _fit_grmf
+    fit = fit_bridged if model.is_bridged else _fit_grmf
     with restored_on_error(None if record is None else model.random_state):
         fitted = fit(model, tasks, views, random_state, record)
     for name in [name for name in model.__dict__ if name.endswith("_")]:
@@ -162,10 +164,8 @@ def _solve(
         starts = [data_starts(tasks, problems, n_components, weights, groups)]
     else:
         starts = [given_starts(tasks, model.init, problems, scaled, n_components)]
-    limits, n_rounds = (n_components, model.max_iter, model.tol), model.n_rounds
-    return solve_blocks(
-        tasks, problems, weights, starts, *limits, n_rounds=n_rounds, groups=groups, checkpoint=checkpoint
-    )
+    limits = n_components, model.max_iter, model.tol
+    return solve_blocks(tasks, problems, weights, starts, *limits, groups=groups, checkpoint=checkpoint)
 
 
 def _codes_and_consensus(

@@ -1,4 +1,4 @@
-"""Results in the kind of container that was asked for by ``set_output``, with the ids of the samples."""
+"""Results in the container that ``set_output`` selects, with the ids of the samples."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from ..views import Views
 
 __all__ = ["CLUSTER", "OUTPUTS", "as_frame", "as_series"]
 
-CLUSTER = "cluster"  # what a series of labels is called
+CLUSTER = "cluster"  # name of a series of labels
 OUTPUTS = ("default", "pandas", "polars")
 
 
 def as_frame(model: Any, values: Array, views: Views) -> Any:
-    """Give a pandas frame its sample ids, where such frames are asked for; scikit-learn makes all other containers."""
+    """Return a pandas frame with the sample ids, if selected; scikit-learn makes all other containers."""
     if asked_for(model) != "pandas":
         return values
     return _library("pandas").DataFrame(values, index=_index(views))
 
 
 def as_series(model: Any, values: Array, views: Views, name: str) -> Any:
-    """Make a named series of one value for each sample, where frames are asked for; polars has no place for ids."""
+    """Return a named series if frames are selected, with sample ids for pandas; else the array."""
     kind = asked_for(model)
     if kind == "pandas":
         return _library("pandas").Series(values, index=_index(views), name=name)
@@ -33,7 +33,7 @@ def as_series(model: Any, values: Array, views: Views, name: str) -> Any:
 
 
 def asked_for(model: Any) -> str:
-    """Return what ``set_output`` has set for the model, else what scikit-learn's configuration says."""
+    """Return the container that ``set_output`` or else scikit-learn's configuration selects."""
     return str(getattr(model, "_sklearn_output_config", {}).get("transform", get_config()["transform_output"]))
 
 
@@ -45,6 +45,6 @@ def _library(name: str) -> Any:
 
 
 def _index(views: Views) -> Any:
-    """Make an index of the sample ids, named as in the first frame that has a name for it."""
+    """Return an index of the sample ids, with the name of the first named index among the views."""
     names = [place.id_name for place in views._containers if place.id_name is not None]
     return _library("pandas").Index(views.sample_ids, name=names[0] if names else None)

@@ -1,9 +1,13 @@
-"""What every clusterer of gapview has in common."""
+"""The base class of all clusterers: reading data, seeds, attributes that all methods have, output, model files."""
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any, Self
+from dataclasses import dataclass
+from numbers import Number
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClusterMixin
@@ -11,23 +15,43 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..backends.dask import demand_in_memory
 from ..backends.disk import read_into_memory
-from ..errors import NotFittedError
+from ..errors import GapviewWarning, NotFittedError
 from ..persist.checkpoints.journal import fit_generator
 from ..persist.model_file import save
 from ..progress import phase
 from ..scaling import SCALES
 from ..utils.parameters import check_choice, check_integer
 from ..utils.types import Array
+from ..utils.warnings import warn_user
 from ..views import Views, training_views
 from ..views.cells import PARTIAL_ROWS
 from ._output import CLUSTER, OUTPUTS, as_series
 
 
-class MultiViewClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
-    """Groups of samples from views with gaps.
+@dataclass(frozen=True)
+class NoEffect:
+    """A rule of an estimator: when one of its parameters has no effect.
 
-    A method brings ``_check_parameters`` and ``_fit_views``; reading and checking the data, seeds and the attributes
-    that all methods share are dealt with here.
+    An estimator lists its rules in ``_no_effect``; those of its parent classes apply too.
+
+    Examples
+    --------
+    >>> from gapview.estimators.base import NoEffect
+    >>> rule = NoEffect("search", lambda model, views: model.graph is not None, "graph is given", "leave out graph")
+    >>> rule.parameter
+    'search'
+    """
+
+    parameter: str
+    applies: Callable[[Any, Any], bool]  # of the model and its training data, Views or BlockedViews
+    reason: str  # names the parameter or the property of the data that overrides this parameter
+    remedy: str  # what to change for the parameter to have an effect
+
+
+class MultiViewClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
+    """Clusters samples described by several views, some of which may be missing.
+
+    A subclass defines ``_fit_views``, and ``_check_parameters`` and ``_no_effect`` for its own parameters.
     """
 
     n_clusters: int
@@ -41,9 +65,17 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
     views_: Views
 
     _fitted_attributes: tuple[str, ...] = ("labels_", "embedding_", "views_", "sample_ids_", "n_features_in_")
+    _no_effect: ClassVar[tuple[NoEffect, ...]] = (
+        NoEffect(
+            "partial_rows",
+            lambda model, views: isinstance(views, Views) and views.partial_rows != model.partial_rows,
+            "the training data are a Views, whose rows are complete already",
+            "give it to Views(data, partial_rows=...)",
+        ),
+    )
 
     def fit(self, views: Any, y: Any = None, *, mask: Any = None) -> Self:
-        """Find groups among the samples.
+        """Cluster the samples.
 
         A fit that fails leaves the model as it was before.
 
@@ -52,13 +84,18 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         views : list or dict of views, or Views
             See :class:`gapview.Views` for all that is accepted.
         y : ignored
-            Here for scikit-learn's sake.
+            Present because scikit-learn passes it.
         mask : array-like of shape (n_samples, n_views), optional
             True where a sample has a view; by default rows of nothing but NaN are missing views.
 
         Returns
         -------
         self
+
+        Warns
+        -----
+        GapviewWarning
+            If a parameter is not at its default and has no effect, with the parameter that overrides it.
 
         Examples
         --------
@@ -69,32 +106,34 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         (60,)
         """
         self._check_parameters()
-        with self._training(views, mask) as training:
-            self._fit_or_stay(training)
+        with self._read_training(views, mask) as training:
+            self._fit_or_restore(training)
         return self
 
-    def _training(self, views: Any, mask: Any) -> AbstractContextManager[Views]:
-        """Read and check the training data; what they need besides is given back when the fit ends."""
+    def _read_training(self, views: Any, mask: Any) -> AbstractContextManager[Views]:
+        """Return a context with the checked training data; it frees what they need besides when the fit ends."""
         with phase("reading"):
             return nullcontext(training_views(views, mask, self.partial_rows, self._least_samples()))
 
-    def _fit_or_stay(self, training: Views) -> None:
+    def _fit_or_restore(self, training: Views) -> None:
+        """Fit; if that fails or is interrupted, restore the state before."""
+        warn_unused_parameters(self, training)
         before = dict(self.__dict__)
         try:
             for name in before:
-                if name.endswith("_"):  # what an earlier fit has found must not mix with what this one finds
+                if name.endswith("_"):  # results of an earlier fit
                     delattr(self, name)
-            self._fit_views(self._placed(training), fit_generator(self.random_state))
+            self._fit_views(self._to_device(training), fit_generator(self.random_state))
             self.views_ = training.on_host()
             self.sample_ids_ = training.sample_ids
             self.n_features_in_ = sum(training.n_features)
-        except BaseException:  # interruptions, too: the earlier model stays, whole
+        except BaseException:
             self.__dict__.clear()
             self.__dict__.update(before)
             raise
 
     def fit_predict(self, views: Any, y: Any = None, **options: Any) -> Any:
-        """Find groups among the samples, and return the group of each.
+        """Cluster the samples and return their labels.
 
         Parameters
         ----------
@@ -104,9 +143,8 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         Returns
         -------
         array of shape (n_samples,)
-            ``labels_``; after ``set_output(transform="pandas")`` the same as a series with the name ``"cluster"`` and
-            the ids of the samples, after ``set_output(transform="polars")`` as one of polars, which has no place for
-            ids: it is in the order of ``sample_ids_``.
+            ``labels_``. After ``set_output(transform="pandas")`` a series with the name ``"cluster"`` and the sample
+            ids as index; after ``set_output(transform="polars")`` a polars series in the order of ``sample_ids_``.
 
         Examples
         --------
@@ -122,14 +160,15 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         return as_series(self, self.labels_, self.views_, CLUSTER)
 
     def set_output(self, *, transform: str | None = None) -> Self:
-        """Choose what ``fit_predict`` gives labels back in; ``labels_`` is an array in any case.
+        """Set the container that ``fit_predict`` returns; ``labels_`` is always an array.
 
-        Methods that have them give the results of ``predict``, ``transform`` and ``fit_transform`` back in the same.
+        Where the method has them, ``predict``, ``transform`` and ``fit_transform`` return the same container.
 
         Parameters
         ----------
         transform : {"default", "pandas", "polars"} or None, default=None
-            Arrays, or series and frames of pandas or polars. None leaves it as it is. The name is scikit-learn's.
+            Arrays, or series and frames of pandas or polars. None keeps the current setting. The name is
+            scikit-learn's.
 
         Returns
         -------
@@ -149,25 +188,25 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def save(self, path: Any) -> None:
-        """Write the fitted model to one file, from which :func:`gapview.load` makes it again, exactly.
+        """Write the fitted model to a file, from which :func:`gapview.load` restores it exactly.
 
-        Everything is kept: settings, fitted attributes, the training data with their ids and the kind of container they
-        came in, what ``set_output`` has set, the state of a ``RandomState``. The file holds numbers and text, no code;
-        the customary ending is ``.gapview``. It holds the training data: give it to those only who may see them.
+        The file holds parameters, fitted attributes, the setting of ``set_output``, the state of a ``RandomState`` and
+        the training data with their ids and containers. It holds numbers and text, no code. The usual ending is
+        ``.gapview``. Since it holds the training data, share it only with people who may see them.
 
         Parameters
         ----------
         path : str or path
-            The file. One that is there is replaced, once the new one is complete.
+            The file. An existing file is replaced once the new one is complete.
 
         Raises
         ------
         NotFittedError
             If the model is not fitted.
         DataFileError
-            If the file cannot be written; what was there is untouched.
+            If the file cannot be written; an existing file is unchanged.
         InputTypeError
-            If a setting or an id is of a kind that no model file can hold, such as a graph given as a frame.
+            If a parameter or an id has a type that a model file cannot hold, such as a graph given as a frame.
 
         Examples
         --------
@@ -189,18 +228,19 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         check_choice("scale", self.scale, SCALES)
         check_choice("partial_rows", self.partial_rows, PARTIAL_ROWS)
 
-    def _placed(self, views: Views) -> Views:
-        """Bring the training data to where the fit is to run."""
+    def _to_device(self, views: Views) -> Views:
+        """Return the training data on the device that computes."""
         return views.on_host()
 
     def _least_samples(self) -> int:
-        """Say how many samples a fit needs, one for every group."""
+        """Return the number of samples that a fit needs."""
         return self.n_clusters
 
     def _fit_views(self, views: Views, random_state: np.random.RandomState) -> None:
         raise NotImplementedError
 
     def _demand_fitted(self) -> None:
+        """Raise an error unless the model is fitted and its training data are in this process."""
         demand_in_memory(self)
         try:
             check_is_fitted(self, "labels_")
@@ -211,3 +251,22 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
+
+
+def warn_unused_parameters(model: Any, views: Any) -> None:
+    """Warn of each parameter of a model that is not at its default and has no effect on the fit to these views."""
+    for kind in type(model).__mro__:
+        for rule in vars(kind).get("_no_effect", ()):
+            if rule.applies(model, views):
+                value = getattr(model, rule.parameter)
+                warn_no_effect(type(model).__init__, rule.parameter, value, rule.reason, rule.remedy)
+
+
+def warn_no_effect(function: Callable[..., Any], parameter: str, value: Any, reason: str, remedy: str) -> None:
+    """Warn that a parameter of a function has no effect, unless its value is the default."""
+    known = inspect.signature(function).parameters.get(parameter)
+    is_plain = value is None or isinstance(value, str | Number)
+    if known is None or (is_plain and value == known.default):
+        return
+    given = f"{parameter}={value!r}" if is_plain else parameter
+    warn_user(f"{given} has no effect, since {reason}. Leave out {parameter}, or {remedy}.", GapviewWarning)

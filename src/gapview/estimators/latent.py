@@ -1,43 +1,81 @@
-"""What follows from a latent space that all views share: new samples, recovered views, a score without labels."""
+"""The base class of ``GRMF`` and ``BridgedGRMF``: fits anywhere, new samples, recovered views, trust in the result."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from scipy import sparse
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
+from sklearn.exceptions import ConvergenceWarning
 
 from ..backends.dask import dask_kind, is_for_cluster
-from ..backends.disk import read_budget, within_budget
-from ..compute import single_threaded_blas
-from ..errors import ParameterError
+from ..backends.disk import check_memory_for_parts, read_budget, within_budget
+from ..clusters import cluster_rows, kmeans_rows
+from ..compute import like, single_threaded_blas
+from ..errors import GapviewWarning, ParameterError
+from ..factorization import Solution
 from ..graph.knn import mean_modularity, resolve_n_neighbors
 from ..graph.neighbors import Search, SearchReport
 from ..metrics import clustering_accuracy
-from ..persist.checkpoints import recording
-from ..progress import phase
-from ..utils.parameters import check_choice, check_integer
-from ..views import Views
-from ._output import as_frame
-from ._placing import PlacingClusterer
+from ..persist.checkpoints import checkpointed, recording
+from ..progress import phase, tell
+from ..scaling import Scaling, unit_rows
+from ..trust import Agreement, Stability, ViewEffects, cluster_stability, feature_effects, view_agreement
+from ..trust.confidence import confidence
+from ..utils.parameters import check_choice, check_integer, check_real
+from ..utils.types import Array, Matrix
+from ..utils.warnings import muted, warn_user
+from ..views import Views, new_views
+from ._output import CLUSTER, as_frame, as_series
+from .base import MultiViewClusterer, warn_no_effect
+from .predict import distance_to_training, fill_missing_rows, predict_labels, project, recover_rows
+
+__all__ = ["N_LATENT_NEIGHBORS", "LatentClusterer", "warn_unless_converged"]
 
 N_LATENT_NEIGHBORS = 10
 
 
-class LatentClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PlacingClusterer):  # type: ignore[misc]
-    """A clusterer whose bases carry samples into one latent space and back, in memory, from disk or on a cluster."""
+class LatentClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiViewClusterer):  # type: ignore[misc]
+    """A clusterer whose bases map samples into one latent space and back, in memory, from disk or on a cluster.
 
+    A subclass defines ``_fit_views`` and ``_neighbor_graphs``.
+    """
+
+    n_neighbors: int | str
+    max_iter: int
+    tol: float
     search: Any
     device: Any
     memory_budget: Any
 
+    bases_: list[Array]
+    codes_: list[Array]
+    cluster_centers_: Array
+    confidence_: Array
+    scalings_: list[Scaling]
+    objective_: Array
+    n_iter_: int
     neighbor_search_: tuple[SearchReport, ...]
 
     _fitted_attributes: tuple[str, ...] = ("bases_", "scalings_", "cluster_centers_", "confidence_")
+    _recover_methods: tuple[str, ...] = ("neighbors", "basis")
+    is_bridged = False  # whether codes explain samples that are reached across views
 
-    def _check_place_and_search(self) -> None:
+    @property
+    def _n_features_out(self) -> int:
+        return int(self.embedding_.shape[1])
+
+    # -- fit -------------------------------------------------------------------------------------------------
+
+    def _check_shared_parameters(self) -> None:
+        """Check the parameters that mean the same in all subclasses."""
+        check_integer("n_neighbors", self.n_neighbors, low=1, also=["auto"])
+        check_integer("max_iter", self.max_iter, low=1)
+        check_real("tol", self.tol, low=0)
         if not isinstance(self.search, Search):
             check_choice("search", self.search, ("auto", "exact", "approximate"))
         if read_budget(self.memory_budget) is not None and self.device is not None:
@@ -45,23 +83,23 @@ class LatentClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Placing
                 f"memory_budget is for fits on the processor, and device={self.device!r}: leave one of them out."
             )
 
-    def _training(self, views: Any, mask: Any) -> AbstractContextManager[Views]:
+    def _read_training(self, views: Any, mask: Any) -> AbstractContextManager[Views]:
         if self.memory_budget is None:
-            return super()._training(views, mask)
+            return super()._read_training(views, mask)
         return within_budget(self, views, mask, self._least_samples())
 
-    def _placed(self, views: Views) -> Views:
+    def _to_device(self, views: Views) -> Views:
         if self.device is None:
             return views
         with phase("to the device"):
             return views.to_device(self.device)
 
     def _new_search(self) -> Search:
-        """Return how to look for neighbours in this fit, with an empty list of what was done."""
+        """Return the search for neighbours of this fit, with an empty list of reports."""
         return replace(self.search) if isinstance(self.search, Search) else Search(self.search)
 
     def fit(self, views: Any, y: Any = None, *, mask: Any = None, checkpoint: Any = None) -> Self:
-        """Find groups among the samples.
+        """Cluster the samples.
 
         A fit that fails leaves the model as it was before.
 
@@ -69,20 +107,20 @@ class LatentClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Placing
         ----------
         views : list or dict of views, or Views
             See :class:`gapview.Views` for all that is accepted. Dask arrays, and Dask dataframes whose index holds the
-            sample ids, are fitted on the cluster of the current ``distributed.Client``; results with a row for each
+            sample ids, are fitted on the cluster of the current ``distributed.Client``. Results with a row for each
             sample then are Dask arrays, and ``reference_`` is an ordinary model with a sample of the training data.
         y : ignored
-            Here for scikit-learn's sake.
+            Present because scikit-learn passes it.
         mask : array-like of shape (n_samples, n_views), optional
             True where a sample has a view; by default rows of nothing but NaN are missing views.
         checkpoint : str or path, optional
-            A folder, new or empty, in which finished work is kept while the fit goes on, about every ten seconds. If
-            the fit is cut off, by Ctrl-C, a crash or a power cut, the same fit with the same folder goes on from there,
-            and finds what it would have found. The folder is made when there is something to keep, and deleted when the
-            fit has ended. It holds neighbours, codes and labels, not the views. On a cluster: a folder that all workers
-            reach, or an address that fsspec knows, written every ten iterations; it holds codes, and stays when the
-            fit has ended, since results that are lost with a worker are made again from it: remove it when these
-            are stored elsewhere. Nobody watches there that two fits do not use the same one.
+            A new or empty folder in which finished work is stored during the fit, about every ten seconds. If the fit
+            is interrupted (Ctrl-C, a crash, a power cut), the same fit with the same folder resumes there and gives the
+            same result. The folder is created when there is something to store, and deleted when the fit has ended. It
+            holds neighbours, codes and labels, not the views. On a cluster: a folder that all workers can access, or an
+            address for fsspec, written every ten iterations. It holds codes, and is not deleted, because results that
+            are lost with a worker are recomputed from it: delete it when the results are stored. Two fits on a cluster
+            must not use the same folder; this is not checked.
 
         Returns
         -------
@@ -91,15 +129,15 @@ class LatentClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Placing
         Raises
         ------
         DataFileError
-            If the checkpoint belongs to other data, other settings, another state of the generator ``random_state`` or
-            another version of gapview (in a development install: other source code), with what differs; if it is in use
-            by another fit; or if the folder holds anything else. It is left as it is.
+            If the checkpoint belongs to other data, other parameters or another version of gapview, with the
+            difference; if another fit uses it; or if the folder holds anything else. The folder is not changed.
 
         Warns
         -----
         GapviewWarning
-            If the checkpoint cannot be written, for instance because the disk is full: the fit goes on. If a part of it
-            is damaged: that part is computed again.
+            If a parameter is not at its default and has no effect, with the parameter that overrides it. If the
+            checkpoint cannot be written, for instance because the disk is full: the fit continues. If a part of it is
+            damaged: that part is computed again.
 
         Examples
         --------
@@ -119,20 +157,36 @@ class LatentClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Placing
             fit_on_cluster(self, views, mask, checkpoint)
             return self
         # BLAS on one thread: its sums, and so the results, then do not depend on what else runs in the process
-        with single_threaded_blas(), self._training(views, mask) as training, recording(checkpoint, self, training):
-            self._fit_or_stay(training)
+        with (
+            single_threaded_blas(),
+            self._read_training(views, mask) as training,
+            recording(checkpoint, self, training),
+        ):
+            self._fit_or_restore(training)
         return self
+
+    def _set_clusters(
+        self, points: Array, n_clusters: int, random_state: np.random.RandomState, graph: Any = None
+    ) -> None:
+        """Run k-means on the points; set ``labels_``, ``cluster_centers_`` and ``confidence_``."""
+        tell("Finding groups")
+        with phase("k-means"):
+            found = cluster_rows(points, n_clusters, random_state, kmeans=_recorded_kmeans)
+        self.labels_, self.cluster_centers_ = found.labels, found.centers
+        directions = unit_rows(points)
+        with phase("confidence"):
+            labels = like(found.labels.astype(np.int64), directions)
+            self.confidence_ = confidence(directions, like(found.centers, directions), labels, graph)
 
     def fit_transform(self, views: Any, y: Any = None, *, mask: Any = None, checkpoint: Any = None) -> Any:
         """Fit, and return the consensus representation of the samples, ``embedding_``.
 
-        It has seen every sample's neighbours; ``transform`` of the same samples has not, and differs. Parameters are
-        those of :meth:`fit`.
+        It differs from ``transform`` of the same samples, which does not use their graph.
 
         Parameters
         ----------
         views, y, mask, checkpoint : as in :meth:`fit`
-            The data, and what else :meth:`fit` takes.
+            The data and the options of :meth:`fit`.
 
         Examples
         --------
@@ -142,20 +196,22 @@ class LatentClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Placing
         >>> GRMF(n_clusters=2, random_state=0).fit_transform(data.views).shape
         (60, 2)
         """
-        more = {} if checkpoint is None else {"checkpoint": checkpoint}  # a class made from this one may know of none
+        more = {} if checkpoint is None else {"checkpoint": checkpoint}  # a subclass may have a fit without it
         return as_frame(self, self.fit(views, y, mask=mask, **more).embedding_, self.views_)
 
-    def transform(self, views: Any) -> Any:
-        """Carry samples into the latent space, from whatever views they have.
+    # -- new samples -----------------------------------------------------------------------------------------
 
-        By x Uᵀ, averaged over the views of a sample (Remark 1); through a bridge, by the mean of that and of the
-        codes of its neighbours in these views.
+    def transform(self, views: Any) -> Any:
+        """Return the codes of samples in the latent space, from the views they have.
+
+        By x Uᵀ, averaged over the views of a sample (Remark 1); with bridges, the mean of that and of the codes of its
+        neighbours in these views.
 
         Parameters
         ----------
         views : list or dict of views, or Views
-            Any subset of the views seen in training: a dict with some of their names, or a list with ``None`` for a
-            view that is not there.
+            Any subset of the views seen in training: a dict with some of their names, or a list with ``None`` for an
+            absent view.
 
         Returns
         -------
@@ -171,7 +227,10 @@ class LatentClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Placing
         >>> model.transform({"view_1": data.views.matrices[1][50:]}).shape
         (10, 2)
         """
-        return self._where_views_are("transform", views)
+        if is_for_cluster(self, views):
+            return self._on_cluster("transform", views)
+        given = self._read_new(views)
+        return as_frame(self, self._embed(given), given)
 
     def predict(
         self,
@@ -181,28 +240,28 @@ class LatentClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Placing
         n_neighbors: int = N_LATENT_NEIGHBORS,
         return_distance: bool = False,
     ) -> Any:
-        """Assign samples to the groups found in training, from whatever views they have.
+        """Assign samples to the clusters found in training, from the views they have.
 
         Parameters
         ----------
         views : list or dict of views, or Views
             As in :meth:`transform`.
         method : {"neighbors", "centers"}, default="neighbors"
-            By vote of the nearest training samples in the latent space (if it ends in a tie, the nearest of the tied
-            decides), or by the nearest centre of a group.
+            Majority label of the nearest training samples in the latent space (of tied labels, that of the nearest
+            sample), or label of the nearest cluster centre.
         n_neighbors : int, default=10
-            How many training samples vote.
+            Number of training samples; no effect with ``method="centers"``.
         return_distance : bool, default=False
-            Also return how far each sample lies from anything seen in training.
+            Also return the distance of each sample to the training data.
 
         Returns
         -------
         labels : array of shape (n_samples,)
             Or a series with the name ``"cluster"`` and the ids of the samples, after ``set_output``.
         distances : array of shape (n_samples,), if ``return_distance``
-            Distance to the nearest training sample in the scaled features, in units of the usual (median) distance from
-            a training sample to the nearest that is not its duplicate, in the view in which it is
-            largest. Around 1 for samples like those in training; well above for samples unlike any.
+            Distance to the nearest training sample in the scaled features, divided by the median distance from a
+            training sample to the nearest that is not its duplicate; the largest over the views. Around 1 for samples
+            like those in training; much larger for samples unlike any.
 
         Examples
         --------
@@ -218,8 +277,16 @@ class LatentClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Placing
         """
         check_choice("method", method, ("neighbors", "centers"))
         check_integer("n_neighbors", n_neighbors, low=1)
-        options = {"method": method, "n_neighbors": n_neighbors, "return_distance": return_distance}
-        return self._where_views_are("predict", views, **options)
+        if method == "centers":
+            self._warn_unused_neighbors(n_neighbors, method)
+        if is_for_cluster(self, views):
+            options = {"method": method, "n_neighbors": n_neighbors, "return_distance": return_distance}
+            return self._on_cluster("predict", views, **options)
+        given = self._read_new(views)
+        labels = as_series(self, predict_labels(self, self._embed(given), method, n_neighbors), given, CLUSTER)
+        if not return_distance:
+            return labels
+        return labels, as_series(self, distance_to_training(self, given), given, "distance")
 
     def recover(self, views: Any = None, *, method: str = "neighbors", n_neighbors: int = N_LATENT_NEIGHBORS) -> Any:
         """Complete the missing views of samples, in the units of the data.
@@ -230,14 +297,14 @@ class LatentClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Placing
             Samples to complete, as in :meth:`transform`; by default the training samples.
         method : {"neighbors", "basis"}, default="neighbors"
             The mean of the nearest training samples in the latent space that have the view, or z U (Remark 5). The
-            second is the paper's; it recovers less well, since K components cannot hold a whole view.
+            second is the paper's; it is less accurate, since K components cannot hold a whole view.
         n_neighbors : int, default=10
-            How many training samples are averaged.
+            Number of training samples in a mean; no effect with ``method="basis"``.
 
         Returns
         -------
         list or dict of views
-            Every view complete, in the kind of container that came; present values are untouched.
+            Every view complete, in the container of the input; present values are unchanged.
 
         Examples
         --------
@@ -248,15 +315,22 @@ class LatentClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Placing
         >>> [view.shape for view in model.recover()]
         [(60, 20), (60, 30)]
         """
-        check_choice("method", method, ("neighbors", "basis"))
+        check_choice("method", method, self._recover_methods)
         check_integer("n_neighbors", n_neighbors, low=1)
-        return self._where_views_are("recover", views, method=method, n_neighbors=n_neighbors)
+        if method == "basis":
+            self._warn_unused_neighbors(n_neighbors, method)
+        if is_for_cluster(self, views):
+            return self._on_cluster("recover", views, method=method, n_neighbors=n_neighbors)
+        self._demand_fitted()
+        given = self.views_ if views is None else self._read_new(views)
+        embedding = self.embedding_ if views is None else self._embed(given)
+        return fill_missing_rows(given, self._recover_rows(given, embedding, method, n_neighbors))
 
     def score(self, views: Any, y: Any = None) -> float:
-        """Say how good the groups are on these samples; the higher, the better.
+        """Return how good the clusters are on these samples; higher is better.
 
-        Without ``y``: the modularity of the predicted groups on the neighbour graphs of the views themselves, averaged
-        over the views. It needs no labels, so that ``GridSearchCV`` can choose settings by it. With ``y``: the accuracy
+        Without ``y``: the modularity of the predicted labels on the neighbour graphs of the views, averaged over the
+        views. It needs no known labels, so that ``GridSearchCV`` can choose parameters by it. With ``y``: the accuracy
         after matching.
 
         Parameters
@@ -264,7 +338,7 @@ class LatentClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Placing
         views : list or dict of views, or Views
             As in :meth:`transform`.
         y : array of shape (n_samples,), optional
-            Known groups, in the order of the samples.
+            Known labels, in the order of the samples.
 
         Examples
         --------
@@ -275,21 +349,197 @@ class LatentClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Placing
         >>> model.score(data.views) > 0.3, model.score(data.views, data.target)
         (True, 1.0)
         """
-        return float(self._where_views_are("score", views, y=y))
-
-    def _where_views_are(self, name: str, views: Any, **options: Any) -> Any:
-        """Do what a method does: by ``_name`` here, or block by block where the data or the model are on a cluster."""
         if is_for_cluster(self, views):
-            from ..backends.dask.apply import apply_to_blocks  # needs the extra "dask"
-
-            return apply_to_blocks(self, name, views, options)
-        return getattr(self, f"_{name}")(views, **options)
-
-    def _score(self, views: Any, y: Any) -> float:
+            return float(self._on_cluster("score", views, y=y))
         given = self._read_new(views)
         labels = np.asarray(self.predict(given))
         if y is not None:
             return clustering_accuracy(y, labels)
-        scaled = self._scaled(given)
         counts = resolve_n_neighbors("auto", given, len(self.cluster_centers_))
-        return float(mean_modularity([labels], scaled, given, counts)[0])
+        return float(mean_modularity([labels], self._scaled(given), given, counts)[0])
+
+    def _on_cluster(self, name: str, views: Any, **options: Any) -> Any:
+        """Apply a method to Dask collections block by block, or to a model that was fitted on a cluster."""
+        from ..backends.dask.apply import apply_to_blocks  # needs the extra "dask"
+
+        return apply_to_blocks(self, name, views, options)
+
+    def _warn_unused_neighbors(self, n_neighbors: int, method: str) -> None:
+        reason, remedy = f"method='{method}' uses no neighbours", "use method='neighbors'"
+        warn_no_effect(LatentClusterer.predict, "n_neighbors", n_neighbors, reason, remedy)
+
+    def _read_new(self, views: Any) -> Views:
+        self._demand_fitted()
+        return new_views(views, self.views_, self.partial_rows)
+
+    def _scaled(self, views: Views) -> list[Matrix]:
+        return [scaling.apply(matrix) for scaling, matrix in zip(self.scalings_, views.matrices, strict=True)]
+
+    def _embed(self, views: Views) -> Array:
+        """Return the codes of new samples."""
+        return project(self, views, np.ones(views.n_views))
+
+    def _points(self, embedding: Array) -> Array:
+        """Return the rows that k-means clusters and among which neighbours are found."""
+        return np.asarray(unit_rows(embedding))
+
+    def _recover_rows(self, views: Views, embedding: Array, method: str, n_neighbors: int) -> Iterator[Matrix]:
+        """Yield for each view the recovered rows of the samples without it."""
+        return recover_rows(self, views, embedding, method, n_neighbors)
+
+    # -- trust -----------------------------------------------------------------------------------------------
+
+    def cluster_stability(self, *, n_resamples: int = 20, share: float = 0.8, random_state: Any = None) -> Stability:
+        """Repeat the fit on random subsets of the training samples, and measure which clusters and samples are stable.
+
+        Settings that were chosen from the data are not chosen again. ``graph`` and ``init`` are cut to the samples
+        drawn, and ``n_neighbors`` is lowered where a view has fewer samples. Each view keeps at least two samples. A
+        resample on which the fit fails, for instance because a view has become constant, is skipped with a warning.
+        The cost is about ``n_resamples`` fits.
+
+        Parameters
+        ----------
+        n_resamples : int, default=20
+            Number of resamples.
+        share : float, default=0.8
+            Share of the samples in a resample.
+        random_state : int, RandomState or None, default=None
+            Seed of the subsets and of the fits.
+
+        Returns
+        -------
+        Stability
+            ``jaccard`` for every cluster, ``stays`` for every sample, ``failures`` of skipped resamples; see
+            :func:`gapview.trust.cluster_stability`.
+
+        Raises
+        ------
+        SolutionError
+            If the fit fails on every resample.
+        ParameterError
+            If a resample, which is held in memory, needs more than ``memory_budget``.
+
+        Examples
+        --------
+        >>> from gapview import BridgedGRMF
+        >>> from gapview.datasets import make_views
+        >>> views = make_views(n_samples=90, n_clusters=3, missing_rate=0.3, random_state=0).views
+        >>> model = BridgedGRMF(n_clusters=3, random_state=0).fit(views)
+        >>> bool(model.cluster_stability(n_resamples=5, random_state=0).jaccard.min() > 0.8)
+        True
+        """
+        self._demand_fitted()
+        check_real("share", share, low=0, high=1, open_low=True)
+        check_memory_for_parts(self, share)
+        views = _dense_where_centered(self.views_, self.scalings_)
+        n_clusters = len(self.cluster_centers_)
+
+        def fit(rows: Array, seed: int) -> Array:
+            part = views[rows]
+            model = clone(self).set_params(**self._resample_parameters(part, rows))
+            model.set_params(n_clusters=min(n_clusters, part.n_samples), random_state=seed)
+            with muted(GapviewWarning):  # the fit to all samples has warned already
+                return model.fit(part).labels_  # type: ignore[no-any-return]
+
+        return cluster_stability(
+            fit,
+            self.labels_,
+            n_resamples=n_resamples,
+            share=share,
+            random_state=random_state,
+            mask=views.mask,
+            n_least=self._least_per_view(),
+        )
+
+    def view_agreement(self) -> Agreement:
+        """Return how far the neighbours within each view, and in each pair of views, have the same label.
+
+        The neighbours are those of the fit: ``graph`` where it was given, else ``n_neighbors`` of them.
+
+        Returns
+        -------
+        Agreement
+            ``above_chance`` for every cluster and view, ``pair_above_chance`` for every cluster and two views; see
+            :func:`gapview.trust.view_agreement`.
+
+        Examples
+        --------
+        >>> from gapview import BridgedGRMF
+        >>> from gapview.datasets import make_views
+        >>> views = make_views(n_samples=90, n_clusters=3, missing_rate=0.3, random_state=0).views
+        >>> model = BridgedGRMF(n_clusters=3, random_state=0).fit(views)
+        >>> model.view_agreement().above_chance.shape
+        (3, 2)
+        """
+        self._demand_fitted()
+        return view_agreement(self._neighbor_graphs(), self.views_.mask, self.labels_)
+
+    def feature_effects(self) -> list[ViewEffects]:
+        """Return how far every feature differs between each cluster and all other samples, for each view.
+
+        Returns
+        -------
+        list of ViewEffects
+            Standardised differences; :func:`gapview.trust.top_features` lists the strongest.
+
+        Examples
+        --------
+        >>> from gapview import BridgedGRMF
+        >>> from gapview.datasets import make_views
+        >>> from gapview.trust import top_features
+        >>> views = make_views(n_samples=90, n_clusters=3, missing_rate=0.3, random_state=0).views
+        >>> model = BridgedGRMF(n_clusters=3, random_state=0).fit(views)
+        >>> strongest = top_features(model.feature_effects(), n_top=1)
+        >>> len(strongest)
+        6
+        """
+        self._demand_fitted()
+        return feature_effects(self.views_, self.labels_)
+
+    def _neighbor_graphs(self) -> list[sparse.csr_array]:
+        """Return the graph of neighbours within every view, as in the fit."""
+        raise NotImplementedError
+
+    def _least_per_view(self) -> int:
+        """Return the number of samples of each view that a resample needs."""
+        return 2 if isinstance(self.n_neighbors, str) else self.n_neighbors + 1
+
+    def _resample_parameters(self, part: Views, rows: Array) -> dict[str, Any]:
+        """Return the parameters that differ for a fit to some of the training samples, ``rows``."""
+        if isinstance(self.n_neighbors, str):
+            return {}
+        return {"n_neighbors": min(self.n_neighbors, *(matrix.shape[0] - 1 for matrix in part.matrices))}
+
+
+def warn_unless_converged(model: Any, solution: Solution) -> None:
+    """Warn if ``max_iter`` was reached before the objective changed by less than ``tol``."""
+    if model.tol > 0 and not solution.converged:
+        if solution.n_iter == 1:
+            state = "one iteration shows no change of it"
+        else:
+            before, last = solution.objective[-2:]
+            state = f"its last relative change was {abs(before - last) / abs(before) if before else 0.0:.1e}"
+        warn_user(
+            f"{type(model).__name__} stopped at max_iter={model.max_iter} before the objective settled: {state}, "
+            f"tol={float(model.tol):.1e}. Raise max_iter or tol.",
+            ConvergenceWarning,
+        )
+
+
+def _recorded_kmeans(
+    points: Array, n_clusters: int, n_init: int, random_state: np.random.RandomState
+) -> tuple[Array, Array]:
+    """Run k-means, or read its result from the checkpoint of the fit."""
+    return checkpointed("k-means", lambda: kmeans_rows(points, n_clusters, n_init, random_state), random_state)
+
+
+def _dense_where_centered(views: Views, scalings: list[Scaling]) -> Views:
+    """Return the training data with sparse views as dense arrays where the fit has centred them.
+
+    Whether a sparse view is centred depends on its share of zeros, which may differ in a part of the samples.
+    """
+    matrices = [
+        matrix.toarray() if sparse.issparse(matrix) and scaling.center is not None else matrix
+        for matrix, scaling in zip(views.matrices, scalings, strict=True)
+    ]
+    return views._like(tuple(matrices), views.mask, views.sample_ids)

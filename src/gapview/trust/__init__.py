@@ -1,12 +1,12 @@
-"""How far to trust a clustering: samples, groups, views and features, judged without labels.
+"""Trust in a clustering without known labels: measures for samples, clusters, views and features.
 
-Everything here is a function of arrays, so that any method's groups can be judged; nothing is of size n × n.
+All functions take arrays, so that they apply to the labels of any method. No array has n × n elements.
 """
 
 from ._agreement import Agreement, view_agreement
 from ._effects import FeatureEffect, ViewEffects, feature_effects, top_features
-from ._stability import Stability, cluster_stability
 from .confidence import sample_confidence
+from .stability import Stability, cluster_stability
 
 __all__ = [
     "Agreement",

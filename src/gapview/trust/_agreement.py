@@ -1,4 +1,4 @@
-"""How well the groups hold in each view alone, and how far the views agree."""
+"""Agreement of the labels of neighbours within each view and between pairs of views."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from ._groups import mean_within, read_graph, read_labels, row_shares
 @storable_record
 @dataclass(frozen=True)
 class Agreement:
-    """What :func:`view_agreement` has found; NaN wherever fewer than two samples of a group could be asked.
+    """The result of :func:`view_agreement`; NaN where fewer than two samples of a cluster have neighbours.
 
     Attributes
     ----------
     share : array of shape (n_clusters, n_views)
-        Share of a sample's neighbours in the view that are of its own group, on average over the group.
+        Share of the neighbours in the view with the label of the sample, averaged over the samples of a cluster.
     chance : array of shape (n_clusters, n_views)
-        The share to expect if the groups had nothing to do with the view.
+        The expected share for labels that are independent of the view.
     pair_share : array of shape (n_clusters, n_views, n_views)
-        How often a neighbour in the one view and a neighbour in the other are of the same group.
+        Probability that a neighbour in one view and a neighbour in the other have the same label.
     pair_chance : array of shape (n_views, n_views)
-        How often two samples drawn at random, one from each view, are of the same group.
+        Probability that two random samples, one from each view, have the same label.
 
     Examples
     --------
@@ -49,27 +49,27 @@ class Agreement:
 
     @property
     def above_chance(self) -> Array:
-        """How far each group holds in each view: 0 as by chance, 1 if all neighbours are of the own group."""
+        """Share of each cluster in each view, rescaled: 0 by chance, 1 if all neighbours have the same label."""
         return _above(self.share, self.chance)
 
     @property
     def pair_above_chance(self) -> Array:
-        """How far pairs of views agree: 0 as by chance, 1 if neighbours in both are always of one group."""
+        """Agreement of pairs of views, rescaled: 0 by chance, 1 if neighbours in both always have the same label."""
         return _above(self.pair_share, np.broadcast_to(self.pair_chance, self.pair_share.shape))
 
 
 def view_agreement(graphs: Sequence[Any], mask: Any, labels: Any) -> Agreement:
-    """Ask the neighbours in each view, and in each pair of views, whether they confirm the groups.
+    """Compute how often neighbours in each view, and in each pair of views, have the same label.
 
-    Of a sample's neighbours in view k, which share is of its own group? The mean over the samples of a group says how
-    well the group holds in this view alone. By chance it would be the share of the group among the other samples that
-    have the view.
+    For each sample and view k: the share of its neighbours with its own label. The mean over the samples of a cluster
+    measures how well the cluster is visible in this view alone. Its chance level is the share of the cluster among the
+    other samples that have the view.
 
-    Two views agree about a sample if a neighbour in the one and a neighbour in the other, drawn at random, are of
-    the same group, whichever it is. Only samples with neighbours in both views can be asked. A view compared with
-    itself shows how clear its own neighbourhoods are, and so how much agreement with others there can be.
+    Two views agree on a sample if a random neighbour in one and a random neighbour in the other have the same label,
+    whichever it is. Only samples with neighbours in both views count. The agreement of a view with itself is an upper
+    bound for its agreement with others.
 
-    The groups were made from these very views: high values say that the groups are to be seen in the view, not that
+    The labels were computed from the same views: high values show that the clusters are visible in the view, not that
     they are real.
 
     Parameters
@@ -80,7 +80,7 @@ def view_agreement(graphs: Sequence[Any], mask: Any, labels: Any) -> Agreement:
     mask : bool array of shape (n_samples, n_views)
         True where a sample has a view.
     labels : array of shape (n_samples,)
-        Group of every sample, whole numbers from 0 on.
+        Label of every sample, whole numbers from 0 on.
 
     Returns
     -------
@@ -106,35 +106,35 @@ def view_agreement(graphs: Sequence[Any], mask: Any, labels: Any) -> Agreement:
     groups = read_labels(labels, len(present))
     n_groups, n_views = int(groups.max()) + 1, len(graphs)
     members = [np.flatnonzero(column) for column in present.T]
-    asked = [
-        _ask_neighbors(graph, rows, groups, n_groups, k)
+    votes_by_view = [
+        _neighbor_votes(graph, rows, groups, n_groups, k)
         for k, (graph, rows) in enumerate(zip(graphs, members, strict=True))
     ]
     share, chance = np.empty((2, n_groups, n_views))
-    sizes = np.stack([np.bincount(groups[rows], minlength=n_groups) for rows, _ in asked])
-    for k, (rows, votes) in enumerate(asked):
+    sizes = np.stack([np.bincount(groups[rows], minlength=n_groups) for rows, _ in votes_by_view])
+    for k, (rows, votes) in enumerate(votes_by_view):
         own = votes.multiply(_indicator(groups[rows], n_groups)).sum(axis=1)
         share[:, k] = mean_within(np.asarray(own).ravel(), groups[rows], n_groups, least=2)
         chance[:, k] = np.where(sizes[k] >= 2, (sizes[k] - 1) / max(len(rows) - 1, 1), np.nan)
     pair_share = np.empty((n_groups, n_views, n_views))
     for k in range(n_views):
         for other in range(k, n_views):
-            agreed = _pair_share(asked[k], asked[other], groups, n_groups)
+            agreed = _pair_share(votes_by_view[k], votes_by_view[other], groups, n_groups)
             pair_share[:, k, other] = pair_share[:, other, k] = agreed
     totals = sizes.sum(axis=1, keepdims=True)
     shares = np.where(totals > 0, sizes / np.maximum(totals, 1), np.nan)
     return Agreement(share, chance, pair_share, shares @ shares.T)
 
 
-def _ask_neighbors(graph: Any, rows: Array, groups: Array, n_groups: int, view: int) -> tuple[Array, sparse.csr_array]:
-    """Return the samples with neighbours in a view, and for each the share of its neighbours in every group."""
+def _neighbor_votes(graph: Any, rows: Array, groups: Array, n_groups: int, view: int) -> tuple[Array, sparse.csr_array]:
+    """Return the samples with neighbours in a view, and for each the share of its neighbours with every label."""
     shares, linked = row_shares(read_graph(graph, len(rows), f"The graph of view {view}"))
     votes = shares @ _indicator(groups[rows], n_groups)
     return rows[linked], sparse.csr_array(votes)[np.flatnonzero(linked)]
 
 
 def _indicator(groups: Array, n_groups: int) -> sparse.csr_array:
-    """Return a row for each sample with 1 in the column of its group."""
+    """Return a row for each sample with 1 in the column of its label."""
     ones = (np.ones(len(groups)), (np.arange(len(groups)), groups))
     return sparse.csr_array(ones, shape=(len(groups), n_groups))
 
@@ -148,6 +148,6 @@ def _pair_share(
 
 
 def _above(share: Array, chance: Array) -> Array:
-    """Put chance at 0 and certainty at 1; NaN where chance is certain."""
+    """Rescale shares such that chance is 0 and certainty 1; NaN where chance is 1."""
     room = 1 - chance
     return np.where(room > 0, (share - chance) / np.where(room > 0, room, 1.0), np.nan)

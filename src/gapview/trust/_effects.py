@@ -1,4 +1,4 @@
-"""The features that set each group apart in each view."""
+"""Effect sizes of features: differences between each cluster and all other samples, in each view."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _ROUNDING = 8  # units in the last place that values may differ by and still be 
 @storable_record
 @dataclass(frozen=True)
 class ViewEffects:
-    """How each feature of one view differs between each group and all other samples that have the view.
+    """Differences of the features of one view between each cluster and all other samples that have the view.
 
     Attributes
     ----------
@@ -32,9 +32,9 @@ class ViewEffects:
     sizes : array of shape (n_clusters, n_features)
         Hedges' g, see :func:`feature_effects`.
     mean_inside, mean_outside : arrays of shape (n_clusters, n_features)
-        Means of the group and of all others, in the units of the data.
+        Means of the cluster and of all other samples, in the units of the data.
     n_inside : array of shape (n_clusters,)
-        How many samples of each group have the view.
+        Number of samples of each cluster that have the view.
 
     Examples
     --------
@@ -55,7 +55,7 @@ class ViewEffects:
 @storable_record
 @dataclass(frozen=True)
 class FeatureEffect:
-    """One feature that sets a group apart: a row of the table that :func:`top_features` makes.
+    """One feature with a large effect: a row of the table of :func:`top_features`.
 
     Examples
     --------
@@ -64,38 +64,38 @@ class FeatureEffect:
     1.5
     """
 
-    cluster: int  # the group
+    cluster: int  # its label
     view: str  # name of the view
     feature: str | int  # name of the feature, its position if it has none
     effect: float  # Hedges' g, see feature_effects
-    mean_inside: float  # mean in the group, in the units of the data
-    mean_outside: float  # mean of all others
+    mean_inside: float  # mean of the cluster, in the units of the data
+    mean_outside: float  # mean of all other samples
 
 
 def feature_effects(views: Any, labels: Any) -> list[ViewEffects]:
-    """Measure how far every feature sets each group apart from all other samples.
+    """Compute how far every feature differs between each cluster and all other samples.
 
-    The effect size is Hedges' g: the difference between the mean of the group and the mean of all others, divided by
+    The effect size is Hedges' g: the difference between the mean of the cluster and the mean of all others, divided by
     their pooled standard deviation (squared deviations within both / (n − 2)), times 1 − 3 / (4 (n − 2) − 1) against
     the bias of small samples. 0.2 is commonly called small, 0.5 medium, 0.8 large. Only samples that have the view
     count; zeros of sparse views are values.
 
-    The sizes describe the groups; they are no evidence that the groups exist. Groups are made to differ in
-    these very features, so that a test on the same data would find differences even in noise.
+    The sizes describe the clusters; they are no evidence that the clusters exist. Clusters are computed from the same
+    features, so that a test on the same data would find differences even in noise.
 
     Parameters
     ----------
     views : list or dict of views, or Views
         The data, in the user's units, see :class:`gapview.Views`.
     labels : array of shape (n_samples,)
-        Group of every sample, whole numbers from 0 on.
+        Label of every sample, whole numbers from 0 on.
 
     Returns
     -------
     list of ViewEffects
-        One for each view. A constant feature has effect 0. A feature that is constant inside the group and constant
-        outside, but not the same, has an infinite one. NaN for groups that no sample of the view is in or all are in,
-        and for views that fewer than four samples have.
+        One for each view. A constant feature has effect 0. A feature with one value inside the cluster and another
+        value outside has an infinite effect. NaN for clusters with none or all of the samples that have the view, and
+        for views that fewer than four samples have.
 
     Examples
     --------
@@ -113,19 +113,19 @@ def feature_effects(views: Any, labels: Any) -> list[ViewEffects]:
 
 
 def top_features(effects: Sequence[ViewEffects], n_top: int = 10) -> list[FeatureEffect]:
-    """List the features that set each group apart most, by the absolute size of their effect.
+    """Return the features with the largest absolute effect for each cluster and view.
 
     Parameters
     ----------
     effects : sequence of ViewEffects
         From :func:`feature_effects`.
     n_top : int, default=10
-        How many features to list for each group and view. Features without an effect are left out.
+        Number of features for each cluster and view. Features without an effect are skipped.
 
     Returns
     -------
     list of FeatureEffect
-        By group, then view, then size, the strongest first. ``pandas.DataFrame(…)`` makes a frame of it.
+        By cluster, then view, then size, the largest first; ``pandas.DataFrame`` turns it into a frame.
 
     Examples
     --------
@@ -139,10 +139,10 @@ def top_features(effects: Sequence[ViewEffects], n_top: int = 10) -> list[Featur
     """
     check_integer("n_top", n_top, low=1)
     n_groups = len(effects[0].sizes) if effects else 0
-    return [row for cluster in range(n_groups) for view in effects for row in _strongest(view, cluster, n_top)]
+    return [row for cluster in range(n_groups) for view in effects for row in _largest_effects(view, cluster, n_top)]
 
 
-def _strongest(view: ViewEffects, cluster: int, n_top: int) -> list[FeatureEffect]:
+def _largest_effects(view: ViewEffects, cluster: int, n_top: int) -> list[FeatureEffect]:
     strength = np.nan_to_num(np.abs(view.sizes[cluster]), nan=0.0, posinf=np.inf)
     chosen = np.argsort(-strength, kind="stable")[:n_top]
     return [
@@ -203,7 +203,7 @@ def _extent(matrix: Matrix) -> tuple[Array, Array]:
 def _mean_and_scatter(matrix: Matrix, largest: Array) -> tuple[Array, Array]:
     """Return the mean of every feature and the sum of squared deviations from it, in units of its largest value.
 
-    The deviations are taken before they are squared, since squares of values far from zero would drown them.
+    The mean is subtracted before values are squared, since squares of values far from zero would lose the deviations.
     """
     n_rows, n_features = matrix.shape
     if sparse.issparse(matrix):
@@ -220,5 +220,5 @@ def _mean_and_scatter(matrix: Matrix, largest: Array) -> tuple[Array, Array]:
         values -= mean
         offset = values.mean(axis=0)
         scatter = np.einsum("ij,ij->j", values, values)
-    # The deviations sum to 0 but for rounding of the mean, which is taken out here
+    # The deviations sum to 0 except for rounding of the mean, which is corrected here
     return mean + offset, np.maximum(scatter - n_rows * offset**2, 0.0)

@@ -1,4 +1,4 @@
-"""What all judgements need of the groups: labels that are 0, 1, 2, …, and means within groups."""
+"""Checks of labels and graphs, and means within clusters."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..utils.types import Array
 
 
 def read_labels(labels: Any, n_samples: int | None = None) -> Array:
-    """Read the groups of the samples, whole numbers from 0 on."""
+    """Return the labels as an integer array, checked to be whole numbers from 0 on."""
     read = np.asarray(labels)
     expected = "one" if n_samples is None else f"{n_samples} whole numbers, one"
     if read.ndim != 1 or not read.size or (n_samples is not None and len(read) != n_samples):
@@ -35,7 +35,7 @@ def mean_within(values: Array, groups: Array, n_groups: int, least: int) -> Arra
 
 
 def row_shares(graph: Any) -> tuple[Any, Array]:
-    """Scale the rows of a graph to sum to 1, without loops; also return which samples have neighbours at all."""
+    """Return a graph without loops and with rows that sum to 1, and which samples have neighbours."""
     others = _without_loops(graph)
     weights = weights_of(others)
     xp = array_namespace(weights)
@@ -53,7 +53,7 @@ def _without_loops(graph: Any) -> Any:
 
 
 def read_graph(graph: Any, n_rows: int, name: str) -> sparse.csr_array:
-    """Read a graph between ``n_rows`` samples: sparse, square, with weights of at least 0."""
+    """Return a graph between ``n_rows`` samples as a csr_array, checked to have finite weights of at least 0."""
     if not sparse.issparse(graph) or graph.shape != (n_rows, n_rows):
         found = f"a sparse matrix of shape {graph.shape}" if sparse.issparse(graph) else type(graph).__name__
         raise InputError(

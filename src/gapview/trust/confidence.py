@@ -1,4 +1,4 @@
-"""How clearly a sample belongs to its group."""
+"""Confidence that a sample belongs to its cluster."""
 
 from __future__ import annotations
 
@@ -12,41 +12,40 @@ from ..errors import InputError
 from ..utils.types import Array
 from ._groups import read_graph, read_labels, row_shares
 
-# The rule and its two numbers were chosen, without labels, by how well the order of the samples agrees with repeated
-# fits on 80 % of them, over six data sets, for GRMF and for bridged graphs. Numbers nearby (3 to 6; 3 to 8 steps) do
-# as well.
-_DECAY = 4.0  # how fast a group's claim falls with the distance of its centre, in units of the usual distance
-N_STEPS = 4  # how far a walk along the graph goes
+# Both numbers were chosen, without labels, by the rank correlation of the confidence with the results of repeated fits
+# on 80 % of the samples, over six data sets, for GRMF and for bridged graphs. Nearby numbers (3 to 6; 3 to 8 steps) are
+# as good.
+_DECAY = 4.0  # rate at which affinity falls with the distance to the centre, in units of the usual distance
+N_STEPS = 4  # length of a random walk along the graph
 
 
 def sample_confidence(points: Any, centers: Any, labels: Any, graph: Any = None) -> Array:
-    """Say how clearly every sample belongs to its group, without another fit.
+    """Return the confidence that every sample belongs to its cluster, without another fit.
 
-    Two witnesses speak for each group g: the distance d of its centre, by exp(−4 d / the mean distance of samples from
-    their own centres); and the graph, by the chance that a random walk of four steps from the sample ends in the
-    group. The product of the two, divided by its sum over all groups, is the sample's claim to belong to g, and its
-    confidence is the claim of the group it is in.
+    The affinity of a sample with cluster g is the product of exp(−4 d / u), with d the distance to its centre and u the
+    mean distance of samples to their own centres, and of the probability that a random walk of four steps along the
+    graph ends in the cluster. The confidence is the affinity with its own cluster divided by the sum over all clusters.
 
     Parameters
     ----------
     points : array of shape (n_samples, n_components)
-        What k-means has seen: the rows of the embedding scaled to unit length.
+        The rows that k-means has clustered: those of the embedding scaled to unit length.
     centers : array of shape (n_clusters, n_components)
-        Centres of the groups.
+        Centres of the clusters.
     labels : array of shape (n_samples,)
-        Group of every sample, a row of ``centers``.
+        Cluster of every sample, a row of ``centers``.
     graph : sparse matrix of shape (n_samples, n_samples), optional
-        Non-negative weights between samples. Loops do not count. Without it, and for samples without neighbours, the
-        distances alone speak.
+        Non-negative weights between samples. Loops do not count. Without it, and for samples without neighbours, only
+        the distances count.
 
     Returns
     -------
     array of shape (n_samples,)
-        Between 0 and 1: about the share of fits, repeated on four fifths of the samples, that would put the sample
-        into the same group. Around 1 / 2, two groups have equal claims; 0, the sample has no representation (a row of
-        zeros). Where whole groups come and go from fit to fit, as among many groups of few samples, it promises too
-        much, since a sample sees its own surroundings alone: :func:`cluster_stability` is the check. Neither knows
-        whether the groups are those one looks for.
+        Between 0 and 1: about the share of fits, repeated on four fifths of the samples, that assign the sample to the
+        same cluster. Around 1 / 2, two clusters have equal affinity; 0, the sample has no representation (a row of
+        zeros). Where whole clusters differ from fit to fit, as with many clusters of few samples, it is too high, since
+        it depends on the surroundings of a sample only: check with :func:`cluster_stability`. Neither shows whether the
+        clusters are meaningful.
 
     Examples
     --------
@@ -72,21 +71,21 @@ def sample_confidence(points: Any, centers: Any, labels: Any, graph: Any = None)
 
 
 def confidence(points: Array, centers: Array, groups: Array, graph: Any = None) -> Array:
-    """Do what :func:`sample_confidence` does, with arrays of any kind that need no check."""
+    """Return what :func:`sample_confidence` returns, for arrays or tensors that are already checked."""
     xp = array_namespace(points)
     placed = xp.any(points != 0, axis=1)
     sizes = like(np.bincount(host(groups), minlength=len(centers)), points)
-    claims = claims_of_distance(distances_to(points, centers), groups, placed, sizes > 0)
+    affinity = distance_affinity(distances_to(points, centers), groups, placed, sizes > 0)
     if graph is not None:
-        claims *= _ends_of_walks(graph, groups, len(centers), claims)
-    return host(own_shares(claims, groups, placed))  # type: ignore[no-any-return]
+        affinity *= _walk_probabilities(graph, groups, len(centers), affinity)
+    return host(own_shares(affinity, groups, placed))  # type: ignore[no-any-return]
 
 
-def own_shares(claims: Array, groups: Array, placed: Array) -> Array:
-    """Return the share of every sample's own group in all claims to it; 0 for samples without a representation."""
-    xp = array_namespace(claims)
-    total = xp.sum(claims, axis=1)
-    own = claims[xp.arange(len(groups), device=claims.device), groups]
+def own_shares(affinity: Array, groups: Array, placed: Array) -> Array:
+    """Return the share of every sample's own cluster in its affinities; 0 for samples without a representation."""
+    xp = array_namespace(affinity)
+    total = xp.sum(affinity, axis=1)
+    own = affinity[xp.arange(len(groups), device=affinity.device), groups]
     shares = own / xp.where(total > 0, total, xp.ones_like(total))
     return xp.where(placed, shares, xp.zeros_like(shares))  # type: ignore[no-any-return]
 
@@ -99,28 +98,28 @@ def distances_to(points: Array, centers: Array) -> Array:
     return xp.sqrt(xp.clip(squares, 0))  # type: ignore[no-any-return]
 
 
-def claims_of_distance(
+def distance_affinity(
     distances: Array, groups: Array, placed: Array, filled: Array, usual: float | None = None
 ) -> Array:
-    """Say how far distances speak for each group; ``usual`` is the mean distance of samples from their own centre."""
+    """Return the affinity of samples with all clusters; ``usual`` is the mean distance of samples to their centres."""
     xp = array_namespace(distances)
     if usual is None:
         own = distances[xp.arange(len(groups), device=distances.device), groups]
         usual = float(xp.mean(own[placed])) if xp.any(placed) else 0.0
-    usual = max(usual, float(xp.finfo(distances.dtype).tiny))  # all samples may sit on their centres
-    distances = xp.where(filled, distances, xp.full_like(distances, xp.inf))  # nobody is in an empty group
+    usual = max(usual, float(xp.finfo(distances.dtype).tiny))  # all samples may equal their centres
+    distances = xp.where(filled, distances, xp.full_like(distances, xp.inf))  # for empty clusters
     with np.errstate(over="ignore"):
-        # Measured from the nearest centre, or samples far from all centres would lose every claim to rounding
+        # Relative to the nearest centre, since the affinities of samples far from all centres would be rounded to 0
         return xp.exp(-_DECAY * ((distances - xp.min(distances, axis=1, keepdims=True)) / usual))  # type: ignore[no-any-return]
 
 
-def _ends_of_walks(graph: Any, groups: Array, n_groups: int, like_this: Array) -> Array:
-    """Return for every sample the chances that a walk ends in each group; the same for all if it cannot start."""
+def _walk_probabilities(graph: Any, groups: Array, n_groups: int, like_this: Array) -> Array:
+    """Return for every sample the probabilities that a walk ends in each cluster; 1 for samples without neighbours."""
     xp = array_namespace(like_this)
     steps, linked = row_shares(graph)
     ends = xp.zeros_like(like_this)
     ends[xp.arange(len(groups), device=like_this.device), groups] = 1.0
     for _ in range(N_STEPS):
-        ends = xp.where(linked[:, None], steps @ ends, ends)  # a walk that can go no further stays
+        ends = xp.where(linked[:, None], steps @ ends, ends)  # a walk without a next step stays
     ends[~linked] = 1.0
     return ends  # type: ignore[no-any-return]

@@ -54,6 +54,8 @@ class Views:
         Names of the views.
     feature_names : tuple of (array of str or None)
         Names of the features of every view, None for a view without names.
+    partial_rows : str
+        The rule for rows that have some but not all values.
 
     Notes
     -----
@@ -81,6 +83,7 @@ class Views:
     _named: bool  # the names are the user's own
     _outer: str  # "list", "dict" or "single": the container in which results are returned …
     _containers: tuple[Container, ...]  # … and the container of each view in it
+    partial_rows: str = "raise"
 
     def __init__(
         self,
@@ -99,7 +102,7 @@ class Views:
             self.__dict__.update((data if mask is None else data.hide(mask)).__dict__)
             return
         gappy = read(data, mask, names, sample_ids, id_column)
-        self.__dict__.update(completed(gappy, partial_rows).__dict__)
+        self.__dict__.update(completed(gappy, partial_rows).__dict__, partial_rows=partial_rows)
 
     def _like(self, matrices: tuple[Matrix, ...], mask: Array, ids: Array, **more: Any) -> Views:
         """Return ``Views`` with other samples of the same views, without checks."""

@@ -8,10 +8,8 @@ from __future__ import annotations
 import os
 import platform
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 from time import process_time
-from typing import Any
 
 import click
 import numpy as np
@@ -22,6 +20,8 @@ from scipy.stats import spearmanr
 from sklearn.metrics import adjusted_rand_score
 
 from gapview import GRMF, BridgedGRMF, __version__
+from gapview.estimators.latent import N_LATENT_NEIGHBORS
+from gapview.estimators.predict import predict_labels, project
 from gapview.metrics import clustering_accuracy
 from gapview.utils.types import Array, Matrix
 from gapview.views import Views
@@ -164,10 +164,8 @@ def new_samples(sources: list[Source]) -> None:
             along = make.fit(views).labels_[new]
             make.fit(views[known])
             across = make.predict(views[new])
-            by_projection: Any = make
-            by_projection._embed = partial(GRMF._embed, make)
-            projected = make.predict(views[new])
-            del by_projection._embed
+            by_projection = project(make, views[new], make.view_weights_)
+            projected = predict_labels(make, by_projection, "neighbors", N_LATENT_NEIGHBORS)
             found.append(
                 [adjusted_rand_score(along, labels) for labels in (across, projected)]
                 + [100 * clustering_accuracy(target[new], labels) for labels in (across, projected)]

@@ -24,6 +24,7 @@ from sklearn.metrics import adjusted_rand_score
 
 from gapview import BridgedGRMF, __version__
 from gapview.choice.candidates import list_candidates
+from gapview.choice.representation import Limits
 from gapview.choice.selection import try_settings
 from gapview.clusters import balancing, cluster_rows
 from gapview.factorization.loop import Weights, solve
@@ -100,16 +101,16 @@ def judge_candidates(views: Views, target: Array, seed: int) -> Iterator[Row]:
     n_clusters = len(np.unique(target))
     settings = list_candidates(BridgedGRMF(n_clusters), views, views, n_clusters)
     weights = (1.0,) * views.n_views
-    tried = list(try_settings(views, settings, n_clusters, weights, seed, max_iter=200, tol=1e-5))
-    grounds = list({id(ground): ground for _, ground, _ in tried}.values())
+    tried = list(try_settings(views, settings, n_clusters, weights, seed, Limits(200, 1e-5)))
+    each = list({id(prepared): prepared for _, prepared, _ in tried}.values())
     judged = {
-        kind: np.mean([_shares([modularity(g.graphs[kind], labels) for *_, labels in tried]) for g in grounds], axis=0)
+        kind: np.mean([_shares([modularity(p.graphs[kind], labels) for *_, labels in tried]) for p in each], axis=0)
         for kind in ("union", "joint")
     }
     labelings = [labels for *_, labels in tried]
     index = np.array([[adjusted_rand_score(a, b) for b in labelings] for a in labelings])
     agreement = (index.sum(axis=1) - 1) / max(len(labelings) - 1, 1)
-    for i, (setting, ground, labels) in enumerate(tried):
+    for i, (setting, prepared, labels) in enumerate(tried):
         yield {
             "centered": any(scale == "center+unit" for scale in setting.scales),
             "bridge": setting.bridge,
@@ -117,7 +118,7 @@ def judge_candidates(views: Views, target: Array, seed: int) -> Iterator[Row]:
             "union": judged["union"][i],
             "joint": judged["joint"][i],
             "agreement": agreement[i],
-            "explained": ground.explained,
+            "explained": prepared.explained,
             "accuracy": clustering_accuracy(target, labels),
         }
 

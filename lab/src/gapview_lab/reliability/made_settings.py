@@ -101,7 +101,6 @@ def _of_grmf(chance: _Chance, views: list[Matrix], mask: Array, n_clusters: int)
         "n_neighbors": _n_neighbors(chance, n_samples),
         "init": chance.one_of("random", "random", "data"),
         "n_init": chance.often(1, 2, 5, share=0.8),
-        "n_rounds": chance.often(1, 2, 10, share=0.8),
         "max_iter": chance.often(chance.integer(2, 25), 1, 100, share=0.85),
         "tol": chance.often(1e-5, 0.0, 1e-12, 1.0),
     }

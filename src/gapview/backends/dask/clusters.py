@@ -11,7 +11,7 @@ from sklearn.metrics import pairwise_distances_argmin
 from ...clusters import balanced, balancing_from, check_representation, cluster_rows, warn_of_zeros
 from ...compute import single_threaded
 from ...scaling import unit_rows
-from ...trust.confidence import N_STEPS, claims_of_distance, distances_to, own_shares
+from ...trust.confidence import N_STEPS, distance_affinity, distances_to, own_shares
 from ...utils.types import Array
 from .graph import BlockGraph
 from .tasks import Exchange, Tasks, split_by_block, stack_rows
@@ -128,7 +128,7 @@ def _own_distances(rows: Array, labels: Array, centers: Array) -> tuple[float, i
 
 def _claims(rows: Array, labels: Array, centers: Array, *, usual: float, filled: Array) -> Array:
     distances = distances_to(unit_rows(rows), centers)
-    return claims_of_distance(distances, labels, np.asarray(rows.any(axis=1)), filled, usual)
+    return distance_affinity(distances, labels, np.asarray(rows.any(axis=1)), filled, usual)
 
 
 def _one_hot(labels: Array, claims: Array) -> Array:

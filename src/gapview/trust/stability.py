@@ -1,4 +1,4 @@
-"""How well groups come back when the fit is repeated on some of the samples."""
+"""Stability of clusters when the fit is repeated on random subsets of the samples."""
 
 from __future__ import annotations
 
@@ -16,26 +16,27 @@ from ..utils.types import Array
 from ..utils.warnings import warn_user
 from ._groups import read_labels
 
-_ROUNDING = 1e-9  # 0.8 of 10 samples is 8, whatever the product says
+_ROUNDING = 1e-9  # 0.8 of 10 samples is 8, even if the product is rounded down
 
 
 @storable_record
 @dataclass(frozen=True)
 class Stability:
-    """What :func:`cluster_stability` has found.
+    """The result of :func:`cluster_stability`.
 
     Attributes
     ----------
     jaccard : array of shape (n_clusters,)
-        How well each group comes back, on average over the resamples; NaN for a group that was never drawn from.
+        Jaccard similarity of each cluster with the most similar cluster of a resample, averaged over the resamples; NaN
+        for a cluster without a sample in any resample.
     jaccards : array of shape (n_resamples, n_clusters)
-        The same in every resample; NaN where no sample of the group was drawn, and where the fit failed.
+        The same in every resample; NaN where no sample of the cluster was drawn, and where the fit failed.
     stays : array of shape (n_samples,)
-        Of the resamples that a sample was drawn in, the share in which it is with its group; NaN if it never was.
+        Share of the resamples with the sample in which it stays in its cluster; NaN if it was never drawn.
     n_drawn : array of shape (n_samples,)
-        In how many resamples each sample was, not counting those that were left out.
+        Number of resamples with the sample, without those that were skipped.
     failures : tuple of str
-        Why the fit failed, for every resample that was left out because of that.
+        The error message of every resample that was skipped because the fit failed.
 
     Examples
     --------
@@ -53,7 +54,7 @@ class Stability:
 
     @property
     def n_failed(self) -> int:
-        """How many resamples were left out because the fit failed."""
+        """Number of resamples that were skipped because the fit failed."""
         return len(self.failures)
 
 
@@ -67,38 +68,38 @@ def cluster_stability(
     mask: Any = None,
     n_least: int = 2,
 ) -> Stability:
-    """Repeat a clustering on random subsets of the samples, and see which groups and samples stay together.
+    """Repeat a clustering on random subsets of the samples, and measure which clusters and samples are stable.
 
-    In each resample a group is compared with the most similar group found there, by the Jaccard similarity on the
-    samples drawn: common samples / samples in either (Hennig 2007). Hennig's reading of the mean: 0.85 or more, a
-    stable group; 0.75, one that is there; 0.6, some pattern, but who belongs to it is in doubt; below, the group
-    dissolves. A group can also be stable for no better reason than its being far away from the rest.
+    In each resample a cluster is compared with the most similar cluster found there, by the Jaccard similarity on the
+    samples drawn: common samples / samples in either (Hennig 2007). Hennig's interpretation of the mean: 0.85 or more,
+    a stable cluster; 0.75, a valid cluster; 0.6, a pattern with uncertain members; below, the cluster dissolves. A
+    cluster can also be stable only because it is far away from the rest.
 
-    For the samples, the groups of a resample are matched one to one with those of ``labels`` such that as many samples
-    as possible stay in their group.
+    For the samples, the clusters of a resample are matched one to one with those of ``labels`` such that as many
+    samples as possible stay in their cluster.
 
-    Samples are drawn without replacement, since a sample that comes twice would be its own neighbour. A resample on
-    which the fit fails with an error of gapview is left out, with a warning.
+    Samples are drawn without replacement, since a sample that is drawn twice would be its own neighbour. A resample on
+    which the fit fails with an error of gapview is skipped, with a warning.
 
     Parameters
     ----------
     fit : callable
         ``fit(rows, seed)`` clusters the samples ``rows`` (positions, in ascending order) and returns their labels.
     labels : array of shape (n_samples,)
-        The groups to judge, whole numbers from 0 on.
+        The labels to assess, whole numbers from 0 on.
     n_resamples : int, default=20
-        How often to repeat the fit.
+        Number of resamples.
     share : float, default=0.8
-        Share of the samples in a resample. With 1 it is the seed alone that differs.
+        Share of the samples in a resample. With 1, resamples differ in their seed only.
     random_state : int, RandomState or None, default=None
         Seed of the subsets, and of the seeds given to ``fit``.
     mask : bool array of shape (n_samples, n_views), optional
-        True where a sample has a view. With it, no view is left with so few of its samples that it could not be used:
-        where chance would do so, samples that have the view take the place of others, and if that is not enough, the
-        resample is larger than ``share``.
+        True where a sample has a view. If given, each resample has at least ``n_least`` samples of each view: where the
+        draw has fewer, samples that have the view replace others; if that is not enough, the resample is larger than
+        ``share``.
     n_least : int, default=2
-        How many samples of every view are in every resample, or ``share`` of those that have the view if these are
-        fewer; two in any case.
+        Minimum number of samples of each view in each resample, or ``share`` of those that have the view if these are
+        fewer; at least 2. Only with ``mask``.
 
     Returns
     -------
@@ -133,10 +134,10 @@ def cluster_stability(
     state = random_generator(random_state)
     n_samples, n_groups = len(groups), int(groups.max()) + 1
     having = _read_mask(mask, n_samples)
-    size, needed = max(1, int(share * n_samples + _ROUNDING)), _needed(having, share, n_least)
+    size, needed = max(1, int(share * n_samples + _ROUNDING)), _least_counts(having, share, n_least)
     jaccards = np.full((n_resamples, n_groups), np.nan)
     n_stays, n_drawn = np.zeros(n_samples, dtype=np.intp), np.zeros(n_samples, dtype=np.intp)
-    failures: list[str] = []  # not the errors themselves, which would keep all that the fits have worked on
+    failures: list[str] = []  # messages, since the errors would keep the data of the fits in memory
     for turn in range(n_resamples):
         rows = _draw(state, size, having, needed)
         try:
@@ -145,11 +146,11 @@ def cluster_stability(
             failures.append(str(error))
             continue
         found = _read_found(answer, len(rows))
-        common = _common_samples(groups[rows], found, n_groups)
-        jaccards[turn] = _best_jaccard(common)
+        common = count_common(groups[rows], found, n_groups)
+        jaccards[turn] = best_jaccard(common)
         n_stays[rows] += _partners(common)[groups[rows]] == found
         n_drawn[rows] += 1
-    _tell_of(failures, n_resamples)
+    _report_failures(failures, n_resamples)
     n_known = np.isfinite(jaccards).sum(axis=0)
     mean = np.where(n_known > 0, np.nansum(jaccards, axis=0) / np.maximum(n_known, 1), np.nan)
     stays = np.where(n_drawn > 0, n_stays / np.maximum(n_drawn, 1), np.nan)
@@ -166,15 +167,15 @@ def _read_mask(mask: Any, n_samples: int) -> Array:
     return having
 
 
-def _needed(having: Array, share: float, n_least: int) -> Array:
-    """Say how many samples of every view each resample must have."""
+def _least_counts(having: Array, share: float, n_least: int) -> Array:
+    """Return the number of samples of every view that each resample must have."""
     counts = having.sum(axis=0)
     shares = np.ceil(float(share) * counts - _ROUNDING).astype(np.intp)
     return np.asarray(np.minimum(counts, np.clip(shares, 2, n_least)))
 
 
 def _draw(state: np.random.RandomState, size: int, having: Array, needed: Array) -> Array:
-    """Draw samples, in ascending order; of those that have a view, as many as it needs go before all others."""
+    """Draw samples and return them in ascending order; samples that a view needs are drawn before all others."""
     order = state.permutation(len(having))
     first = np.zeros(len(having), dtype=bool)
     for column, count in zip(having.T, needed, strict=True):
@@ -183,17 +184,17 @@ def _draw(state: np.random.RandomState, size: int, having: Array, needed: Array)
     return np.sort(order[: max(size, int(first.sum()))])
 
 
-def _tell_of(failures: list[str], n_resamples: int) -> None:
+def _report_failures(failures: list[str], n_resamples: int) -> None:
     if not failures:
         return
-    reason = f"The first says: {failures[0]}"
+    reason = f"The first error: {failures[0]}"
     if len(failures) == n_resamples:
         raise SolutionError(
-            f"The fit fails on every one of {n_resamples} resamples, so that nothing can be said of how stable the "
-            f"groups are. Raise share, so that resamples are more like all the data. {reason}"
+            f"The fit fails on every one of {n_resamples} resamples, so that the stability of the groups is unknown. "
+            f"Raise share, so that resamples are more like all the data. {reason}"
         )
     warn_user(
-        f"{len(failures)} of {n_resamples} resamples were left out, since the fit fails on them. {reason}",
+        f"{len(failures)} of {n_resamples} resamples were skipped, since the fit fails on them. {reason}",
         GapviewWarning,
     )
 
@@ -207,22 +208,22 @@ def _read_found(found: Any, size: int) -> Array:
     return np.asarray(np.unique(labels, return_inverse=True)[1])
 
 
-def _common_samples(groups: Array, found: Array, n_groups: int) -> Array:
-    """Count for every pair of a group and a found group the samples in both."""
+def count_common(groups: Array, found: Array, n_groups: int) -> Array:
+    """Return the number of common samples for every pair of a cluster and a found cluster."""
     n_found = int(found.max()) + 1
     return np.bincount(groups * n_found + found, minlength=n_groups * n_found).reshape(n_groups, n_found)
 
 
 def _partners(common: Array) -> Array:
-    """Match the groups one to one with found groups such that most samples stay; −1 for a group left without."""
+    """Return for every cluster the found cluster it is matched with, such that most samples stay; −1 if none."""
     partner = np.full(len(common), -1)
     kept, matched = linear_sum_assignment(-common)
     partner[kept] = matched
     return partner
 
 
-def _best_jaccard(common: Array) -> Array:
-    """Return for every group its similarity with the most similar found group; NaN for a group without samples."""
+def best_jaccard(common: Array) -> Array:
+    """Return for every cluster its Jaccard similarity with the most similar found cluster; NaN if it is empty."""
     size, size_found = common.sum(axis=1), common.sum(axis=0)
     either = size[:, None] + size_found[None, :] - common
-    return np.where(size > 0, (common / either).max(axis=1), np.nan)
+    return np.where(size > 0, (common / np.maximum(either, 1)).max(axis=1), np.nan)

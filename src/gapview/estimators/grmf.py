@@ -6,9 +6,9 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
-from ..choice.tools import tools_for
-from ..clusters import cluster_rows
+from ..choice.representation import backend_for
 from ..compute import drained, graph_like, host, host_graph, like
 from ..factorization.loop import Solution, Weights, solve_together
 from ..factorization.problem import Problem
@@ -18,23 +18,21 @@ from ..graph.knn import check_edges, resolve_n_neighbors, user_graphs
 from ..persist.checkpoints import StateRecord, checkpointed, checkpointed_search
 from ..persist.registry import storable_method
 from ..progress import phase, tell
-from ..scaling import unit_rows
-from ..trust.confidence import confidence
 from ..utils.parameters import check_integer, check_real
 from ..utils.types import Array, Matrix
 from ..views import Views
-from ._convergence import warn_unless_converged
-from ._recorded import recorded_kmeans
-from .latent import LatentClusterer
+from ..views.checks import one_per_view
+from .base import NoEffect
+from .latent import LatentClusterer, warn_unless_converged
 
 
 @storable_method
 class GRMF(LatentClusterer):
     """Incomplete multi-view clustering by graph regularised matrix factorisation (IMC_GRMF).
 
-    Every view is factorised into codes of its samples and an orthonormal basis such that a code explains not only its
-    own sample but the neighbours of that sample, too. Samples seen in several views have one consensus code that ties
-    their codes. k-means on the codes gives the groups.
+    Every view is factorised into codes of its samples and an orthonormal basis. A code explains its own sample and the
+    neighbours of that sample. Samples seen in several views have one consensus code that ties their codes. k-means on
+    the consensus codes gives the clusters.
 
     Parameters
     ----------
@@ -43,44 +41,44 @@ class GRMF(LatentClusterer):
     n_components : int, optional
         Dimension K of the latent space; by default the number of groups.
     consensus_weight : float, default=100.0
-        λ1: how firmly the codes of one sample are tied to each other. The paper tunes it between 1 and 100.
+        λ1: weight of the squared distance of codes to the consensus. The paper tunes it between 1 and 100. No effect if
+        no sample has two views.
     sparsity_weight : float, default=1e-3
-        λ2: how firmly codes are drawn to zero. The paper tunes it between 1e-5 and 0.1.
+        λ2: weight of the L1 norm of the codes. The paper tunes it between 1e-5 and 0.1.
     n_neighbors : int or "auto", default="auto"
         Neighbours of a sample in every view. ``"auto"`` is the paper's rule: 10, or n_samples / n_clusters − 4 for
         small groups, at least 2.
     graph : list or dict of matrices, optional
-        Non-negative weights between samples to use in place of the nearest neighbours, one square matrix for each
-        view, over the samples that have the view or over all samples.
+        Non-negative weights between samples, one square matrix for each view, over the samples that have the view or
+        over all samples. They replace the nearest neighbours; ``n_neighbors`` and ``search`` then have no effect.
     scale : {"unit", "center+unit", "standard", "standard+view", "standard+unit", None}, default="unit"
-        Scale rows to unit length (the paper), the same after centring the features; standardise features, the same and
-        scale the view to rows of length 1 on average, the same and then scale rows to unit length; or leave the values
-        alone.
+        ``"unit"``: rows of unit length (the paper); ``"center+unit"``: the same after centring the features;
+        ``"standard"``: features of mean 0 and variance 1; ``"standard+view"``: the same, divided by the mean length of
+        the rows; ``"standard+unit"``: the same with rows of unit length; None: no scaling.
     init : {"random", "data"} or list or dict of arrays, default="random"
-        Starting codes: uniform random numbers (the paper), taken from the data and free of chance, or given.
+        Starting codes: uniform random numbers (the paper), computed from the data without random numbers, or given.
     n_init : int, default=1
-        Random starts, which share their passes over the data; the one with the smallest objective counts.
-    n_rounds : int, default=1
-        How often codes and consensus take turns in an iteration. The paper has one; more of them need fewer passes over
-        the data where ``consensus_weight`` is large.
+        Number of random starts, which share their passes over the data; the solution with the smallest objective is
+        kept. Only with ``init="random"``.
     max_iter : int, default=300
-        Most iterations.
+        Maximum number of iterations.
     tol : float, default=1e-5
-        Stop when the objective changes by less than this share of its value. The paper's own run is
-        ``tol=0, max_iter=100``; scores suffer above 1e-4.
+        Stop when the objective changes by less than this share of its value. The paper uses ``tol=0, max_iter=100``;
+        accuracy falls above 1e-4.
     search : {"auto", "exact", "approximate"} or Search, default="auto"
-        How neighbours are found: exactly up to about 20,000 samples, then by an index that finds at least 0.95 of them;
+        Search for neighbours: exact up to about 20,000 samples, then by an index that finds at least 0.95 of them;
         see :class:`gapview.graph.neighbors.Search` and ``neighbor_search_``.
     device : str or None, default=None
-        Where to compute: ``"cuda"`` for a GPU, through PyTorch. None is the processor, by NumPy, or wherever tensors
-        that are given as views lie. New samples are dealt with on the processor.
+        Device that computes the fit: ``"cuda"`` for a GPU, through PyTorch. None is the processor, or the device of
+        tensors given as views. Methods for new samples use the processor.
     memory_budget : str, number or None, default=None
-        Most memory that a fit may take besides the interpreter, as text (``"2GB"``, ``"500 MiB"``) or in bytes. A fit
-        that needs more is refused before it starts, with what it needs. Views that are memory maps of ``.npy`` files
-        (``np.load(path, mmap_mode="r")``) stay on disk where memory does not hold them, with scratch files in the
-        folder for temporary files (``TMPDIR``). Other methods than ``fit`` read what they need into memory.
+        Maximum memory of a fit besides the interpreter, as text (``"2GB"``, ``"500 MiB"``) or in bytes. A fit that
+        needs more raises an error before it starts, with the memory it needs. Views that are memory maps of ``.npy``
+        files (``np.load(path, mmap_mode="r")``) stay on disk if they do not fit into the budget, with scratch files in
+        the folder for temporary files (``TMPDIR``). Methods other than ``fit`` read what they need into memory.
     partial_rows : {"raise", "fill", "drop"}, default="raise"
-        What to do with rows that have some but not all values, see :class:`gapview.Views`.
+        What to do with rows that have some but not all values, see :class:`gapview.Views`. Training data that are a
+        ``Views`` have no such rows: give the rule to ``Views``.
     random_state : int, RandomState or None, default=None
         Seed of the starting codes and of k-means.
 
@@ -95,7 +93,7 @@ class GRMF(LatentClusterer):
     codes_ : list of arrays of shape (n_present, n_components)
         Pₖ, for the samples that have view k.
     confidence_ : array of shape (n_samples,)
-        How clearly every sample belongs to its group, from 0 to 1, see :func:`gapview.trust.sample_confidence`.
+        Confidence that every sample belongs to its group, from 0 to 1, see :func:`gapview.trust.sample_confidence`.
     cluster_centers_ : array of shape (n_clusters, n_components)
         Centres of the groups among the codes scaled to unit length.
     objective_ : array of shape (n_iter_,)
@@ -106,13 +104,13 @@ class GRMF(LatentClusterer):
     graphs_ : list of csr_array
         Wₖ, between the samples that have view k.
     neighbor_search_ : tuple of SearchReport
-        What every search for neighbours has done: its method, and the share of the true neighbours that it has found.
+        A report on every search for neighbours: its method, and the share of the true neighbours found.
     scalings_ : list
-        How every view was scaled.
+        The fitted scaling of every view.
     sample_ids_ : array of shape (n_samples,)
         Ids of the samples.
     views_ : Views
-        The training data, which ``predict`` and ``recover`` look neighbours up in.
+        The training data, among which ``predict`` and ``recover`` search for neighbours.
 
     References
     ----------
@@ -133,9 +131,19 @@ class GRMF(LatentClusterer):
     [(200, 20), (200, 30)]
     """
 
-    codes_: list[Array]
-    objective_: Array
-    n_iter_: int
+    graphs_: list[sparse.csr_array]
+
+    _no_effect = (
+        NoEffect("n_init", lambda model, _: not model._starts_at_random(), "init is not 'random'", "use init='random'"),
+        NoEffect("n_neighbors", lambda model, _: model.graph is not None, "graph is given", "leave out graph"),
+        NoEffect("search", lambda model, _: model.graph is not None, "graph is given", "leave out graph"),
+        NoEffect(
+            "consensus_weight",
+            lambda _, views: sum(views.n_present) == views.n_samples,
+            "no sample has two views",
+            "give views that share samples",
+        ),
+    )
 
     def __init__(
         self,
@@ -149,7 +157,6 @@ class GRMF(LatentClusterer):
         scale: str | None = "unit",
         init: Any = "random",
         n_init: int = 1,
-        n_rounds: int = 1,
         max_iter: int = 300,
         tol: float = 1e-5,
         search: Any = "auto",
@@ -167,7 +174,6 @@ class GRMF(LatentClusterer):
         self.scale = scale
         self.init = init
         self.n_init = n_init
-        self.n_rounds = n_rounds
         self.max_iter = max_iter
         self.tol = tol
         self.search = search
@@ -178,26 +184,25 @@ class GRMF(LatentClusterer):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
+        self._check_shared_parameters()
         check_integer("n_components", self.n_components, low=1, also=[None])
         check_real("consensus_weight", self.consensus_weight, low=0)
         check_real("sparsity_weight", self.sparsity_weight, low=0)
-        check_integer("n_neighbors", self.n_neighbors, low=1, also=["auto"])
-        check_integer("max_iter", self.max_iter, low=1)
-        check_real("tol", self.tol, low=0)
         check_integer("n_init", self.n_init, low=1)
-        check_integer("n_rounds", self.n_rounds, low=1)
-        self._check_place_and_search()
+
+    def _starts_at_random(self) -> bool:
+        return isinstance(self.init, str) and self.init == "random"
 
     def _fit_views(self, views: Views, random_state: np.random.RandomState) -> None:
-        tools = tools_for(views)
+        backend = backend_for(views)
         with phase("scaling"):
-            scaled, self.scalings_ = tools.scale_alike(views, self.scale)
+            scaled, self.scalings_ = backend.scale_alike(views, self.scale)
         tell("Looking for neighbours")
         with phase("neighbours"):
             graphs = self._build_graphs(scaled, views)
         rows = [views.rows(k) for k in range(views.n_views)]
         with phase("smoothing"):
-            problem = tools.build_problem(drained(scaled), graphs, rows, views.n_samples)
+            problem = backend.build_problem(drained(scaled), graphs, rows, views.n_samples)
         found = self._solve(problem, views, random_state)
         problem = problem.without_data()
         warn_unless_converged(self, found)
@@ -205,33 +210,7 @@ class GRMF(LatentClusterer):
         self.graphs_ = [host_graph(graph) for graph in graphs]
         self.bases_, self.objective_, self.n_iter_ = solution.bases, solution.objective, solution.n_iter
         self.codes_, self.embedding_ = codes_of_present(solution, problem, views, self.scalings_)
-        embedding = like(self.embedding_, problem.degrees)
-        tell("Finding groups")
-        with phase("k-means"):
-            clustering = cluster_rows(embedding, self.n_clusters, random_state, kmeans=recorded_kmeans)
-        self.labels_, self.cluster_centers_ = clustering.labels, clustering.centers
-        centers, labels = like(clustering.centers, embedding), like(clustering.labels.astype(np.int64), embedding)
-        with phase("confidence"):
-            self.confidence_ = confidence(unit_rows(embedding), centers, labels)
-
-    def _solve(self, problem: Problem, views: Views, random_state: np.random.RandomState) -> Solution:
-        """Run Algorithm 1 from all starts in the same passes, and take the best."""
-        weights = Weights(self.consensus_weight, self.sparsity_weight)
-        by_chance = isinstance(self.init, str) and self.init == "random"
-        n_starts = self.n_init if by_chance else 1
-        with phase("start"):
-            starts = [self._start(problem, views, weights, random_state) for _ in range(n_starts)]
-        with phase("iterations"):
-            solutions = solve_together(
-                problem,
-                [weights] * n_starts,
-                starts,
-                self.max_iter,
-                self.tol,
-                n_rounds=self.n_rounds,
-                record=StateRecord("iterations"),
-            )
-        return min(solutions, key=lambda solution: float(solution.objective[-1]))
+        self._set_clusters(like(self.embedding_, problem.degrees), self.n_clusters, random_state)
 
     def _build_graphs(self, scaled: list[Matrix], views: Views) -> list[Any]:
         search = self._new_search()
@@ -240,7 +219,7 @@ class GRMF(LatentClusterer):
             graphs = [graph_like(graph, matrix) for graph, matrix in zip(given, scaled, strict=True)]
         else:
             counts = resolve_n_neighbors(self.n_neighbors, views, self.n_clusters)
-            build = tools_for(views).knn_graph
+            build = backend_for(views).knn_graph
             graphs = [
                 checkpointed_search("neighbours", partial(build, matrix, count, search), search)
                 for matrix, count in zip(scaled, counts, strict=True)
@@ -249,12 +228,44 @@ class GRMF(LatentClusterer):
         check_edges(graphs, views)
         return graphs
 
-    def _start(
+    def _solve(self, problem: Problem, views: Views, random_state: np.random.RandomState) -> Solution:
+        """Run Algorithm 1 from all starts in the same passes, and return the solution with the smallest objective."""
+        weights = Weights(self.consensus_weight, self.sparsity_weight)
+        with phase("start"):
+            starts = self._starts(problem, views, weights, random_state)
+        with phase("iterations"):
+            penalties, record = [weights] * len(starts), StateRecord("iterations")
+            solutions = solve_together(problem, penalties, starts, self.max_iter, self.tol, record=record)
+        return min(solutions, key=lambda solution: float(solution.objective[-1]))
+
+    def _starts(
         self, problem: Problem, views: Views, weights: Weights, random_state: np.random.RandomState
-    ) -> list[Array]:
+    ) -> list[list[Array]]:
         n_components = self.n_components or self.n_clusters
-        if isinstance(self.init, str) and self.init == "random":
-            return random_start(problem, n_components, random_state)
+        if self._starts_at_random():
+            return [random_start(problem, n_components, random_state) for _ in range(self.n_init)]
         if isinstance(self.init, str) and self.init == "data":
-            return checkpointed("start", lambda: data_start(problem, n_components, weights))
-        return own_start(self.init, problem, views, n_components)
+            return [checkpointed("start", lambda: data_start(problem, n_components, weights))]
+        return [own_start(self.init, problem, views, n_components)]
+
+    def _neighbor_graphs(self) -> list[sparse.csr_array]:
+        return self.graphs_
+
+    def _least_per_view(self) -> int:
+        return super()._least_per_view() if self.graph is None else 2
+
+    def _resample_parameters(self, part: Views, rows: Array) -> dict[str, Any]:
+        changed = super()._resample_parameters(part, rows)
+        kept = [np.isin(self.views_.rows(k), rows) for k in range(part.n_views)]
+        if self.graph is not None:
+            changed["graph"] = [graph[own][:, own] for graph, own in zip(self.graphs_, kept, strict=True)]
+        if not isinstance(self.init, str):
+            given = one_per_view(self.init, self.views_, "init must hold one array for each view")
+            changed["init"] = [_codes_of(codes, self.views_, k, kept[k]) for k, codes in enumerate(given)]
+        return changed
+
+
+def _codes_of(codes: Any, views: Views, view: int, kept: Array) -> Matrix:
+    """Return the codes of some of the samples that have a view; they are given for these samples or for all."""
+    codes = codes if sparse.issparse(codes) else np.asarray(codes)
+    return codes[views.rows(view)[kept] if codes.shape[0] == views.n_samples else kept]

@@ -3,34 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.base import clone
 
 from ..choice.candidates import plan_fit
 from ..choice.n_clusters import MOST_CLUSTERS, ClusterCount
-from ..choice.selection import Selection, Setting, choose
-from ..choice.tools import tools_for
-from ..clusters import balanced, cluster_rows
-from ..compute import host_graph, like
+from ..choice.representation import Limits, Setting, backend_for
+from ..choice.selection import Selection, single_choice, use_union_bridge
+from ..clusters import balanced
+from ..compute import host_graph
 from ..factorization.runs import codes_of_all
 from ..graph.bridges import BRIDGES
 from ..graph.donors import query_rows, training_rows
 from ..graph.imputation import impute_rows
-from ..graph.knn import mean_neighbor_codes
+from ..graph.knn import knn_graph, mean_neighbor_codes
 from ..persist.registry import storable_method
 from ..progress import phase, tell
 from ..scaling import SCALES, unit_rows
-from ..trust.confidence import confidence
 from ..utils.parameters import check_choice, check_integer, check_real
 from ..utils.types import Array, Matrix
 from ..views import Views
 from ..views.cells import PARTIAL_ROWS
-from ._convergence import warn_unless_converged
-from ._recorded import recorded_kmeans
-from .latent import N_LATENT_NEIGHBORS, LatentClusterer
+from .base import NoEffect
+from .latent import N_LATENT_NEIGHBORS, LatentClusterer, warn_unless_converged
+from .predict import project
 
 
 @storable_method
@@ -39,9 +37,9 @@ class BridgedGRMF(LatentClusterer):
 
     The model of :class:`gapview.GRMF`, with another graph. There, a code explains the neighbours of its sample within
     one view; here, it explains all samples that can be reached in a few steps along a graph over all samples, whatever
-    views they have. A sample that lacks a view so borrows it from its neighbours, and views that few samples share do
-    not drift apart. Scaling, bridge, reach and the weights of the views are chosen from the data, without labels; the
-    other settings follow rules that do well on many data. All of them can be given.
+    views they have. A sample without a view gets a code in it from its neighbours, and views that few samples share
+    keep a common latent space. Scaling, bridge, reach and the weights of the views are chosen from the data, without
+    labels; the other settings follow rules that suit most data. All of them can be given.
 
     Parameters
     ----------
@@ -50,47 +48,51 @@ class BridgedGRMF(LatentClusterer):
     n_components : int or "auto", default="auto"
         Dimension K of the latent space; ``"auto"``: twice the number of groups.
     consensus_weight : float or "auto", default="auto"
-        λ1: how firmly the codes of one sample are tied to each other; ``"auto"``: 1.
+        λ1: weight of the squared distance of codes to the consensus; ``"auto"``: 1. No effect with one view.
     sparsity_weight : float or "auto", default="auto"
-        λ2: how firmly codes are drawn to zero; ``"auto"``: 0.001.
+        λ2: weight of the L1 norm of the codes; ``"auto"``: 0.001.
     n_neighbors : int or "auto", default="auto"
         Neighbours of a sample. ``"auto"`` is the rule of :class:`gapview.GRMF`.
     bridge : {"union", "joint", "both", "auto"}, default="auto"
-        The graph: the views' own neighbours taken together; neighbours in all views together, with missing views
-        replaced by what is to be expected of them; or the sum of both.
+        The graph: the union of the neighbours within each view; the neighbours in all views together, with missing
+        views imputed; or the sum of both.
     reach : int or "auto", default="auto"
-        Most steps h along the graph: H = (I + T + … + Tʰ)X with T the normalised graph.
+        Maximum number of steps h along the graph: H = (I + T + … + Tʰ)X with T the normalised graph.
     scale : {"unit", "center+unit", "standard", "standard+view", "standard+unit", None, "auto"} or list or dict
-        As in :class:`gapview.GRMF`, for all views or for each; ``"auto"``, the default, suits every view by itself.
+        As in :class:`gapview.GRMF`, for all views or for each; ``"auto"``, the default, chooses for each view.
     view_weights : "auto", None, or list or dict of floats, default="auto"
-        How much every view counts. ``"auto"`` lets the data decide: as much as a first clustering holds within the
-        view, so that a view of noise loses its say; None, or ``selection="fixed"``: all the same.
+        Weight of every view. None: all equal. ``"auto"`` follows ``selection``: with ``selection="auto"`` the weight of
+        a view is the modularity of a first clustering on the graph of the view, so that a view of noise has little
+        weight; with ``selection="fixed"`` all weights are equal.
     selection : {"auto", "fixed"}, default="auto"
-        Choose scale, bridge and reach, where they are ``"auto"``, among candidates; or take one setting that does well
-        on many data, at a fraction of the cost.
+        ``"auto"`` chooses scale, bridge, reach and view weights, where they are ``"auto"``, from the data. ``"fixed"``
+        uses the defaults that suit most data (bridge "both", reach 4, equal weights) and tries nothing, at a fraction
+        of the cost. No effect if all four are given.
     max_clusters : int, default=20
-        Most groups that ``n_clusters="auto"`` may suggest.
+        Largest number of groups that is tried; only with ``n_clusters="auto"``.
     max_iter : int, default=200
-        Most iterations.
+        Maximum number of iterations.
     tol : float, default=1e-5
         Stop when the objective changes by less than this share of its value.
     search : {"auto", "exact", "approximate"} or Search, default="auto"
-        How neighbours are found: exactly up to about 20,000 samples, then by an index that finds at least 0.95 of them;
-        see :class:`gapview.graph.neighbors.Search` and ``neighbor_search_``.
+        Search for neighbours: exact up to about 20,000 samples, then by an index that finds at least 0.95 of them;
+        see :class:`gapview.graph.neighbors.Search` and ``neighbor_search_``. Settings are tried on at most 5000
+        samples, or 20 for each group; there the search is ``"auto"``.
     device : str or None, default=None
-        Where to compute: ``"cuda"`` for a GPU, through PyTorch. None is the processor, by NumPy, or wherever tensors
-        that are given as views lie. New samples are dealt with on the processor.
+        Device that computes the fit: ``"cuda"`` for a GPU, through PyTorch. None is the processor, or the device of
+        tensors given as views. Methods for new samples use the processor.
     memory_budget : str, number or None, default=None
-        Most memory that a fit may take besides the interpreter, as text (``"2GB"``, ``"500 MiB"``) or in bytes. A fit
-        that needs more is refused before it starts, with what it needs. Views that are memory maps of ``.npy`` files
-        (``np.load(path, mmap_mode="r")``) stay on disk where memory does not hold them, with scratch files in the
-        folder for temporary files (``TMPDIR``);
-        there, the bridge is ``"union"``. Other methods than ``fit`` read what they need into memory.
+        Maximum memory of a fit besides the interpreter, as text (``"2GB"``, ``"500 MiB"``) or in bytes. A fit that
+        needs more raises an error before it starts, with the memory it needs. Views that are memory maps of ``.npy``
+        files (``np.load(path, mmap_mode="r")``) stay on disk if they do not fit into the budget, with scratch files in
+        the folder for temporary files (``TMPDIR``); the bridge is then ``"union"``. Methods other than ``fit`` read
+        what they need into memory.
     partial_rows : {"raise", "fill", "drop"}, default="raise"
-        What to do with rows that have some but not all values, see :class:`gapview.Views`.
+        What to do with rows that have some but not all values, see :class:`gapview.Views`. Training data that are a
+        ``Views`` have no such rows: give the rule to ``Views``.
     random_state : int, RandomState or None, default=None
-        Seed of k-means, of the samples on which settings are tried if there are more than 5000, and of the resamples by
-        which ``n_clusters="auto"`` counts.
+        Seed of k-means, of the samples on which settings are tried if there are more than 5000, and of the resamples of
+        ``n_clusters="auto"``.
 
     Attributes
     ----------
@@ -99,23 +101,23 @@ class BridgedGRMF(LatentClusterer):
     embedding_ : array of shape (n_samples, n_components)
         Consensus code of every sample, in the order of ``sample_ids_``, not scaled.
     selection_ : Selection
-        What was tried, how it was judged and why this one was chosen: ``print(model.selection_)``, ``.table``.
+        The candidates, their scores and the reason for the choice: ``print(model.selection_)``, ``.table``.
     setting_ : Setting
         The setting of the fit.
     cluster_count_ : ClusterCount
-        With ``n_clusters="auto"``: the evidence for every number of groups, and ``reason()`` why this one.
+        With ``n_clusters="auto"``: the evidence for every number of groups, and the ``reason()`` for the suggestion.
     view_weights_ : array of shape (n_views,)
-        How much every view has counted, 1 on average.
+        Weight of every view, 1 on average.
     bases_ : list of arrays of shape (n_components, n_features)
         Uₖ, with orthonormal rows; with orthonormal columns if the view has fewer features than components.
     codes_ : list of arrays of shape (n_samples, n_components)
-        Pₖ for all samples, those without view k included; rows of zeros where nothing reaches.
+        Pₖ for all samples, also those without view k; zero rows for samples that no sample with view k reaches.
     confidence_ : array of shape (n_samples,)
-        How clearly every sample belongs to its group, from 0 to 1, see :func:`gapview.trust.sample_confidence`.
+        Confidence that every sample belongs to its group, from 0 to 1, see :func:`gapview.trust.sample_confidence`.
     cluster_centers_ : array of shape (n_clusters, n_directions)
         Centres of the groups among the balanced codes scaled to unit length.
     balance_ : array of shape (n_components, n_directions)
-        Carries codes to where k-means has found the groups.
+        Maps codes to the space in which k-means has found the groups.
     graph_ : csr_array of shape (n_samples, n_samples)
         T, the normalised graph over all samples.
     objective_ : array of shape (n_iter_,)
@@ -123,13 +125,13 @@ class BridgedGRMF(LatentClusterer):
     n_iter_ : int
         Iterations done.
     neighbor_search_ : tuple of SearchReport
-        What every search for neighbours has done: its method, and the share of the true neighbours that it has found.
+        A report on every search for neighbours: its method, and the share of the true neighbours found.
     scalings_ : list
-        How every view was scaled.
+        The fitted scaling of every view.
     sample_ids_ : array of shape (n_samples,)
         Ids of the samples.
     views_ : Views
-        The training data, in which new samples find their neighbours.
+        The training data, among which neighbours of new samples are searched.
 
     References
     ----------
@@ -148,9 +150,6 @@ class BridgedGRMF(LatentClusterer):
     True
     """
 
-    codes_: list[Array]
-    objective_: Array
-    n_iter_: int
     selection_: Selection
     setting_: Setting
     cluster_count_: ClusterCount
@@ -159,6 +158,19 @@ class BridgedGRMF(LatentClusterer):
     graph_: sparse.csr_array
 
     _fitted_attributes = ("setting_", "selection_", "balance_", "graph_", "view_weights_")
+    _recover_methods = ("bridge", "neighbors", "basis")
+    _no_effect = (
+        NoEffect("max_clusters", lambda m, _: m.n_clusters != "auto", "n_clusters is given", "use n_clusters='auto'"),
+        NoEffect(
+            "selection",
+            lambda model, views: not model._has_choice(views.n_views),
+            "scale, bridge, reach and view_weights are given",
+            "leave out one of them",
+        ),
+        NoEffect("consensus_weight", lambda _, views: views.n_views == 1, "there is one view", "give more views"),
+        NoEffect("view_weights", lambda _, views: views.n_views == 1, "there is one view", "give more views"),
+    )
+    is_bridged = True
 
     def __init__(
         self,
@@ -202,21 +214,22 @@ class BridgedGRMF(LatentClusterer):
         self.random_state = random_state
 
     def _check_parameters(self) -> None:
-        check_integer("n_clusters", self.n_clusters, low=1, also=["auto"])
-        check_integer("n_components", self.n_components, low=1, also=["auto"])
-        check_real("consensus_weight", self.consensus_weight, low=0, also=["auto"])
-        check_real("sparsity_weight", self.sparsity_weight, low=0, also=["auto"])
-        check_integer("n_neighbors", self.n_neighbors, low=1, also=["auto"])
+        for name in ("n_clusters", "n_components", "reach"):
+            check_integer(name, getattr(self, name), low=1, also=["auto"])
+        for name in ("consensus_weight", "sparsity_weight"):
+            check_real(name, getattr(self, name), low=0, also=["auto"])
+        self._check_shared_parameters()
         check_choice("bridge", self.bridge, (*BRIDGES, "auto"))
-        check_integer("reach", self.reach, low=1, also=["auto"])
         if self.scale is None or isinstance(self.scale, str):
             check_choice("scale", self.scale, (*SCALES, "auto"))
         check_choice("selection", self.selection, ("auto", "fixed"))
         check_integer("max_clusters", self.max_clusters, low=3)
-        check_integer("max_iter", self.max_iter, low=1)
-        check_real("tol", self.tol, low=0)
         check_choice("partial_rows", self.partial_rows, PARTIAL_ROWS)
-        self._check_place_and_search()
+
+    def _has_choice(self, n_views: int) -> bool:
+        """Return whether ``selection`` decides anything for so many views."""
+        chosen = [self.scale, self.bridge, self.reach, *([self.view_weights] if n_views > 1 else [])]
+        return any(isinstance(value, str) and value == "auto" for value in chosen)
 
     def _least_samples(self) -> int:
         return 1 if isinstance(self.n_clusters, str) else self.n_clusters
@@ -226,36 +239,31 @@ class BridgedGRMF(LatentClusterer):
 
     def _fit_views(self, views: Views, random_state: np.random.RandomState) -> None:
         seed = int(random_state.randint(2**31 - 1))
-        tools = tools_for(views)
+        backend = backend_for(views)
         with phase("choice"):
-            known, part = tools.to_try(views, self._most_clusters(), seed)
+            known, part = backend.draw_trial(views, self._most_clusters(), seed)
             plan = plan_fit(self, views, known, part, seed)
             del known, part
-            n_clusters, weights = plan.n_clusters, plan.weights
             if plan.count is not None:
                 self.cluster_count_ = plan.count
-            selection, self.setting_ = tools.affordable(plan.tried, plan.first)
+            selection, setting = plan.selection, plan.setting
+            if backend.only_union is not None:
+                advice = "Its groups may differ; give a larger budget, or bridge='union'."
+                selection, setting = use_union_bridge(selection, setting, backend.only_union, advice)
         tell("Looking for neighbours")
-        search = self._new_search()
-        bridge = self.setting_.bridge
-        ground = tools.prepare(views, self.setting_.scales, self.setting_.n_neighbors, weights, [bridge], search)
-        found = tools.represent(ground, views, self.setting_, max_iter=self.max_iter, tol=self.tol, last=True)
-        tell("Finding groups")
-        with phase("k-means"):
-            clustering = cluster_rows(found.points, n_clusters, np.random.RandomState(seed), kmeans=recorded_kmeans)
-        self.selection_ = selection or choose([(self.setting_, ground, clustering.labels)])
+        search, bridge = self._new_search(), setting.bridge
+        prepared = backend.prepare(views, setting.scales, setting.n_neighbors, plan.weights, [bridge], search)
+        found = backend.represent(prepared, views, setting, Limits(self.max_iter, self.tol))
+        graph = prepared.graphs[bridge]
+        self._set_clusters(found.points, plan.n_clusters, np.random.RandomState(seed), graph)
+        self.setting_, self.selection_ = setting, selection or single_choice(setting, self.labels_, prepared.explained)
         solution = found.solution.on_host()
         warn_unless_converged(self, solution)
-        self.view_weights_, self.neighbor_search_ = np.asarray(weights), tuple(search.done)
-        self.scalings_, self.graph_ = ground.scalings, host_graph(ground.graphs[bridge])
+        self.view_weights_, self.neighbor_search_ = np.asarray(plan.weights), tuple(search.done)
+        self.scalings_, self.graph_ = prepared.scalings, host_graph(graph)
         self.bases_, self.objective_, self.n_iter_ = solution.bases, solution.objective, solution.n_iter
         self.codes_, self.embedding_ = codes_of_all(found.problem, solution), solution.consensus
         self.balance_ = found.balance
-        self.labels_, self.cluster_centers_ = clustering.labels, clustering.centers
-        points = unit_rows(found.points)
-        centers, labels = like(clustering.centers, points), like(clustering.labels.astype(np.int64), points)
-        with phase("confidence"):
-            self.confidence_ = confidence(points, centers, labels, ground.graphs[bridge])
 
     def recover(self, views: Any = None, *, method: str = "bridge", n_neighbors: int = N_LATENT_NEIGHBORS) -> Any:
         """Complete the missing views of samples, in the units of the data.
@@ -265,15 +273,16 @@ class BridgedGRMF(LatentClusterer):
         views : list or dict of views, or Views, optional
             Samples to complete, as in :meth:`transform`; by default the training samples.
         method : {"bridge", "neighbors", "basis"}, default="bridge"
-            From the nearest training samples that have the view, by the views shared and in the latent space, drawn to
-            the mean of the view as far as that is known to fall short; by the latent space alone; or z U (Remark 5).
+            The mean of the nearest training samples that have the view, by the shared views and in the latent space,
+            shrunk towards the mean of the view by the error measured on present rows; the mean of the nearest in the
+            latent space; or z U (Remark 5).
         n_neighbors : int, default=10
-            How many training samples in the latent space are averaged.
+            Number of training samples in the latent space that are averaged; no effect with ``method="basis"``.
 
         Returns
         -------
         list or dict of views
-            Every view complete, in the kind of container that came; present values are untouched.
+            Every view complete, in the container of the input; present values are unchanged.
 
         Examples
         --------
@@ -284,41 +293,34 @@ class BridgedGRMF(LatentClusterer):
         >>> [view.shape for view in model.recover()]
         [(60, 20), (60, 30)]
         """
-        check_choice("method", method, ("bridge", "neighbors", "basis"))
-        check_integer("n_neighbors", n_neighbors, low=1)
-        return self._where_views_are("recover", views, method=method, n_neighbors=n_neighbors)
+        return super().recover(views, method=method, n_neighbors=n_neighbors)
 
-    def _recovered(self, given: Views, embedding: Array, method: str, n_neighbors: int) -> Iterator[Matrix]:
+    def _recover_rows(self, views: Views, embedding: Array, method: str, n_neighbors: int) -> Iterator[Matrix]:
         if method != "bridge":
-            yield from super()._recovered(given, embedding, method, n_neighbors)
+            yield from super()._recover_rows(views, embedding, method, n_neighbors)
             return
-        training = training_rows(self._scaled(self.views_), self.views_, self.view_weights_.tolist())
-        queries = training if given is self.views_ else query_rows(self._scaled(given), given, training)
-        for k, nearby in enumerate(super()._recovered(given, embedding, "neighbors", n_neighbors)):
-            yield impute_rows(self.views_, k, training, given, queries, nearby)
+        tables = training_rows(self._scaled(self.views_), self.views_, self.view_weights_.tolist())
+        asking = tables if views is self.views_ else query_rows(self._scaled(views), views, tables)
+        for k, nearby in enumerate(super()._recover_rows(views, embedding, "neighbors", n_neighbors)):
+            yield impute_rows(self.views_, k, tables, views, asking, nearby)
 
     def _embed(self, views: Views) -> Array:
-        """Average what a sample says itself with the codes of its neighbours, as a code in training explains both."""
-        counts, weights = self.setting_.n_neighbors, self._view_weights()
+        """Return the mean of the projected samples and of the codes of their neighbours; codes explain both."""
+        counts, weights = self.setting_.n_neighbors, self.view_weights_
         known, new = self._scaled(self.views_), self._scaled(views)
         across = mean_neighbor_codes(known, self.views_, self.embedding_, new, views, counts, weights.tolist())
-        return np.asarray((super()._embed(views) + across) / 2)
-
-    def _view_weights(self) -> Array:
-        return self.view_weights_
-
-    def _pinned(self) -> Self:
-        setting = self.setting_
-        return clone(self).set_params(  # type: ignore[no-any-return]
-            n_clusters=len(self.cluster_centers_),
-            scale=list(setting.scales),
-            bridge=setting.bridge,
-            reach=setting.reach,
-            n_components=setting.n_components,
-            consensus_weight=setting.consensus_weight,
-            sparsity_weight=setting.sparsity_weight,
-            view_weights=self.view_weights_.tolist(),
-        )
+        return np.asarray((project(self, views, weights) + across) / 2)
 
     def _points(self, embedding: Array) -> Array:
         return np.asarray(unit_rows(balanced(embedding, self.balance_)))
+
+    def _neighbor_graphs(self) -> list[sparse.csr_array]:
+        rows = zip(self._scaled(self.views_), self.setting_.n_neighbors, strict=True)
+        return [knn_graph(matrix, count) for matrix, count in rows]
+
+    def _resample_parameters(self, part: Views, rows: Array) -> dict[str, Any]:
+        """Return the settings of this fit, so that a resample does not choose again."""
+        names = ("bridge", "reach", "n_components", "consensus_weight", "sparsity_weight")
+        chosen = {name: getattr(self.setting_, name) for name in names}
+        chosen |= {"scale": list(self.setting_.scales), "view_weights": self.view_weights_.tolist()}
+        return chosen | super()._resample_parameters(part, rows)

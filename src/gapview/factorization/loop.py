@@ -41,22 +41,19 @@ class LoopRecord(Protocol):
         """Record the state that ``state`` returns, or skip it if the last one is recent."""
 
 
-def solve(
-    problem: Problem, weights: Weights, start: Sequence[Array], max_iter: int, tol: float, *, n_rounds: int = 1
-) -> Solution:
+def solve(problem: Problem, weights: Weights, start: Sequence[Array], max_iter: int, tol: float) -> Solution:
     """Run Algorithm 1 from the given codes, one array per view.
 
     Every step minimises the objective over one block of variables with the others fixed, so the objective never rises
     (Theorem 1), up to rounding in the type of the codes. Stops when its relative change is at most ``tol``; with
-    ``tol=0`` after ``max_iter`` iterations. Codes and consensus are updated ``n_rounds`` times in every iteration, all
-    in the same pass over the data; the paper has one round.
+    ``tol=0`` after ``max_iter`` iterations.
 
     Raises
     ------
     SolutionError
         If numbers arise that are too large for the type of the codes.
     """
-    return solve_together(problem, [weights], [start], max_iter, tol, n_rounds=n_rounds)[0]
+    return solve_together(problem, [weights], [start], max_iter, tol)[0]
 
 
 @np.errstate(over="ignore", invalid="ignore")  # demand_finite reports overflow in its results
@@ -67,7 +64,6 @@ def solve_together(
     max_iter: int,
     tol: float,
     *,
-    n_rounds: int = 1,
     record: LoopRecord | None = None,
 ) -> list[Solution]:
     """Run Algorithm 1 from several starts, with penalties for each, in the same passes over the data.
@@ -79,7 +75,7 @@ def solve_together(
     stack = Stack.of(problem, weights, starts)
     n_operations = 4 * len(stack.codes[0]) * sum(len(problem.rows[t.part]) * t.n_features for t in problem.terms)
     with engine_for(problem.degrees).working(n_operations) as each:
-        sweep = Sweep(problem, n_rounds, each)
+        sweep = Sweep(problem, each)
         if record is None or record.last is None:
             state = LoopState(list(stack.runs), stack, sweep.correlate(stack))
         else:

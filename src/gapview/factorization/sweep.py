@@ -125,14 +125,12 @@ class Sweep:
     ----------
     problem : Problem
         The data.
-    n_rounds : int
-        How often codes and consensus are updated in a pass.
     each : callable
         Applies a function to a sequence of items, see :mod:`gapview.compute`.
     """
 
-    def __init__(self, problem: Problem, n_rounds: int, each: Each) -> None:
-        self.problem, self.n_rounds, self.each = problem, n_rounds, each
+    def __init__(self, problem: Problem, each: Each) -> None:
+        self.problem, self.each = problem, each
         self.xp = array_namespace(problem.degrees)
         self.layout = Layout(problem, _N_STRIPES)
         self.engine = engine_for(problem.degrees)
@@ -191,14 +189,12 @@ class Sweep:
         own = [each[rows] for each in projected]
         codes = [code[rows, piece.part] for code, piece in zip(stack.codes, pieces, strict=True)]
         masses = [piece.degrees + weights.consensus * piece.tied for piece in pieces]
+        before = tied_consensus(codes, pieces, n_codes)
+        codes = [
+            code_step(_drawn(seen, before, piece, weights.consensus), mass, weights.sparsity)
+            for seen, piece, mass in zip(own, pieces, masses, strict=True)
+        ]
         consensus = tied_consensus(codes, pieces, n_codes)
-        for _ in range(self.n_rounds if consensus is not None else 1):
-            before = consensus
-            codes = [
-                code_step(_drawn(seen, before, piece, weights.consensus), mass, weights.sparsity)
-                for seen, piece, mass in zip(own, pieces, masses, strict=True)
-            ]
-            consensus = tied_consensus(codes, pieces, n_codes)
         value = self.xp.zeros(len(codes[0]), dtype=self.xp.float64, device=codes[0].device)
         for stacked, code, piece in zip(stack.codes, codes, pieces, strict=True):
             stacked[rows, piece.part] = code

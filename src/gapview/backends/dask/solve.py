@@ -46,7 +46,6 @@ def solve_blocks(
     max_iter: int,
     tol: float,
     *,
-    n_rounds: int = 1,
     groups: list[list[int]],
     checkpoint: ClusterCheckpoint | None = None,
 ) -> BlockSolution:
@@ -67,7 +66,7 @@ def solve_blocks(
         del of_blocks, codes
     starts.clear()
     workers = tasks.workers_of(now.codes)
-    history = CodeHistory(tasks, problems, now.codes, n_rounds)
+    history = CodeHistory(tasks, problems, now.codes)
     while now.runs:
         ended = [run for run in now.runs if now.n_iter and (run.converged or now.n_iter == max_iter)]
         if ended:
@@ -77,10 +76,10 @@ def solve_blocks(
         update_bases(now.runs, now.correlations)
         step = Step([_without_bases(run) for run in now.runs], [run.bases for run in now.runs])
         try:
-            values = _iterate(tasks, problems, now, step, n_rounds, workers)
+            values = _iterate(tasks, problems, now, step, workers)
         except CodesLost:
             now.codes = history.recoverable(now.codes)
-            values = _iterate(tasks, problems, now, step, n_rounds, tasks.workers_of(now.codes))
+            values = _iterate(tasks, problems, now, step, tasks.workers_of(now.codes))
         history.add(step)
         workers = tasks.workers_of(now.codes)  # the next sums are computed on these workers
         now.n_iter += 1
@@ -102,13 +101,10 @@ def solve_blocks(
     return now.best
 
 
-def _iterate(
-    tasks: Tasks, problems: list[Any], now: ClusterState, step: Step, n_rounds: int, workers: dict[Any, list[int]]
-) -> Array:
+def _iterate(tasks: Tasks, problems: list[Any], now: ClusterState, step: Step, workers: dict[Any, list[int]]) -> Array:
     """Update the codes and (HᵀP)ᵀ; return the value of every run."""
     known = [tasks.broadcast("bases", step.bases)] * len(problems)
-    settings = {"runs": step.runs, "n_rounds": n_rounds}
-    codes = tasks.map_at("iterate", _next_codes, workers, problems, now.codes, known, **settings)
+    codes = tasks.map_at("iterate", _next_codes, workers, problems, now.codes, known, runs=step.runs)
     now.correlations, values = _total(tasks, codes, list(workers.values()))
     now.codes = codes
     return values
@@ -149,16 +145,16 @@ def _first_codes(problem: Problem, starts: Sequence[Sequence[Array]], *, runs: l
     """Return the starting codes of all runs in one array per view, with their shares."""
     stack = Stack.of(problem, [run.weights for run in runs], starts)
     with single_threaded_blas():
-        shares = Sweep(problem, 1, one_by_one).correlate(stack)
+        shares = Sweep(problem, one_by_one).correlate(stack)
     return stack.codes, [*shares, np.zeros(len(runs))]
 
 
-def _next_codes(problem: Problem, state: State, bases: list[list[Array]], *, runs: list[Run], n_rounds: int) -> State:
+def _next_codes(problem: Problem, state: State, bases: list[list[Array]], *, runs: list[Run]) -> State:
     """Return the codes of a block after an iteration with these bases; the codes before are not changed."""
     with_bases = [replace(run, bases=own) for run, own in zip(runs, bases, strict=True)]
     stack = Stack(problem, with_bases, [codes.copy() for codes in state[0]])
     with single_threaded_blas():  # the tasks use all cores
-        shares, values = Sweep(problem, n_rounds, one_by_one).iterate(stack)
+        shares, values = Sweep(problem, one_by_one).iterate(stack)
     return stack.codes, [*shares, np.asarray(values)]
 
 
@@ -196,12 +192,10 @@ class CodeHistory:
         Runs the tasks.
     problems, codes : lists of handles
         The blocks, and their codes before the first step.
-    n_rounds : int
-        As in the estimator.
     """
 
-    def __init__(self, tasks: Tasks, problems: list[Any], codes: list[Any], n_rounds: int) -> None:
-        self.tasks, self.problems, self.n_rounds = tasks, problems, n_rounds
+    def __init__(self, tasks: Tasks, problems: list[Any], codes: list[Any]) -> None:
+        self.tasks, self.problems = tasks, problems
         self.restart(codes)
 
     def restart(self, codes: list[Any]) -> None:
@@ -245,7 +239,7 @@ class CodeHistory:
             return codes
         self._send()
         keys, steps = [handle.key for handle in codes], [self._sent] * len(codes)
-        kept = self.tasks.map("hold", _recover, self.problems, self._first, keys, steps, n_rounds=self.n_rounds)
+        kept = self.tasks.map("hold", _recover, self.problems, self._first, keys, steps)
         self.tasks.wait(kept)
         return kept
 
@@ -263,7 +257,7 @@ def _local_codes(problem: Problem, key: str) -> State:
     return codes
 
 
-def _recover(problem: Problem, first: State, key: str, parts: Sequence[Sequence[Step]], *, n_rounds: int) -> State:
+def _recover(problem: Problem, first: State, key: str, parts: Sequence[Sequence[Step]]) -> State:
     """Return codes from the memory of the worker, or computed again from the first codes."""
     codes = _in_memory(key)
     if codes is not None:
@@ -272,7 +266,7 @@ def _recover(problem: Problem, first: State, key: str, parts: Sequence[Sequence[
         if step.bases is None:
             first = _without_runs(problem, first, runs=step.runs, ended=step.ended)
         else:
-            first = _next_codes(problem, first, step.bases, runs=step.runs, n_rounds=n_rounds)
+            first = _next_codes(problem, first, step.bases, runs=step.runs)
     return first
 
 

@@ -9,7 +9,7 @@ from sklearn.base import clone
 from sklearn.metrics import adjusted_rand_score
 
 from gapview import BridgedGRMF, Views
-from gapview.choice.representation import Limits, Setting
+from gapview.choice.representation import IterationLimits, Setting
 from gapview.choice.selection import choose, try_settings
 from gapview.datasets import make_views, paired_split
 from gapview.errors import GapviewError, ParameterError
@@ -91,7 +91,7 @@ class TestSelection:
             for bridge in ("union", "joint")
             for reach in (1, 4)
         ]
-        candidates = list(try_settings(views, settings, 3, (1.0, 1.0), 0, Limits(50, 1e-5)))
+        candidates = list(try_settings(views, settings, 3, (1.0, 1.0), 0, IterationLimits(50, 1e-5)))
         # Groups drawn at random, too, so that the judges differ
         ground = candidates[0][1]
         candidates.append((settings[0], ground, np.random.RandomState(0).randint(3, size=150)))

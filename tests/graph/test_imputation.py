@@ -6,7 +6,7 @@ from scipy import sparse
 from test_bridges import comparable, naive_donors
 
 from gapview import BridgedGRMF, Views
-from gapview.choice.representation import Limits, Setting, prepare, represent
+from gapview.choice.representation import IterationLimits, Setting, prepare, represent
 from gapview.choice.selection import compute_view_weights
 from gapview.clusters import balanced, balancing
 from gapview.datasets import make_views
@@ -101,7 +101,7 @@ def test_views_count_by_their_weights_in_the_problem(made):
     views, weights = made.views, (0.2, 1.8, 1.0)
     setting = Setting(("standard",) * 3, (5, 5, 5), "both", 3, 4, 1.0, 1e-3)
     prepared = prepare(views, setting.scales, setting.n_neighbors, weights)
-    found = represent(prepared, views, setting, Limits(15, 0))
+    found = represent(prepared, views, setting, IterationLimits(15, 0))
     everyone, graph = np.arange(len(views)), prepared.graphs["both"].toarray()
     whole = sum(np.linalg.matrix_power(graph, t) for t in range(4))
     graphs = [sparse.csr_array(weight * whole[views.rows(k)]) for k, weight in enumerate(weights)]
@@ -120,7 +120,7 @@ def test_a_view_of_few_groups_keeps_its_weight():
     mask[data.target >= 2, 1] = False
     whole = [np.where(mask[:, [k]], matrix, np.nan) for k, matrix in enumerate(data.views.matrices)]
     setting = Setting(("standard", "standard"), (5, 5), "both", 4, 12, 1.0, 1e-3)
-    weights = compute_view_weights(Views(whole), setting, 6, 0, Limits(100, 1e-5))
+    weights = compute_view_weights(Views(whole), setting, 6, 0, IterationLimits(100, 1e-5))
     np.testing.assert_allclose(weights, [1.0, 1.0], atol=0.05)
 
 

@@ -21,7 +21,7 @@ from ..utils.parameters import check_choice, check_real
 from ..utils.types import Matrix
 from ..views import Views
 from .n_clusters import ClusterCount, default_counts
-from .representation import Limits, Setting
+from .representation import IterationLimits, Setting
 from .selection import Selection, choose, compute_view_weights, suggest_count, try_settings
 
 # selection="fixed" uses the first of each
@@ -59,7 +59,7 @@ def plan_fit(model: Any, views: Any, known: Views, part: Views, seed: int) -> Fi
         Random seed.
     """
     n_clusters, count, selection = model.n_clusters, None, None
-    limits = Limits(model.max_iter, model.tol)
+    limits = IterationLimits(model.max_iter, model.tol)
     with single_threaded():
         if isinstance(n_clusters, str):
             tell("Counting groups")
@@ -74,7 +74,9 @@ def plan_fit(model: Any, views: Any, known: Views, part: Views, seed: int) -> Fi
     return FitPlan(n_clusters, count, weights, selection, selection.setting if selection else settings[0])
 
 
-def _suggest_count(model: Any, views: Any, known: Views, part: Views, seed: int, limits: Limits) -> ClusterCount:
+def _suggest_count(
+    model: Any, views: Any, known: Views, part: Views, seed: int, limits: IterationLimits
+) -> ClusterCount:
     """Suggest a number of clusters; neighbours and components cannot depend on it. See :func:`plan_fit`."""
     first = list_candidates(model, views, known, math.isqrt(part.n_samples))[0]
     counts = default_counts(part.n_samples, model.max_clusters)
@@ -84,7 +86,7 @@ def _suggest_count(model: Any, views: Any, known: Views, part: Views, seed: int,
 
 
 def _weigh_views(
-    model: Any, part: Views, setting: Setting, n_clusters: int, seed: int, limits: Limits
+    model: Any, part: Views, setting: Setting, n_clusters: int, seed: int, limits: IterationLimits
 ) -> tuple[float, ...]:
     """Return the weights of the views, given or computed, 1 on average."""
     if not _is_auto(model.view_weights):

@@ -32,7 +32,7 @@ from ..utils.types import Array, Matrix
 from ..views import Views
 from ..views.trial import draw_from, n_to_try
 
-__all__ = ["Limits", "PreparedViews", "Representation", "Setting", "backend_for", "prepare", "represent"]
+__all__ = ["IterationLimits", "Representation", "Setting", "ViewGraphs", "backend_for", "prepare", "represent"]
 
 
 @storable_record
@@ -49,7 +49,7 @@ class Setting:
     sparsity_weight: float  # λ2
 
 
-class Limits(NamedTuple):
+class IterationLimits(NamedTuple):
     """When iterations stop: see ``max_iter`` and ``tol`` of :class:`gapview.BridgedGRMF`."""
 
     max_iter: int
@@ -57,7 +57,7 @@ class Limits(NamedTuple):
 
 
 @dataclass(frozen=True)
-class PreparedViews:
+class ViewGraphs:
     """Scaled views and their graphs, shared by all settings with the same scales and numbers of neighbours."""
 
     scaled: list[Matrix]  # empty if views are too large to be held twice; they are then scaled again
@@ -91,7 +91,7 @@ def prepare(
     search: Search | None = None,
     *,
     last: bool = False,
-) -> PreparedViews:
+) -> ViewGraphs:
     """Scale views in memory and build the graphs over all samples that the bridges need.
 
     With ``last``, for the final fit, scaled views that are too large to be held twice are not kept.
@@ -115,7 +115,7 @@ def prepare(
             explained, graphs["joint"] = checkpointed_search("joint graph", build_joint, search)
         if "both" in bridges:
             graphs["both"] = both_graphs(graphs["union"], graphs["joint"])
-    return PreparedViews(scaled if is_kept else [], dtype, scalings, graphs, explained, tuple(view_weights))
+    return ViewGraphs(scaled if is_kept else [], dtype, scalings, graphs, explained, tuple(view_weights))
 
 
 def _recorded_graph(matrix: Matrix, n_neighbors: int, search: Search | None) -> Any:
@@ -124,10 +124,10 @@ def _recorded_graph(matrix: Matrix, n_neighbors: int, search: Search | None) -> 
 
 
 def represent(
-    prepared: PreparedViews,
+    prepared: ViewGraphs,
     views: Views,
     setting: Setting,
-    limits: Limits,
+    limits: IterationLimits,
     *,
     last: bool = False,
     build: Callable[..., Problem] = build_problem,
@@ -158,7 +158,7 @@ def represent(
     return Representation(problem.without_data(), solution, balance)
 
 
-def _drain_scaled(prepared: PreparedViews, views: Views) -> Iterator[Matrix]:
+def _drain_scaled(prepared: ViewGraphs, views: Views) -> Iterator[Matrix]:
     """Yield the scaled views and free each before the next; views that were not kept are scaled again."""
     if prepared.scaled:
         yield from drained(prepared.scaled)
@@ -219,7 +219,7 @@ class DiskBackend:
         view_weights: Sequence[float],
         bridges: Sequence[str],
         search: Search | None = None,
-    ) -> PreparedViews:
+    ) -> ViewGraphs:
         """Scale the views and build the union graph; see :func:`gapview.choice.representation.prepare`."""
         with phase("scaling"):
             scaled, scalings = self.scale_alike(views, scales)
@@ -228,7 +228,7 @@ class DiskBackend:
         parts = zip(graphs, samples, view_weights, strict=True)
         with phase("bridge"):
             union = checkpointed_search("union graph", lambda: unite_graphs(parts, views.n_samples), search)
-        return PreparedViews(scaled, scaled[0].dtype, scalings, {"union": union}, float("nan"), tuple(view_weights))
+        return ViewGraphs(scaled, scaled[0].dtype, scalings, {"union": union}, float("nan"), tuple(view_weights))
 
     def _build_graph(self, matrix: Any, n_neighbors: int, search: Search | None) -> Any:
         with phase("neighbours"):

@@ -31,7 +31,7 @@ from ..utils.types import Array
 from ..utils.warnings import muted, warn_user
 from ..views import Views
 from .n_clusters import ClusterCount, suggest_n_clusters
-from .representation import Limits, PreparedViews, Setting, prepare, represent
+from .representation import IterationLimits, Setting, ViewGraphs, prepare, represent
 
 # The joint graph has its full weight from this share of explained variance on. Below the other share a joint graph
 # would be random, and is not tried. The choice depends little on either number.
@@ -89,7 +89,7 @@ def _row(trial: Trial, *, chosen: bool) -> dict[str, Any]:
 
 
 def _cluster_trial(
-    prepared: PreparedViews, views: Views, setting: Setting, n_clusters: int, seed: int, limits: Limits
+    prepared: ViewGraphs, views: Views, setting: Setting, n_clusters: int, seed: int, limits: IterationLimits
 ) -> Array:
     """Return labels with a coarser tolerance; all settings have the same seed, so that chance does not choose."""
     with muted(GapviewWarning):  # the final fit warns
@@ -104,8 +104,8 @@ def try_settings(
     n_clusters: int,
     view_weights: Sequence[float],
     seed: int,
-    limits: Limits,
-) -> Iterator[tuple[Setting, PreparedViews, Array]]:
+    limits: IterationLimits,
+) -> Iterator[tuple[Setting, ViewGraphs, Array]]:
     """Yield every candidate with its prepared views and its labels, grouped by scales and numbers of neighbours.
 
     Where views explain nothing of each other, bridges with a joint graph are skipped if there are others.
@@ -133,7 +133,7 @@ def try_settings(
 
 
 def compute_view_weights(
-    views: Views, setting: Setting, n_clusters: int, seed: int, limits: Limits
+    views: Views, setting: Setting, n_clusters: int, seed: int, limits: IterationLimits
 ) -> tuple[float, ...]:
     """Return the weight of every view, computed from a first clustering with equal weights; 1 on average.
 
@@ -164,7 +164,12 @@ def _share_of_modularity(graph: sparse.csr_array, labels: Array) -> float:
 
 
 def suggest_count(
-    views: Views, setting: Setting, counts: Sequence[int], view_weights: Sequence[float], seed: int, limits: Limits
+    views: Views,
+    setting: Setting,
+    counts: Sequence[int],
+    view_weights: Sequence[float],
+    seed: int,
+    limits: IterationLimits,
 ) -> ClusterCount:
     """Suggest a number of clusters from one representation, scored on the union graph, which holds no imputed rows."""
     prepared = prepare(views, setting.scales, setting.n_neighbors, view_weights, [setting.bridge, "union"])
@@ -178,7 +183,7 @@ def single_choice(setting: Setting, labels: Array, explained: float = float("nan
     return Selection((only,), 0, explained, len(labels), f"Nothing else was tried: {_in_words(setting)}.")
 
 
-def choose(candidates: Sequence[tuple[Setting, PreparedViews, Array]]) -> Selection:
+def choose(candidates: Sequence[tuple[Setting, ViewGraphs, Array]]) -> Selection:
     """Score candidates and choose the one with the highest score.
 
     The score is U^(1−t) · J^t + (1 − t/2) · a. U and J are the modularity on the union and on the joint graphs as

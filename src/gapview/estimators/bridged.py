@@ -10,7 +10,7 @@ from scipy import sparse
 
 from ..choice.candidates import plan_fit
 from ..choice.n_clusters import MOST_CLUSTERS, ClusterCount
-from ..choice.representation import Limits, Setting, backend_for
+from ..choice.representation import IterationLimits, Setting, backend_for
 from ..choice.selection import Selection, single_choice, use_union_bridge
 from ..clusters import balanced
 from ..compute import host_graph
@@ -253,7 +253,7 @@ class BridgedGRMF(LatentClusterer):
         tell("Looking for neighbours")
         search, bridge = self._new_search(), setting.bridge
         prepared = backend.prepare(views, setting.scales, setting.n_neighbors, plan.weights, [bridge], search)
-        found = backend.represent(prepared, views, setting, Limits(self.max_iter, self.tol))
+        found = backend.represent(prepared, views, setting, IterationLimits(self.max_iter, self.tol))
         graph = prepared.graphs[bridge]
         self._set_clusters(found.points, plan.n_clusters, np.random.RandomState(seed), graph)
         self.setting_, self.selection_ = setting, selection or single_choice(setting, self.labels_, prepared.explained)

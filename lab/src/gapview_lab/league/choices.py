@@ -24,7 +24,7 @@ from sklearn.metrics import adjusted_rand_score
 
 from gapview import BridgedGRMF, __version__
 from gapview.choice.candidates import list_candidates
-from gapview.choice.representation import Limits
+from gapview.choice.representation import IterationLimits
 from gapview.choice.selection import try_settings
 from gapview.clusters import balancing, cluster_rows
 from gapview.factorization.loop import Weights, solve
@@ -101,7 +101,7 @@ def judge_candidates(views: Views, target: Array, seed: int) -> Iterator[Row]:
     n_clusters = len(np.unique(target))
     settings = list_candidates(BridgedGRMF(n_clusters), views, views, n_clusters)
     weights = (1.0,) * views.n_views
-    tried = list(try_settings(views, settings, n_clusters, weights, seed, Limits(200, 1e-5)))
+    tried = list(try_settings(views, settings, n_clusters, weights, seed, IterationLimits(200, 1e-5)))
     each = list({id(prepared): prepared for _, prepared, _ in tried}.values())
     judged = {
         kind: np.mean([_shares([modularity(p.graphs[kind], labels) for *_, labels in tried]) for p in each], axis=0)

@@ -137,7 +137,7 @@ def _reference(
         n_features_in_=sum(sample.n_features),
     )
     scaled = reference._scaled(sample)
-    if hasattr(model, "bridge"):
+    if model.is_bridged:
         counts, weights = fitted["setting_"].n_neighbors, fitted["view_weights_"].tolist()
         counts = [min(count, n - 1) for count, n in zip(counts, sample.n_present, strict=True)]
         reference.graph_ = union_graph(scaled, sample, counts, weights)

@@ -111,7 +111,7 @@ def fit_size(model: Any, views: Views) -> FitSize:
     >>> plan_memory(fit_size(GRMF(3), views)).in_memory > 200 * 50 * 8
     True
     """
-    is_bridged = hasattr(model, "bridge")
+    is_bridged = model.is_bridged
     n_clusters = model.max_clusters if isinstance(model.n_clusters, str) else model.n_clusters
     by_rule = model.n_components is None or isinstance(model.n_components, str)
     init = getattr(model, "init", "data")

@@ -99,7 +99,7 @@ def test_bridges_are_as_in_memory(small):
 def test_settings_are_chosen_on_a_part_and_another_bridge_is_reported(small):
     data, maps = small
     model = BridgedGRMF(4, random_state=0)
-    with pytest.warns(GapviewWarning, match="memory_budget gives .* the bridge 'union' is used instead"):
+    with pytest.warns(GapviewWarning, match="memory_budget is .* the bridge 'union' is used instead"):
         model.set_params(memory_budget=budget_for(model, data.views)).fit(maps)
     assert model.setting_.bridge == "union"
     assert model.selection_.setting == model.setting_

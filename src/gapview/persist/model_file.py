@@ -26,9 +26,9 @@ _LONGEST = 200  # characters of a setting in a summary
 class ViewSummary:
     """One view of the training data."""
 
-    name: str
-    n_samples: int  # that have the view
-    n_features: int
+    name: str  # name of the view
+    n_samples: int  # number of samples that have the view
+    n_features: int  # number of features
 
 
 @dataclass(frozen=True)

@@ -120,7 +120,8 @@ def versions(before: Path, data_dir: Path, turns: int, chosen: Sequence[str], ou
 
 
 def _measured(source: Path, case: str, data_dir: Path) -> dict[str, Any]:
-    environment = {**os.environ, "PYTHONPATH": str(source)}
+    path = os.pathsep.join([str(source), *filter(None, [os.environ.get("PYTHONPATH")])])
+    environment = {**os.environ, "PYTHONPATH": path}
     arguments = [sys.executable, "-c", _PROGRAM, case, str(data_dir)]
     done = subprocess.run(arguments, env=environment, capture_output=True, text=True, check=False)
     if done.returncode:

@@ -37,7 +37,7 @@ class TestRefused:
             (model or GRMF(3, random_state=0)).fit(views, checkpoint=folder, **more)
 
     def test_other_settings(self, folder):
-        self.refused(folder, "n_clusters was 3 and is 4 now.*Fit as before to go on", GRMF(4, random_state=0))
+        self.refused(folder, "n_clusters was 3 and is 4 now.*Repeat that fit to resume it", GRMF(4, random_state=0))
         self.refused(
             folder, "random_state was 0 and is 1 now; tol was 1e-05 and is 0.1 now", GRMF(3, tol=0.1, random_state=1)
         )

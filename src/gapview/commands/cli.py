@@ -39,7 +39,7 @@ class _GapviewGroup(click.Group):
             text = "There is not enough memory for this. Leave out features or samples, or use a larger machine."
             raise click.ClickException(printable(_with_notes(text, error))) from None
         except KeyboardInterrupt as error:
-            none = "Nothing was written, and nothing is left behind; run the same command again to start anew."
+            none = "Nothing was written, and nothing is left behind; run the same command again to start again."
             noted = _with_notes("", error).strip()
             click.echo(printable(f"Stopped. {noted or none}"), err=True)
             raise SystemExit(getattr(error, "exit_code", 130)) from None

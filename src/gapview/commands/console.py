@@ -35,8 +35,8 @@ _WORDS = (
     (r"\bn_samples=(\d+)", r"\1"),
     (r"Give a file that model\.save has written", "Give a model that gapview cluster has written"),
     (r"Raise max_iter or tol", "Raise them with --set max_iter=… or --set tol=…"),
-    (r"Fit as before to go on\. Give another folder, or delete this one to start anew", _OTHER_RUN),
-    (r"Give another folder, or delete this one to start anew", "Delete that folder, or give --force"),
+    (r"Repeat that fit to resume it\. Give another folder, or delete this one to start again", _OTHER_RUN),
+    (r"Give another folder, or delete this one to start again", "Delete that folder, or give --force"),
     (r"Read them with gapview\.io\.read_views", "Give the file without a name in front"),
 )
 

@@ -24,7 +24,7 @@ __all__ = ["Checkpoint", "CheckpointFolder", "recording"]
 _ENDING = ".part"
 _IDENTITY = "fit" + _ENDING
 _UNFINISHED = re.compile(r"\.[\w.+-]+\.part\.[0-9a-f]{12}")  # names of temporary files of storage.write_whole
-_START_ANEW = "Give another folder, or delete this one to start anew."
+_START_AGAIN = "Give another folder, or delete this one to start again."
 
 
 class Checkpoint:
@@ -239,12 +239,12 @@ class CheckpointFolder:
                 return False
             raise DataFileError(
                 f"The checkpoint {self._shown!r} is damaged, so that its fit cannot be identified ({error}). "
-                f"{_START_ANEW}"
+                f"{_START_AGAIN}"
             ) from None
         if found and not self._replace:
             raise DataFileError(
-                f"The checkpoint {self._shown!r} belongs to another fit: {'; '.join(found)}. Fit as before to go on. "
-                f"{_START_ANEW}"
+                f"The checkpoint {self._shown!r} belongs to another fit: {'; '.join(found)}. Repeat that fit to resume "
+                f"it. {_START_AGAIN}"
             )
         return not found
 

@@ -89,7 +89,7 @@ CASES = (
 _HEADER = ("case", "seconds", "seconds before", "ratio", "MB", "MB before", "ratio of MB", "same labels", "objective")
 
 
-@click.command("versions")
+@click.command("versions", short_help="Compare with another version.")
 @click.argument("before", type=click.Path(exists=True, file_okay=False, path_type=Path))
 @click.option("--data-dir", type=click.Path(path_type=Path), envvar="GAPVIEW_DATA", required=True)
 @click.option(
@@ -107,11 +107,8 @@ def versions(before: Path, data_dir: Path, turns: int, chosen: Sequence[str], ou
     now = Path(str(sys.modules["gapview"].__file__)).parents[1]
     rows: list[Sequence[Any]] = []
     for case in chosen or CASES:
-        found: dict[Path, list[dict[str, Any]]] = {now: [], before.resolve(): []}
-        for _ in range(turns):
-            for source, runs in found.items():
-                runs.append(_measured(source, case, data_dir))
-        row = _row(case, *found.values())
+        found = [[_measured(source, case, data_dir) for source in (now, before.resolve())] for _ in range(turns)]
+        row = _row(case, [pair[0] for pair in found], [pair[1] for pair in found])
         rows.append(row)
         console.print(f"{case}: time × {row[3]:.2f}, memory × {row[6]:.2f}, same labels: {row[7]}", highlight=False)
     path = make_folder(output) / "versions.csv"

@@ -24,7 +24,7 @@ def test_a_version_finds_the_labels_that_it_finds(tmp_path, dataset):
     dataset("handwritten_2v")
     result = versions(SOURCES, tmp_path / "out")
     assert result.exit_code == 0, result.output
-    (row,) = csv.DictReader((tmp_path / "out" / "versions.csv").open())
+    (row,) = csv.DictReader((tmp_path / "out" / "versions.csv").read_text().splitlines())
     assert (row["same labels"], float(row["objective"])) == ("True", 0.0)
     assert float(row["seconds"]) > 0
     assert float(row["MB before"]) > 0

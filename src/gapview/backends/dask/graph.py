@@ -44,8 +44,9 @@ class BlockGraph:
 
 
 def link_blocks(tasks: Tasks, found: list[Any], starts: Array, dtype: Any) -> list[Any]:
-    """Link samples with their neighbours, in both directions, by weights of 1 (:func:`gapview.graph.knn.symmetric_graph`).
+    """Link samples with their neighbours, in both directions, by weights of 1.
 
+    The graph is that of :func:`gapview.graph.knn.symmetric_graph`.
     ``found`` holds for every block a handle of (samples, their neighbours).
     """
     received = exchange_parts(tasks, "link", tasks.map("link", _edges_by_block, found, starts=starts), len(found))

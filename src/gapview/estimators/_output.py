@@ -11,7 +11,7 @@ from ..errors import MissingExtraError
 from ..utils.types import Array
 from ..views import Views
 
-__all__ = ["CLUSTER", "OUTPUTS", "as_frame", "as_series"]
+__all__ = ["CLUSTER", "OUTPUTS", "as_frame", "as_series", "output_kind"]
 
 CLUSTER = "cluster"  # name of a series of labels
 OUTPUTS = ("default", "pandas", "polars")

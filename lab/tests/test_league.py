@@ -110,7 +110,7 @@ class TestEntrants:
             for setting in entrant.tried:
                 own = {key: value for key, value in setting.items() if key != "view"}
                 if not issubclass(entrant.make, rivals.Rival):
-                    entrant.make(3, random_state=0, **entrant.options, **own)._check_parameters()
+                    entrant.make(3, random_state=0, **entrant.options, **own).check_parameters()
 
     def test_without_labels_every_method_runs_at_its_defaults(self):
         changed = {name: dict(entrant.options) for name, entrant in ENTRANTS.items() if entrant.options}

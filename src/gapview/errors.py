@@ -111,7 +111,7 @@ def extra(module: str, package_extra: str, purpose: str) -> Any:
 
 def some(items: Iterable[Any], limit: int = 5) -> str:
     """Return the first few items for a message: ``'a', 'b', 'c' and 12 more``."""
-    shown = list(items)
-    text = ", ".join(repr(getattr(item, "item", lambda item=item: item)()) for item in shown[:limit])
-    rest = len(shown) - limit
+    listed = list(items)
+    text = ", ".join(repr(getattr(item, "item", lambda item=item: item)()) for item in listed[:limit])
+    rest = len(listed) - limit
     return text + (f" and {rest} more" if rest > 0 else "")

@@ -40,7 +40,7 @@ def made():
 )
 def test_a_fit_is_the_same_on_tensors(made, model, dtype, device):
     whole = [matrix.astype(dtype) for matrix in made.views.matrices]
-    views = made.views._like(tuple(whole), made.views.mask, made.views.sample_ids)
+    views = made.views.with_matrices(tuple(whole), made.views.mask, made.views.sample_ids)
     here = model.fit(views)
     bases, codes, objective, labels, trust = here.bases_, here.codes_, here.objective_, here.labels_, here.confidence_
     there = model.set_params(device=device).fit(views)
@@ -89,7 +89,7 @@ def some(views):
     """Leave out the wide view, whose leading directions depend on random numbers."""
     kept = [0, 2]
     mask = views.mask[:, kept]
-    return views._like(
+    return views.with_matrices(
         tuple(views.matrices[k] for k in kept), mask, views.sample_ids, names=tuple(views.names[k] for k in kept)
     )
 

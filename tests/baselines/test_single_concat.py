@@ -50,7 +50,7 @@ def test_filling_keeps_the_type_and_densifies_sparse_rows() -> None:
 def test_the_mean_of_many_float32_rows_is_exact() -> None:
     values = np.full((200_000, 1), 0.1, dtype=np.float32)
     views = Views([np.vstack([values, [[0.0]]]).astype(np.float32)], mask=np.ones((200_001, 1)))
-    half = views._like((values,), np.arange(200_001)[:, None] < 200_000, views.sample_ids)
+    half = views.with_matrices((values,), np.arange(200_001)[:, None] < 200_000, views.sample_ids)
     assert mean_filled([values], half)[0][-1, 0] == np.float32(0.1)
 
 

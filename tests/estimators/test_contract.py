@@ -264,7 +264,7 @@ def test_clone_pickle_and_unfitted(name, made):
     model = make(name)
     assert clone(model).get_params() == model.get_params()
     with pytest.raises(NotFittedError):
-        model._demand_fitted()
+        model.check_fitted()
     again = pickle.loads(pickle.dumps(model.fit(matrices, mask=mask)))
     np.testing.assert_array_equal(again.labels_, model.labels_)
 

@@ -48,7 +48,7 @@ class TestRefused:
     def test_other_data(self, folder):
         changed = VIEWS.matrices[1].copy()
         changed[-1, -1] += 1e-9
-        views = VIEWS._like((VIEWS.matrices[0], changed), VIEWS.mask, VIEWS.sample_ids)
+        views = VIEWS.with_matrices((VIEWS.matrices[0], changed), VIEWS.mask, VIEWS.sample_ids)
         self.refused(folder, "view 'view_1' has changed", views=views)
         self.refused(folder, "view 'view_0' was .* rows of 20 and is .* now", views=VIEWS[:60])
         self.refused(
@@ -56,7 +56,7 @@ class TestRefused:
             "the list of views was \\['view_0', 'view_1'\\] and is \\['view_0'\\] now",
             views=[VIEWS.matrices[0]],
         )
-        turned = VIEWS._like(VIEWS.matrices, VIEWS.mask, VIEWS.sample_ids[::-1])
+        turned = VIEWS.with_matrices(VIEWS.matrices, VIEWS.mask, VIEWS.sample_ids[::-1])
         self.refused(folder, "the list of sample ids has changed", views=turned)
 
     def test_another_version(self, folder, monkeypatch):

@@ -55,7 +55,7 @@ def fitted(name):
 
 def with_positive_values(views):
     """Values of at least 0, which all methods accept."""
-    return views._like(tuple(np.abs(matrix) for matrix in views.matrices), views.mask, views.sample_ids)
+    return views.with_matrices(tuple(np.abs(matrix) for matrix in views.matrices), views.mask, views.sample_ids)
 
 
 VIEWS = with_positive_values(DATA.views)

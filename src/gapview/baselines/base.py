@@ -49,8 +49,9 @@ class Baseline(MultiViewClusterer):
 
     _checks: ClassVar[Checks] = {}
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
+    def check_parameters(self) -> None:
+        """Raise an error if a parameter has a wrong type or value."""
+        super().check_parameters()
         checks = {**CHECKS, **self._checks}
         for name, value in self.get_params(deep=False).items():
             if name in checks:

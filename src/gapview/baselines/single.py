@@ -121,5 +121,5 @@ def best_view_scores(model: BestSingleView, y_true: Any) -> dict[str, float]:
     >>> best_view_scores(BestSingleView(2, random_state=0).fit(data.views), data.target)["purity"]
     1.0
     """
-    model._demand_fitted()
+    model.check_fitted()
     return max((clustering_scores(y_true, labels) for labels in model.view_labels_), key=lambda s: s["accuracy"])

@@ -42,7 +42,7 @@ class FitPlan:
     setting: Setting
 
 
-def plan_fit(model: Any, views: Any, known: Views, part: Views, seed: int) -> FitPlan:
+def plan_fit(model: Any, views: Any, for_scales: Views, part: Views, seed: int) -> FitPlan:
     """Choose the number of clusters, the view weights and the setting of a fit.
 
     Parameters
@@ -51,7 +51,7 @@ def plan_fit(model: Any, views: Any, known: Views, part: Views, seed: int) -> Fi
         The estimator.
     views : Views or BlockedViews
         The training data; only their names and numbers of samples are used.
-    known : Views
+    for_scales : Views
         The samples from which scales are chosen.
     part : Views
         The samples on which settings are tried.
@@ -63,9 +63,11 @@ def plan_fit(model: Any, views: Any, known: Views, part: Views, seed: int) -> Fi
     with single_threaded():
         if isinstance(n_clusters, str):
             tell("Counting groups")
-            count = checkpointed("number of groups", lambda: _suggest_count(model, views, known, part, seed, limits))
+            count = checkpointed(
+                "number of groups", lambda: _suggest_count(model, views, for_scales, part, seed, limits)
+            )
             n_clusters = count.suggested
-        settings = list_candidates(model, views, known, n_clusters)
+        settings = list_candidates(model, views, for_scales, n_clusters)
         tell("Weighing views")
         weights = checkpointed("weights", lambda: _weigh_views(model, part, settings[0], n_clusters, seed, limits))
         if len(settings) > 1:
@@ -75,10 +77,10 @@ def plan_fit(model: Any, views: Any, known: Views, part: Views, seed: int) -> Fi
 
 
 def _suggest_count(
-    model: Any, views: Any, known: Views, part: Views, seed: int, limits: IterationLimits
+    model: Any, views: Any, for_scales: Views, part: Views, seed: int, limits: IterationLimits
 ) -> ClusterCount:
     """Suggest a number of clusters; neighbours and components cannot depend on it. See :func:`plan_fit`."""
-    first = list_candidates(model, views, known, math.isqrt(part.n_samples))[0]
+    first = list_candidates(model, views, for_scales, math.isqrt(part.n_samples))[0]
     counts = default_counts(part.n_samples, model.max_clusters)
     setting = replace(first, n_components=counts[-1]) if model.n_components == "auto" else first
     weights = _read_weights(None if _is_auto(model.view_weights) else model.view_weights, part)
@@ -111,12 +113,12 @@ def _is_auto(value: Any) -> bool:
     return isinstance(value, str) and value == "auto"
 
 
-def list_candidates(model: Any, views: Any, known: Views, n_clusters: int) -> list[Setting]:
+def list_candidates(model: Any, views: Any, for_scales: Views, n_clusters: int) -> list[Setting]:
     """Return the settings to try: all combinations of what is "auto", or with ``selection="fixed"`` the first of each.
 
-    Numbers of neighbours depend on ``views``, scales on ``known``; see :func:`plan_fit`.
+    Numbers of neighbours depend on ``views``, scales on ``for_scales``; see :func:`plan_fit`.
     """
-    forms = _read_scales(model.scale, known)
+    forms = _read_scales(model.scale, for_scales)
     bridges = _BRIDGES if model.bridge == "auto" else (model.bridge,)
     reaches = _REACHES if model.reach == "auto" else (int(model.reach),)
     if model.selection == "fixed":

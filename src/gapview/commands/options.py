@@ -203,7 +203,7 @@ def build_model(
     if scale:
         settings["scale"] = _scale(scale)
     model: MultiViewClusterer = kind(**settings)
-    model._check_parameters()
+    model.check_parameters()
     return model
 
 

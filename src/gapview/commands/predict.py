@@ -17,7 +17,7 @@ from ..methods import load
 from ..progress import tell
 from ..utils.storage import make_folder
 from ..utils.words import counted, joined
-from ..views import Views
+from ..views import Views, new_views
 from .console import Show, run_command, show_notes, show_warnings
 from .folder import check_new_file
 from .options import FilesRequest, file_option, read_files, samples_options
@@ -58,7 +58,8 @@ def read_samples(request: SamplesRequest, model: Any, show: Show) -> tuple[Views
     for view in views:
         show("View", f"{view.path.name} is {view.summary}.")
         show_notes([note.removesuffix(_ADVICE) for note in view.notes], show)
-    return model._read_new(samples_of(views, partial_rows=model.partial_rows)), views
+    samples = samples_of(views, partial_rows=model.partial_rows)
+    return new_views(samples, trained, model.partial_rows), views
 
 
 def match_views(found: Sequence[tuple[ViewFile, bool]], trained: Views) -> list[ViewFile]:

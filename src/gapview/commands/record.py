@@ -55,8 +55,8 @@ def write_predictions(path: Path, new: Views, labels: Array, distances: Array) -
 
 
 def _write_samples(path: Path, views: Views, columns: dict[str, Sequence[Any]]) -> None:
-    shown = np.where(views.mask, "yes", "no").tolist()
-    rows: Iterable[Any] = zip(views.sample_ids.tolist(), *columns.values(), shown, strict=True)
+    presence = np.where(views.mask, "yes", "no").tolist()
+    rows: Iterable[Any] = zip(views.sample_ids.tolist(), *columns.values(), presence, strict=True)
     header = ["id", *columns, *(f"has_{name}" for name in views.names)]
     write_table(path, header, ([*row, *has] for *row, has in rows))
 
@@ -127,8 +127,8 @@ def model_facts(model: MultiViewClusterer) -> dict[str, Any]:
 def report_facts(record: Mapping[str, Any]) -> dict[str, Any]:
     """Return what a report shows of a record: without notes and warnings, which may name samples."""
     files = [f"{file['path']} ({file['bytes']:,} bytes, SHA-256 {file['sha256']})" for file in record.get("files", [])]
-    shown = {name: record[name] for name in ("command", "machine", "finished")}
-    return shown | ({"files": files} if files else {})
+    facts = {name: record[name] for name in ("command", "machine", "finished")}
+    return facts | ({"files": files} if files else {})
 
 
 def write_record(folder: Path, record: Mapping[str, Any]) -> None:

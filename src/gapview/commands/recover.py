@@ -15,7 +15,6 @@ from ..io import SourceFormat, ViewFile, WrittenView, write_like
 from ..progress import tell
 from ..utils.words import counted, free_name, numbered
 from ..views import Views
-from ..views.containers import Container
 from .console import Show, run_command, show_notes, show_warnings
 from .folder import RECORD, results_folder
 from .options import fingerprints, folder_option, samples_options
@@ -29,12 +28,12 @@ def recover_files(request: SamplesRequest, show: Show) -> list[Path]:
         tell("Loading the model")
         model = load_latent(request.model, request.partial_rows)
         sources: list[ViewFile] = []
-        given = model.views_ = _in_arrays(model.views_)
+        given = model.views_ = model.views_.in_arrays()
         if request.files:
             tell("Reading files")
             given, sources = read_samples(request, model, show)
         tell("Recovering views")
-        recovered = model.recover(_in_arrays(given) if sources else None)
+        recovered = model.recover(given.in_arrays() if sources else None)
         tell("Writing results")
         written = _write_all(folder, given, sources, recovered, show)
         record = run_facts(request.arguments) | {
@@ -47,12 +46,6 @@ def recover_files(request: SamplesRequest, show: Show) -> list[Path]:
         }
         write_record(folder, record)
     return [*(request.output / file.path.name for file in written.values()), request.output / RECORD]
-
-
-def _in_arrays(views: Views) -> Views:
-    """Return the same samples, such that recovered views are a list of arrays."""
-    plain = (Container(),) * views.n_views
-    return views._like(views.matrices, views.mask, views.sample_ids, _outer="list", _containers=plain)
 
 
 def _write_all(

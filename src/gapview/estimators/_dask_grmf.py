@@ -29,7 +29,7 @@ from ..utils.parameters import random_generator
 from ..utils.types import Array
 from ..views import Views, demand_enough
 from ._dask_bridged import fit_bridged
-from ._output import asked_for
+from ._output import output_kind
 from .base import warn_unused_parameters
 from .latent import warn_unless_converged
 
@@ -66,7 +66,7 @@ def _check_parameters(model: Any) -> None:
                 f"{name} is for fits in this process, and the views are Dask collections: leave {name} out. The "
                 "workers of the cluster have their own memory limit."
             )
-    if asked_for(model) != "default":
+    if output_kind(model) != "default":
         raise ParameterError(
             "Results of a fit on a cluster stay Dask arrays; set_output asks for frames. Use "
             "set_output(transform='default')."

@@ -11,7 +11,7 @@ from ..errors import MissingExtraError
 from ..utils.types import Array
 from ..views import Views
 
-__all__ = ["CLUSTER", "OUTPUTS", "as_frame", "as_series"]
+__all__ = ["CLUSTER", "OUTPUTS", "as_frame", "as_series", "output_kind"]
 
 CLUSTER = "cluster"  # name of a series of labels
 OUTPUTS = ("default", "pandas", "polars")
@@ -19,20 +19,20 @@ OUTPUTS = ("default", "pandas", "polars")
 
 def as_frame(model: Any, values: Array, views: Views) -> Any:
     """Return a pandas frame with the sample ids, if selected; scikit-learn makes all other containers."""
-    if asked_for(model) != "pandas":
+    if output_kind(model) != "pandas":
         return values
     return _library("pandas").DataFrame(values, index=_index(views))
 
 
 def as_series(model: Any, values: Array, views: Views, name: str) -> Any:
     """Return a named series if frames are selected, with sample ids for pandas; else the array."""
-    kind = asked_for(model)
+    kind = output_kind(model)
     if kind == "pandas":
         return _library("pandas").Series(values, index=_index(views), name=name)
     return _library("polars").Series(name, values) if kind == "polars" else values
 
 
-def asked_for(model: Any) -> str:
+def output_kind(model: Any) -> str:
     """Return the container that ``set_output`` or else scikit-learn's configuration selects."""
     return str(getattr(model, "_sklearn_output_config", {}).get("transform", get_config()["transform_output"]))
 
@@ -45,6 +45,4 @@ def _library(name: str) -> Any:
 
 
 def _index(views: Views) -> Any:
-    """Return an index of the sample ids, with the name of the first named index among the views."""
-    names = [place.id_name for place in views._containers if place.id_name is not None]
-    return _library("pandas").Index(views.sample_ids, name=names[0] if names else None)
+    return _library("pandas").Index(views.sample_ids, name=views.id_name)

@@ -51,7 +51,7 @@ class NoEffect:
 class MultiViewClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
     """Clusters samples described by several views, some of which may be missing.
 
-    A subclass defines ``_fit_views``, and ``_check_parameters`` and ``_no_effect`` for its own parameters.
+    A subclass defines ``_fit_views``, and ``check_parameters`` and ``_no_effect`` for its own parameters.
     """
 
     n_clusters: int
@@ -105,7 +105,7 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         >>> GRMF(n_clusters=2, random_state=0).fit(data.views).labels_.shape
         (60,)
         """
-        self._check_parameters()
+        self.check_parameters()
         with self._read_training(views, mask) as training:
             self._fit_or_restore(training)
         return self
@@ -223,7 +223,8 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         demand_in_memory(self)
         save(read_into_memory(self), path)
 
-    def _check_parameters(self) -> None:
+    def check_parameters(self) -> None:
+        """Raise an error if a parameter has a wrong type or value."""
         check_integer("n_clusters", self.n_clusters, low=1)
         check_choice("scale", self.scale, SCALES)
         check_choice("partial_rows", self.partial_rows, PARTIAL_ROWS)
@@ -239,7 +240,7 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
     def _fit_views(self, views: Views, random_state: np.random.RandomState) -> None:
         raise NotImplementedError
 
-    def _demand_fitted(self) -> None:
+    def check_fitted(self) -> None:
         """Raise an error unless the model is fitted and its training data are in this process."""
         demand_in_memory(self)
         try:
@@ -264,9 +265,9 @@ def warn_unused_parameters(model: Any, views: Any) -> None:
 
 def warn_no_effect(function: Callable[..., Any], parameter: str, value: Any, reason: str, remedy: str) -> None:
     """Warn that a parameter of a function has no effect, unless its value is the default."""
-    known = inspect.signature(function).parameters.get(parameter)
+    declared = inspect.signature(function).parameters.get(parameter)
     is_plain = value is None or isinstance(value, str | Number)
-    if known is None or (is_plain and value == known.default):
+    if declared is None or (is_plain and value == declared.default):
         return
     given = f"{parameter}={value!r}" if is_plain else parameter
     warn_user(f"{given} has no effect, since {reason}. Leave out {parameter}, or {remedy}.", GapviewWarning)

@@ -213,7 +213,8 @@ class BridgedGRMF(LatentClusterer):
         self.partial_rows = partial_rows
         self.random_state = random_state
 
-    def _check_parameters(self) -> None:
+    def check_parameters(self) -> None:
+        """Raise an error if a parameter has a wrong type or value."""
         for name in ("n_clusters", "n_components", "reach"):
             check_integer(name, getattr(self, name), low=1, also=["auto"])
         for name in ("consensus_weight", "sparsity_weight"):
@@ -241,9 +242,9 @@ class BridgedGRMF(LatentClusterer):
         seed = int(random_state.randint(2**31 - 1))
         backend = backend_for(views)
         with phase("choice"):
-            known, part = backend.draw_trial(views, self._most_clusters(), seed)
-            plan = plan_fit(self, views, known, part, seed)
-            del known, part
+            for_scales, part = backend.draw_trial(views, self._most_clusters(), seed)
+            plan = plan_fit(self, views, for_scales, part, seed)
+            del for_scales, part
             if plan.count is not None:
                 self.cluster_count_ = plan.count
             selection, setting = plan.selection, plan.setting
@@ -299,23 +300,24 @@ class BridgedGRMF(LatentClusterer):
         if method != "bridge":
             yield from super()._recover_rows(views, embedding, method, n_neighbors)
             return
-        tables = training_rows(self._scaled(self.views_), self.views_, self.view_weights_.tolist())
-        asking = tables if views is self.views_ else query_rows(self._scaled(views), views, tables)
+        tables = training_rows(self.scaled(self.views_), self.views_, self.view_weights_.tolist())
+        queries = tables if views is self.views_ else query_rows(self.scaled(views), views, tables)
         for k, nearby in enumerate(super()._recover_rows(views, embedding, "neighbors", n_neighbors)):
-            yield impute_rows(self.views_, k, tables, views, asking, nearby)
+            yield impute_rows(self.views_, k, tables, views, queries, nearby)
 
     def _embed(self, views: Views) -> Array:
         """Return the mean of the projected samples and of the codes of their neighbours; codes explain both."""
         counts, weights = self.setting_.n_neighbors, self.view_weights_
-        known, new = self._scaled(self.views_), self._scaled(views)
-        across = mean_neighbor_codes(known, self.views_, self.embedding_, new, views, counts, weights.tolist())
+        trained, new = self.scaled(self.views_), self.scaled(views)
+        across = mean_neighbor_codes(trained, self.views_, self.embedding_, new, views, counts, weights.tolist())
         return np.asarray((project(self, views, weights) + across) / 2)
 
-    def _points(self, embedding: Array) -> Array:
+    def latent_points(self, embedding: Array) -> Array:
+        """Return codes as unit rows, balanced as in the fit: the rows that k-means clusters."""
         return np.asarray(unit_rows(balanced(embedding, self.balance_)))
 
     def _neighbor_graphs(self) -> list[sparse.csr_array]:
-        rows = zip(self._scaled(self.views_), self.setting_.n_neighbors, strict=True)
+        rows = zip(self.scaled(self.views_), self.setting_.n_neighbors, strict=True)
         return [knn_graph(matrix, count) for matrix, count in rows]
 
     def _resample_parameters(self, part: Views, rows: Array) -> dict[str, Any]:

@@ -182,8 +182,9 @@ class GRMF(LatentClusterer):
         self.partial_rows = partial_rows
         self.random_state = random_state
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
+    def check_parameters(self) -> None:
+        """Raise an error if a parameter has a wrong type or value."""
+        super().check_parameters()
         self._check_shared_parameters()
         check_integer("n_components", self.n_components, low=1, also=[None])
         check_real("consensus_weight", self.consensus_weight, low=0)

@@ -150,7 +150,7 @@ class LatentClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiVi
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     model = GRMF(n_clusters=2, random_state=0).fit(data.views, checkpoint=pathlib.Path(folder) / "fit")
         """
-        self._check_parameters()
+        self.check_parameters()
         if dask_kind(views) is not None:
             from ._dask_grmf import fit_on_cluster  # needs the extra "dask"
 
@@ -321,7 +321,7 @@ class LatentClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiVi
             self._warn_unused_neighbors(n_neighbors, method)
         if is_for_cluster(self, views):
             return self._on_cluster("recover", views, method=method, n_neighbors=n_neighbors)
-        self._demand_fitted()
+        self.check_fitted()
         given = self.views_ if views is None else self._read_new(views)
         embedding = self.embedding_ if views is None else self._embed(given)
         return fill_missing_rows(given, self._recover_rows(given, embedding, method, n_neighbors))
@@ -356,7 +356,7 @@ class LatentClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiVi
         if y is not None:
             return clustering_accuracy(y, labels)
         counts = resolve_n_neighbors("auto", given, len(self.cluster_centers_))
-        return float(mean_modularity([labels], self._scaled(given), given, counts)[0])
+        return float(mean_modularity([labels], self.scaled(given), given, counts)[0])
 
     def _on_cluster(self, name: str, views: Any, **options: Any) -> Any:
         """Apply a method to Dask collections block by block, or to a model that was fitted on a cluster."""
@@ -369,18 +369,19 @@ class LatentClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiVi
         warn_no_effect(LatentClusterer.predict, "n_neighbors", n_neighbors, reason, remedy)
 
     def _read_new(self, views: Any) -> Views:
-        self._demand_fitted()
+        self.check_fitted()
         return new_views(views, self.views_, self.partial_rows)
 
-    def _scaled(self, views: Views) -> list[Matrix]:
+    def scaled(self, views: Views) -> list[Matrix]:
+        """Return the matrices of views, scaled as in the fit."""
         return [scaling.apply(matrix) for scaling, matrix in zip(self.scalings_, views.matrices, strict=True)]
 
     def _embed(self, views: Views) -> Array:
         """Return the codes of new samples."""
         return project(self, views, np.ones(views.n_views))
 
-    def _points(self, embedding: Array) -> Array:
-        """Return the rows that k-means clusters and among which neighbours are found."""
+    def latent_points(self, embedding: Array) -> Array:
+        """Return codes as unit rows: the rows that k-means clusters and among which neighbours are found."""
         return np.asarray(unit_rows(embedding))
 
     def _recover_rows(self, views: Views, embedding: Array, method: str, n_neighbors: int) -> Iterator[Matrix]:
@@ -428,7 +429,7 @@ class LatentClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiVi
         >>> bool(model.cluster_stability(n_resamples=5, random_state=0).jaccard.min() > 0.8)
         True
         """
-        self._demand_fitted()
+        self.check_fitted()
         check_real("share", share, low=0, high=1, open_low=True)
         check_memory_for_parts(self, share)
         views = _dense_where_centered(self.views_, self.scalings_)
@@ -471,7 +472,7 @@ class LatentClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiVi
         >>> model.view_agreement().above_chance.shape
         (3, 2)
         """
-        self._demand_fitted()
+        self.check_fitted()
         return view_agreement(self._neighbor_graphs(), self.views_.mask, self.labels_)
 
     def feature_effects(self) -> list[ViewEffects]:
@@ -493,7 +494,7 @@ class LatentClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiVi
         >>> len(strongest)
         6
         """
-        self._demand_fitted()
+        self.check_fitted()
         return feature_effects(self.views_, self.labels_)
 
     def _neighbor_graphs(self) -> list[sparse.csr_array]:
@@ -542,4 +543,4 @@ def _dense_where_centered(views: Views, scalings: list[Scaling]) -> Views:
         matrix.toarray() if sparse.issparse(matrix) and scaling.center is not None else matrix
         for matrix, scaling in zip(views.matrices, scalings, strict=True)
     ]
-    return views._like(tuple(matrices), views.mask, views.sample_ids)
+    return views.with_matrices(matrices)

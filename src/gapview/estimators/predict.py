@@ -61,7 +61,7 @@ def predict_labels(model: Any, embedding: Array, method: str, n_neighbors: int) 
     GapviewWarning
         If a code is zero.
     """
-    points = model._points(embedding)
+    points = model.latent_points(embedding)
     n_empty = int((~points.any(axis=1)).sum())
     if n_empty:
         warn_user(
@@ -71,7 +71,7 @@ def predict_labels(model: Any, embedding: Array, method: str, n_neighbors: int) 
         )
     if method == "centers":
         return nearest(model.cluster_centers_, 1, points)[1][:, 0].astype(model.labels_.dtype)  # type: ignore[no-any-return]
-    _, voters = nearest(model._points(model.embedding_), min(n_neighbors, len(model.labels_)), points)
+    _, voters = nearest(model.latent_points(model.embedding_), min(n_neighbors, len(model.labels_)), points)
     return majority(model.labels_[voters])
 
 
@@ -101,11 +101,11 @@ def distance_to_training(model: Any, views: Views) -> Array:
     for k, matrix in enumerate(views.matrices):
         if not matrix.shape[0]:
             continue
-        known = model.scalings_[k].apply(model.views_.matrices[k])
-        distances, _ = nearest(known, 1, model.scalings_[k].apply(matrix))
+        trained = model.scalings_[k].apply(model.views_.matrices[k])
+        distances, _ = nearest(trained, 1, model.scalings_[k].apply(matrix))
         rows = views.rows(k)
         with np.errstate(over="ignore"):  # distances beyond the type become infinite
-            farthest[rows] = np.maximum(farthest[rows], distances[:, 0] / _usual_distance(known))
+            farthest[rows] = np.maximum(farthest[rows], distances[:, 0] / _usual_distance(trained))
     return farthest
 
 
@@ -152,8 +152,8 @@ def _from_basis(model: Any, codes: Array, view: int) -> Array:
 
 def _neighbor_mean(model: Any, codes: Array, view: int, n_neighbors: int) -> Matrix:
     source = model.views_.matrices[view]
-    points = model._points(model.embedding_[model.views_.rows(view)])
-    _, indices = nearest(points, min(n_neighbors, source.shape[0]), model._points(codes))
+    points = model.latent_points(model.embedding_[model.views_.rows(view)])
+    _, indices = nearest(points, min(n_neighbors, source.shape[0]), model.latent_points(codes))
     means = donor_means(source, np.arange(source.shape[0]), indices)[0]
     values, limit = means.data if sparse.issparse(means) else means, np.finfo(means.dtype).max
     np.clip(values, -limit, limit, out=values)  # rounding may carry a mean of the largest numbers beyond them

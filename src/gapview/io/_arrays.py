@@ -59,16 +59,16 @@ def read_arrays(file: Path, kind: str) -> list[ViewFile]:
 
 
 def _array_view(
-    file: Path, name: str, values: Any, ids: list[str] | None, shown: Array | None, notes: list[str]
+    file: Path, name: str, values: Any, ids: list[str] | None, mask: Array | None, notes: list[str]
 ) -> ViewFile:
     matrix = _numbers(file, name, values)
     n_rows, n_columns = matrix.shape
-    for what, rows in (("sample ids", ids), ("rows of the mask", shown)):
+    for what, rows in (("sample ids", ids), ("rows of the mask", mask)):
         if rows is not None and len(rows) != n_rows:
             raise DataFileError(f"{file.name!r} has {len(rows)} {what} and {n_rows} rows in the view '{name}'.")
-    if shown is not None and not shown.all():
-        matrix = _hidden(matrix, shown, ids is not None)
-        ids = None if ids is None else [key for key, is_shown in zip(ids, shown, strict=True) if is_shown]
+    if mask is not None and not mask.all():
+        matrix = _hidden(matrix, mask, ids is not None)
+        ids = None if ids is None else [key for key, is_present in zip(ids, mask, strict=True) if is_present]
     columns, suffix = numbered(n_columns), suffix_of(file)
     id_name, id_place = (None, "none") if ids is None else ("sample_ids", "index")
     source = SourceFormat(suffix[1:], suffix, tuple(columns), id_name, id_place)
@@ -95,12 +95,12 @@ def _numbers(file: Path, name: str, values: Any) -> Matrix:
         return values.astype(wanted, copy=False)
 
 
-def _hidden(matrix: Matrix, shown: Array, keyed: bool) -> Matrix:
+def _hidden(matrix: Matrix, mask: Array, keyed: bool) -> Matrix:
     """Remove the rows that a mask hides; without ids, set them to NaN so that the others keep their position."""
     if keyed:
-        return (sparse.csr_array(matrix) if sparse.issparse(matrix) else matrix)[shown]
+        return (sparse.csr_array(matrix) if sparse.issparse(matrix) else matrix)[mask]
     dense = matrix.toarray() if sparse.issparse(matrix) else matrix.copy()
-    dense[~shown] = np.nan
+    dense[~mask] = np.nan
     return dense
 
 

@@ -23,7 +23,7 @@ def join_views(files: Sequence[ViewFile], *, partial_rows: str = "raise") -> Vie
     Parameters
     ----------
     files : sequence of ViewFile
-        As returned by :func:`read_views`.
+        As returned by :func:`gapview.io.read_views`.
     partial_rows : {"raise", "fill", "drop"}, default="raise"
         How to treat rows that have some but not all values, as in :class:`gapview.Views`.
 
@@ -54,7 +54,7 @@ def samples_of(files: Sequence[ViewFile], *, partial_rows: str = "raise") -> dic
     Parameters
     ----------
     files : sequence of ViewFile
-        As returned by :func:`read_views`.
+        As returned by :func:`gapview.io.read_views`.
     partial_rows : {"raise", "fill", "drop"}, default="raise"
         With ``"drop"``, rows that have some but not all values are removed here if samples have ids; otherwise the
         methods of the model treat them.

@@ -90,7 +90,7 @@ def read_views(paths: Any, *, id_column: Any = None, encode: bool = False, dupli
     Returns
     -------
     list of ViewFile
-        Join them with :func:`join_views`.
+        Join them with :func:`gapview.io.join_views`.
 
     Examples
     --------

@@ -52,7 +52,7 @@ _KINDS_OF_CONTAINER = ("array", "sparse", "pandas", "polars")
 
 def check_model(model: Any) -> None:
     """Raise a ValueError unless the parts of a fitted model belong together."""
-    model._check_parameters()
+    model.check_parameters()
     for kind in reversed(type(model).__mro__):
         missing = [name for name in vars(kind).get("_fitted_attributes", ()) if not hasattr(model, name)]
         _demand(not missing, f"the model has no {', '.join(missing)}")
@@ -109,8 +109,8 @@ def _check_kinds(owner: Any, hints: dict[str, Any]) -> None:
         _demand(fits(value, hint), f"{type(owner).__name__}.{name} is a {type(value).__name__} or holds something else")
         for part in value if isinstance(value, list | tuple) else [value]:
             if is_dataclass(part):
-                known = hints_of(type(part))
-                _check_kinds(part, {field.name: known[field.name] for field in fields(part)})
+                types = hints_of(type(part))
+                _check_kinds(part, {field.name: types[field.name] for field in fields(part)})
 
 
 def _check_views(views: Views) -> None:

@@ -119,7 +119,7 @@ def save(model: Any, path: Any) -> None:
     """Write a fitted model to a file; called by the method ``save`` of every model."""
     file = check_path(path)
     method_name(model)
-    model._demand_fitted()
+    model.check_fitted()
     try:
         check_model(model)
     except ValueError as error:
@@ -246,7 +246,7 @@ def _rebuilt(summary: ModelSummary, blocks: list[Array]) -> Any:
             raise ValueError(f"it has {name!r}, which no fitted {summary.method} of this gapview has")
         setattr(model, name, value)
     check_model(model)
-    model._demand_fitted()
+    model.check_fitted()
     if replace(summarise(model), settings=summary.settings, gapview_version=summary.gapview_version) != summary:
         raise ValueError("its header describes another model")
     return model

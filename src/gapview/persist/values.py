@@ -268,9 +268,9 @@ def _read_timestamp(moment: Any, zone: Any) -> Any:
     naive = _pandas().Timestamp(moment)
     if zone is None:
         return naive
-    known = _read_zone(zone)
+    resolved = _read_zone(zone)
     # From a name pandas makes the kind of zone that its own frames have
-    return naive.tz_localize("UTC").tz_convert(zone if isinstance(zone, str) else known)
+    return naive.tz_localize("UTC").tz_convert(zone if isinstance(zone, str) else resolved)
 
 
 _BUILT_IN: dict[type, str] = {

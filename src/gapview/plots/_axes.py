@@ -41,7 +41,7 @@ def check_fitted(model: Any, attribute: str, needed: str) -> None:
     if not isinstance(model, MultiViewClusterer):
         name = f"the class {model.__name__}" if isinstance(model, type) else f"a {type(model).__name__}"
         raise InputTypeError(f"The figure needs a fitted clusterer of gapview; got {name}.")
-    model._demand_fitted()
+    model.check_fitted()
     if not hasattr(model, attribute):
         raise InputTypeError(f"The figure needs {needed}; {type(model).__name__} has none.")
 

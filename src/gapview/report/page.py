@@ -52,7 +52,7 @@ def render(page: Page) -> str:
     anchors = _Anchors()
 
     def draw(figure: Any, label: str) -> str:
-        return environment.filters["safe"](inline_svg(figure, label, anchors.next("figure")))  # type: ignore[no-any-return]
+        return environment.filters["safe"](inline_svg(figure, label, anchors.new("figure")))  # type: ignore[no-any-return]
 
     def scatter_data(block: Scatter) -> str:
         return environment.filters["safe"](_scatter_data(block))  # type: ignore[no-any-return]
@@ -88,14 +88,11 @@ class _Anchors:
     def of(self, section: Section) -> str:
         """Return the id of a section, always the same one."""
         if id(section) not in self._sections:
-            self._sections[id(section)] = self._free(re.sub(r"[^a-z0-9]+", "-", section.title.lower()).strip("-"))
+            self._sections[id(section)] = self.new(re.sub(r"[^a-z0-9]+", "-", section.title.lower()).strip("-"))
         return self._sections[id(section)]
 
-    def next(self, kind: str) -> str:
-        """Return a new id."""
-        return self._free(kind)
-
-    def _free(self, wanted: str) -> str:
+    def new(self, wanted: str) -> str:
+        """Return a new id: the wanted one, with a number if it is taken."""
         name, count = wanted or "section", 1
         while name in self._taken:
             count += 1

@@ -18,7 +18,7 @@ from ..utils.parameters import check_flag
 from ..utils.types import Array, Matrix
 from ..utils.warnings import warn_user
 from ..views import Views
-from ..views.containers import Container, descends
+from ..views.containers import descends
 
 __all__ = ["annotate"]
 
@@ -91,7 +91,7 @@ def annotate(model: MultiViewClusterer, data: Any, *, key_added: str = "gapview"
     """
     if not isinstance(model, MultiViewClusterer):
         raise InputTypeError(f"annotate needs a fitted clusterer of gapview; got {_kind(model)}.")
-    model._demand_fitted()
+    model.check_fitted()
     _check_key(key_added)
     check_flag("recover", recover)
     targets = _targets(data)
@@ -216,11 +216,9 @@ def _recovered(model: Any) -> dict[str, Matrix]:
         raise InputError(
             f"Views that are to be recovered must have names without '/', as keys have; got {some(slashed)}."
         )
-    matrices = views.matrices
-    places = tuple(Container("sparse" if sparse.issparse(matrix) else "array") for matrix in matrices)
-    giver = copy(model)
-    giver.views_ = views._like(matrices, views.mask, views.sample_ids, _outer="list", _containers=places)
-    return dict(zip(views.names, giver.recover(), strict=True))
+    copied = copy(model)
+    copied.views_ = views.in_arrays(keep_sparse=True)
+    return dict(zip(views.names, copied.recover(), strict=True))
 
 
 def _remove_earlier(target: Any, key: str) -> None:

@@ -44,8 +44,8 @@ def sample_confidence(points: Any, centers: Any, labels: Any, graph: Any = None)
         Between 0 and 1: about the share of fits, repeated on four fifths of the samples, that assign the sample to the
         same cluster. Around 1 / 2, two clusters have equal affinity; 0, the sample has no representation (a row of
         zeros). Where whole clusters differ from fit to fit, as with many clusters of few samples, it is too high, since
-        it depends on the surroundings of a sample only: check with :func:`cluster_stability`. Neither shows whether the
-        clusters are meaningful.
+        it depends on the surroundings of a sample only: check with
+        :func:`gapview.trust.cluster_stability`. Neither shows whether the clusters are meaningful.
 
     Examples
     --------
@@ -77,7 +77,7 @@ def confidence(points: Array, centers: Array, groups: Array, graph: Any = None) 
     sizes = like(np.bincount(host(groups), minlength=len(centers)), points)
     affinity = distance_affinity(distances_to(points, centers), groups, placed, sizes > 0)
     if graph is not None:
-        affinity *= _walk_probabilities(graph, groups, len(centers), affinity)
+        affinity *= _walk_probabilities(graph, groups, affinity)
     return host(own_shares(affinity, groups, placed))  # type: ignore[no-any-return]
 
 
@@ -113,13 +113,13 @@ def distance_affinity(
         return xp.exp(-_DECAY * ((distances - xp.min(distances, axis=1, keepdims=True)) / usual))  # type: ignore[no-any-return]
 
 
-def _walk_probabilities(graph: Any, groups: Array, n_groups: int, like_this: Array) -> Array:
+def _walk_probabilities(graph: Any, groups: Array, affinity: Array) -> Array:
     """Return for every sample the probabilities that a walk ends in each cluster; 1 for samples without neighbours."""
-    xp = array_namespace(like_this)
-    steps, linked = row_shares(graph)
-    ends = xp.zeros_like(like_this)
-    ends[xp.arange(len(groups), device=like_this.device), groups] = 1.0
+    xp = array_namespace(affinity)
+    transition, linked = row_shares(graph)
+    ends = xp.zeros_like(affinity)
+    ends[xp.arange(len(groups), device=affinity.device), groups] = 1.0
     for _ in range(N_STEPS):
-        ends = xp.where(linked[:, None], steps @ ends, ends)  # a walk without a next step stays
+        ends = xp.where(linked[:, None], transition @ ends, ends)  # a walk without a next step stays
     ends[~linked] = 1.0
     return ends  # type: ignore[no-any-return]

@@ -83,9 +83,8 @@ def new_views(data: Any, trained: Views, partial_rows: str = "raise") -> Views:
         containers.append(given._containers[place] if order is None else given._containers[place].reordered(order))
         mask[:, k] = given.mask[:, place]
     outer = "dict" if given._outer == "single" and trained.n_views > 1 else given._outer
-    aligned = trained._like(
-        tuple(matrices), mask, given.sample_ids, _outer=outer, _containers=tuple(containers), _named=given._named
-    )
+    aligned = trained.with_matrices(matrices, mask, given.sample_ids)
+    aligned._outer, aligned._containers, aligned._named = outer, tuple(containers), given._named
     # After the features are in the order of training, so that gaps are filled from the training rows
     return completed(aligned, partial_rows, trained)
 

@@ -104,12 +104,33 @@ class Views:
         gappy = read(data, mask, names, sample_ids, id_column)
         self.__dict__.update(completed(gappy, partial_rows).__dict__, partial_rows=partial_rows)
 
-    def _like(self, matrices: tuple[Matrix, ...], mask: Array, ids: Array, **more: Any) -> Views:
-        """Return ``Views`` with other samples of the same views, without checks."""
+    def with_matrices(
+        self, matrices: Sequence[Matrix], mask: Array | None = None, sample_ids: Array | None = None
+    ) -> Views:
+        """Return the same views with other matrices, without checks.
+
+        Parameters
+        ----------
+        matrices : sequence of matrices
+            One for every view, with the present rows.
+        mask : bool array of shape (n_samples, n_views), optional
+            By default that of these views.
+        sample_ids : array of shape (n_samples,), optional
+            By default those of these views.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from gapview import Views
+        >>> views = Views({"a": np.eye(3), "b": np.ones((3, 2))})
+        >>> views.with_matrices([matrix.astype(np.float32) for matrix in views.matrices])
+        Views of 3 samples, 3 of them complete: 'a' 3 × 3, 'b' 3 × 2
+        """
         other = Views.__new__(Views)
         other.__dict__.update(self.__dict__)
-        other.__dict__.update(more)
-        other.matrices, other.mask, other.sample_ids = matrices, mask, ids
+        other.matrices = tuple(matrices)
+        other.mask = self.mask if mask is None else mask
+        other.sample_ids = self.sample_ids if sample_ids is None else sample_ids
         return other
 
     @property
@@ -156,6 +177,11 @@ class Views:
     def by_reference(self) -> bool:
         """Whether some view is so large that its present rows are held by reference to the given array."""
         return any(isinstance(held, SelectedRows) for held in self._held)
+
+    @property
+    def id_name(self) -> Any:
+        """Name of the sample ids: that of the first named index among the frames, or None."""
+        return next((place.id_name for place in self._containers if place.id_name is not None), None)
 
     # -- sizes ---------------------------------------------------------------------------------------------
 
@@ -231,7 +257,7 @@ class Views:
             rows = where[wanted[self.mask[wanted, k]]]
             by_reference = isinstance(held, SelectedRows)
             matrices.append(select_rows(held.whole, held.rows[rows]) if by_reference else select_rows(held, rows))
-        return self._like(tuple(matrices), self.mask[wanted], self.sample_ids[wanted])
+        return self.with_matrices(matrices, self.mask[wanted], self.sample_ids[wanted])
 
     def __iter__(self) -> Iterator[Views]:
         return (self[row] for row in range(self.n_samples))
@@ -254,7 +280,7 @@ class Views:
         mask = read_mask(keep, self.sample_ids, self.names) & self.mask
         demand_a_view_for_each(mask, self.sample_ids)
         pairs = enumerate(self.matrices)
-        return self._like(tuple(m[like(mask[self.mask[:, k], k], m)] for k, m in pairs), mask, self.sample_ids)
+        return self.with_matrices([m[like(mask[self.mask[:, k], k], m)] for k, m in pairs], mask)
 
     def to_device(self, device: Any) -> Views:
         """Return the same samples with dense matrices as tensors of PyTorch on a device.
@@ -278,13 +304,34 @@ class Views:
                     f"View '{name}' is sparse, and a device takes dense views only. Leave device out, or pass the view "
                     "as a dense array (.toarray()) if it fits into the memory of the device."
                 )
-        return self._like(tuple(to_device(m, device) for m in self.matrices), self.mask, self.sample_ids)
+        return self.with_matrices([to_device(m, device) for m in self.matrices])
 
     def on_host(self) -> Views:
         """Return the same samples with matrices in the memory of the host."""
         if not any(is_tensor(held.whole if isinstance(held, SelectedRows) else held) for held in self._held):
             return self
-        return self._like(tuple(host(matrix) for matrix in self.matrices), self.mask, self.sample_ids)
+        return self.with_matrices([host(matrix) for matrix in self.matrices])
+
+    def in_arrays(self, *, keep_sparse: bool = False) -> Views:
+        """Return the same samples as if their views had been given in a list of arrays.
+
+        Parameters
+        ----------
+        keep_sparse : bool, default=False
+            Whether sparse views are returned sparse.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from gapview import Views
+        >>> Views({"a": np.eye(2)}).in_arrays().give_back([np.zeros((2, 2))])
+        [array([[0., 0.],
+               [0., 0.]])]
+        """
+        other = self.with_matrices(self._held)
+        kinds = ["sparse" if keep_sparse and sparse.issparse(held) else "array" for held in self._held]
+        other._outer, other._containers = "list", tuple(Container(kind) for kind in kinds)
+        return other
 
     def give_back(self, complete: Sequence[Matrix]) -> Any:
         """Return one complete matrix per view in the kind of container in which the views were given.
@@ -314,13 +361,13 @@ def read(data: Any, mask: Any, names: Any, sample_ids: Any, id_column: str | Non
         raise InputError(f"There are no views. {EXPECTED}; got an empty {type(data).__name__}.")
     raw = [read_view(name, view, id_column) for name, view in _renamed(pairs, names)]
     ids, places = join(raw, sample_ids)
-    shown = read_mask(mask, ids, [view.name for view in raw])
-    present = np.zeros_like(shown)
+    wanted = read_mask(mask, ids, [view.name for view in raw])
+    present = np.zeros_like(wanted)
     matrices = []
     for k, (view, place) in enumerate(zip(raw, places, strict=True)):
-        matrix, rows = _present_rows(view, place, shown[:, k], ids)
+        matrix, rows = _present_rows(view, place, wanted[:, k], ids)
         if mask is not None:
-            _demand_rows_for_mask(view.name, shown[:, k], rows, ids)
+            _demand_rows_for_mask(view.name, wanted[:, k], rows, ids)
         matrices.append(matrix)
         present[rows, k] = True
     views = Views.__new__(Views)
@@ -337,12 +384,12 @@ def completed(views: Views, partial_rows: str, reference: Views | None = None) -
     matrices, mask = [], views.mask.copy()
     for k, matrix in enumerate(views.one_by_one()):
         rows = views.rows(k)
-        known = None if reference is None else reference.matrices[k]
-        whole, keep = complete_rows(views.names[k], matrix, partial_rows, views.sample_ids[rows], known)
+        donors = None if reference is None else reference.matrices[k]
+        whole, keep = complete_rows(views.names[k], matrix, partial_rows, views.sample_ids[rows], donors)
         mask[rows[~keep], k] = False
         matrices.append(views._held[k] if whole is matrix else whole)
     demand_a_view_for_each(mask, views.sample_ids)
-    return views._like(tuple(matrices), mask, views.sample_ids)
+    return views.with_matrices(matrices, mask)
 
 
 def _renamed(pairs: list[tuple[str, Any]], names: Any) -> list[tuple[str, Any]]:
@@ -358,14 +405,14 @@ def _renamed(pairs: list[tuple[str, Any]], names: Any) -> list[tuple[str, Any]]:
     return [(text, view) for text, (_, view) in zip(texts, pairs, strict=True)]
 
 
-def _present_rows(view: RawView, place: Array, shown: Array, ids: Array) -> tuple[Any, Array]:
+def _present_rows(view: RawView, place: Array, wanted: Array, ids: Array) -> tuple[Any, Array]:
     """Return the rows of one view that are present, in sample order, and the samples they belong to."""
     if view.values is None:
         return np.empty((0, 0)), np.empty(0, dtype=np.intp)
     values = view.values
     demand_features(view.name, values.shape)
     order = np.argsort(place, kind="stable")
-    order = order[shown[place[order]]]
+    order = order[wanted[place[order]]]
     if len(order) < values.shape[0] or (np.diff(order) < 0).any():
         values = values[like(order, values)]
     rows = place[order]
@@ -382,8 +429,8 @@ def demand_features(name: str, shape: tuple[int, ...]) -> None:
         raise InputError(f"View '{name}' has no features: its shape is {shape}. Leave this view out.")
 
 
-def _demand_rows_for_mask(name: str, shown: Array, rows: Array, ids: Array) -> None:
-    lacking = shown.copy()
+def _demand_rows_for_mask(name: str, wanted: Array, rows: Array, ids: Array) -> None:
+    lacking = wanted.copy()
     lacking[rows] = False
     if lacking.any():
         raise InputError(

@@ -19,7 +19,7 @@ from gapview.views import Views
 
 from ..paper.published import RATES
 
-__all__ = ["BUILT_IN", "QUICK", "LeagueCell", "Source", "find_sources", "hidden", "load", "read_source"]
+__all__ = ["BUILT_IN", "HIDINGS", "QUICK", "LeagueCell", "Source", "find_sources", "hidden", "load", "read_source"]
 
 PAIRED, MASKS, RANDOM, NATURE = "paired", "published masks", "random", "by nature"
 HIDINGS = {

@@ -23,6 +23,8 @@ from .methods import COMPARED, as_setting, read_setting
 from .published import METHODS, PAPER_DATA, RATES, load_paper_data
 
 __all__ = [
+    "FIGURE_DATA",
+    "FIGURE_RATE",
     "PaperPlan",
     "PaperRecord",
     "PaperTask",

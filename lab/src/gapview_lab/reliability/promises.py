@@ -83,7 +83,7 @@ def _tried(made: Made) -> tuple[str, str]:
         views = Views(made.views, mask=made.mask, partial_rows=made.settings["partial_rows"])
         _check_result(fitted, made, views)
         if made.method in ("GRMF", "BridgedGRMF"):
-            _check_latent(fitted, made)
+            _check_latent(fitted)
             for step, _ in _used(fitted, made, views):  # noqa: B007  the last step is the one that failed
                 pass
     except Broken as broken:
@@ -174,7 +174,7 @@ def _weight_of_rows(model: Any, k: int, weights: Any) -> float:
     return float(np.asarray(weights @ np.ones(weights.shape[1])) @ lengths**2)
 
 
-def _check_latent(model: Any, made: Made) -> None:
+def _check_latent(model: Any) -> None:
     """Check the additional guarantees of GRMF and BridgedGRMF."""
     for basis in model.bases_:
         gram = basis @ basis.T if basis.shape[0] <= basis.shape[1] else basis.T @ basis

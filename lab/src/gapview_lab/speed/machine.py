@@ -15,7 +15,16 @@ from threadpoolctl import threadpool_info
 
 from .results import Measured
 
-__all__ = ["best_of", "computer", "measure_machine", "memory_speed", "n_threads", "product_speed", "versions"]
+__all__ = [
+    "PRODUCT",
+    "best_of",
+    "computer",
+    "measure_machine",
+    "memory_speed",
+    "n_threads",
+    "product_speed",
+    "versions",
+]
 
 _N_RUNS = 5
 _PACKAGES = ("gapview", "numpy", "scipy", "scikit-learn", "faiss-cpu", "torch")

@@ -17,7 +17,7 @@ from gapview.errors import DataFileError
 from gapview.utils.storage import make_folder
 from gapview.utils.types import Array
 
-__all__ = ["made_files", "read_made", "write_made"]
+__all__ = ["N_CLUSTERS", "made_files", "read_made", "write_made"]
 
 N_CLUSTERS = 10
 

@@ -47,4 +47,4 @@ def measure_quality(hidden: Sequence[tuple[Views, Array]], n_clusters: int) -> l
 
 def as_type(views: Views, dtype: Any) -> Views:
     """Return the same views in numbers of another type."""
-    return views._like(tuple(matrix.astype(dtype) for matrix in views.matrices), views.mask, views.sample_ids)
+    return views.with_matrices([matrix.astype(dtype) for matrix in views.matrices])

@@ -21,7 +21,7 @@ from ..league.runs import reason_of
 from .made import N_CLUSTERS, read_made
 from .phases import PhaseClock, clocked_phases, memory_now, peak_memory
 
-__all__ = ["METHODS", "ScaleRun", "ScaleStore", "ScaleTask", "ScaleWork"]
+__all__ = ["DONE", "METHODS", "ScaleRun", "ScaleStore", "ScaleTask", "ScaleWork"]
 
 DONE = "done"
 _UNKNOWN = float("nan")

@@ -16,7 +16,7 @@ from .plan import PART_TITLES
 from .quality import BY_CHANCE
 from .results import Figure
 
-__all__ = ["goal_table", "percent", "seconds_text", "speed_page", "speed_sections"]
+__all__ = ["goal_table", "percent", "seconds_text", "speed_lead", "speed_page", "speed_sections"]
 
 _QUICK = "A quick run on small made data: it shows that everything runs, not how fast it is."
 

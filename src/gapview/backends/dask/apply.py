@@ -35,7 +35,7 @@ def apply_to_blocks(model: Any, method: str, views: Any, options: dict[str, Any]
         )
     if options.get("return_distance"):
         raise ParameterError("return_distance=True gives two results; for Dask collections only labels are returned.")
-    reference._demand_fitted()
+    reference.check_fitted()
     return (_apply_to_frame if kind == "frame" else _apply_to_arrays)(reference, method, views, options)
 
 
@@ -48,10 +48,10 @@ def _apply_to_arrays(model: Any, method: str, views: Any, options: dict[str, Any
     arrays = align_arrays(given, [view for _, view in pairs if view is not None], None)
     places = [None if view is None else given.index(name) for name, view in pairs]
     form = (outer, [name for name, _ in pairs], places)
-    known = delayed(model, pure=True)
+    sent = delayed(model, pure=True)
     sizes = arrays[0].chunks[0]
     chunks = zip(*(array.to_delayed().ravel() for array in arrays), strict=True)
-    blocks = [delayed(_apply_to_block, pure=True)(known, method, form, list(own), options) for own in chunks]
+    blocks = [delayed(_apply_to_block, pure=True)(sent, method, form, list(own), options) for own in chunks]
 
     def joined(parts: Sequence[Any], *width: int) -> Any:
         dtype = model.labels_.dtype if method == "predict" else model.embedding_.dtype

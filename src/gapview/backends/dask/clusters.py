@@ -71,8 +71,8 @@ def _describe(rows: Array) -> tuple[float, int]:
 def _move_centers(tasks: Tasks, rows: list[Any], centers: Array, variance: float) -> Array:
     """Run Lloyd's algorithm; only sums and counts of the clusters are sent."""
     for _ in range(_MOST_ITERATIONS):
-        known = [tasks.broadcast("centres", centers)] * len(rows)
-        total = tasks.total("group-means", sum, tasks.map("group-means", _sums, rows, known))
+        shared = [tasks.broadcast("centres", centers)] * len(rows)
+        total = tasks.total("group-means", sum, tasks.map("group-means", _sums, rows, shared))
         sums, counts = total[:, :-1], total[:, -1:]
         moved = np.where(counts > 0, sums / np.maximum(counts, 1), centers).astype(centers.dtype)
         shift = float(np.square(moved - centers).sum())
@@ -106,11 +106,11 @@ def confidence_blocks(
     exchange: Exchange | None = None,
 ) -> list[Any]:
     """Compute the confidence of every sample; see :func:`gapview.trust.sample_confidence`."""
-    known = [tasks.broadcast("centres", centers)] * len(rows)
-    described = tasks.collect("confidence", _own_distances, rows, labels, known)
+    shared = [tasks.broadcast("centres", centers)] * len(rows)
+    described = tasks.collect("confidence", _own_distances, rows, labels, shared)
     total, n_filled, counts = (sum(part) for part in zip(*described, strict=True))
     usual = total / n_filled if n_filled else 0.0
-    claims = tasks.map("confidence", _claims, rows, labels, known, usual=usual, filled=counts > 0)
+    claims = tasks.map("confidence", _claims, rows, labels, shared, usual=usual, filled=counts > 0)
     if steps is not None and exchange is not None:
         ends = tasks.map("confidence", _one_hot, labels, claims)
         for _ in range(N_STEPS):

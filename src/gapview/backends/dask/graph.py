@@ -44,8 +44,9 @@ class BlockGraph:
 
 
 def link_blocks(tasks: Tasks, found: list[Any], starts: Array, dtype: Any) -> list[Any]:
-    """Link samples with their neighbours, in both directions, by weights of 1 (:func:`gapview.graph.knn.linked`).
+    """Link samples with their neighbours, in both directions, by weights of 1.
 
+    The graph is that of :func:`gapview.graph.knn.symmetric_graph`.
     ``found`` holds for every block a handle of (samples, their neighbours).
     """
     received = exchange_parts(tasks, "link", tasks.map("link", _edges_by_block, found, starts=starts), len(found))
@@ -168,7 +169,10 @@ def _smooth(views: Views, graph: BlockGraph, pieces: Any, *, view: int) -> Probl
 def _view_problem(
     smoothed: Array, degrees: Array, samples: Array, row_weights: Array, lengths: Array, n_samples: int
 ) -> Problem:
-    """Return the problem of one view, given H = AᵀX and the row and column sums of A; see :func:`build_problem`."""
+    """Return the problem of one view, given H = AᵀX and the row and column sums of A.
+
+    :func:`gapview.factorization.problem.build_problem` does the same in memory.
+    """
     constant = float(row_weights.astype(np.float64) @ lengths.astype(np.float64) ** 2)
     demand_finite(np.isfinite(constant), degrees.dtype)
     linked = degrees > 0  # other samples have no code from this view

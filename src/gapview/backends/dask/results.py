@@ -136,7 +136,7 @@ def _reference(
         sample_ids_=sample.sample_ids,
         n_features_in_=sum(sample.n_features),
     )
-    scaled = reference._scaled(sample)
+    scaled = reference.scaled(sample)
     if model.is_bridged:
         counts, weights = fitted["setting_"].n_neighbors, fitted["view_weights_"].tolist()
         counts = [min(count, n - 1) for count, n in zip(counts, sample.n_present, strict=True)]

@@ -103,8 +103,8 @@ def solve_blocks(
 
 def _iterate(tasks: Tasks, problems: list[Any], now: ClusterState, step: Step, workers: dict[Any, list[int]]) -> Array:
     """Update the codes and (HᵀP)ᵀ; return the value of every run."""
-    known = [tasks.broadcast("bases", step.bases)] * len(problems)
-    codes = tasks.map_at("iterate", _next_codes, workers, problems, now.codes, known, runs=step.runs)
+    bases = [tasks.broadcast("bases", step.bases)] * len(problems)
+    codes = tasks.map_at("iterate", _next_codes, workers, problems, now.codes, bases, runs=step.runs)
     now.correlations, values = _total(tasks, codes, list(workers.values()))
     now.codes = codes
     return values

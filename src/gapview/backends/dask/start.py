@@ -91,13 +91,13 @@ def data_starts(tasks: Tasks, problems: list[Any], n_components: int, weights: W
         counts = [shared] * len(problems)
 
         def times(vector: Array) -> Array:
-            known = [tasks.broadcast("start-vector", np.ravel(vector))] * len(problems)
-            parts = tasks.map("start-product", covariance_times, problems, counts, known)
+            vectors = [tasks.broadcast("start-vector", np.ravel(vector))] * len(problems)
+            parts = tasks.map("start-product", covariance_times, problems, counts, vectors)
             return np.asarray(tasks.total("start-product", sum, parts, groups))
 
         bases = bases_from_products(times, columns, n_directions)
-    known = [tasks.broadcast("start-bases", bases)] * len(problems)
-    return tasks.map("start", best_codes, problems, known, weights=weights, n_components=n_components)
+    sent = [tasks.broadcast("start-bases", bases)] * len(problems)
+    return tasks.map("start", best_codes, problems, sent, weights=weights, n_components=n_components)
 
 
 def _moments(problem: Problem, *, consensus_weight: float) -> list[Array]:

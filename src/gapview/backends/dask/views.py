@@ -102,7 +102,7 @@ def drop_features(tasks: Tasks, views: BlockedViews) -> None:
 
 
 def _without_features(views: Views) -> Views:
-    return views._like(tuple(matrix[:, :0] for matrix in views.matrices), views.mask, views.sample_ids)
+    return views.with_matrices([matrix[:, :0] for matrix in views.matrices])
 
 
 # -- scaling ---------------------------------------------------------------------------------------------------
@@ -140,8 +140,7 @@ def _of_view(views: Views, *, view: int, compute: Callable[[Array], Any]) -> Any
 
 def _apply(views: Views, *, scalings: Sequence[Scaling], dtype: Any) -> Views:
     pairs = zip(scalings, views.matrices, strict=True)
-    matrices = tuple(scaling.apply(matrix).astype(dtype, copy=False) for scaling, matrix in pairs)
-    return views._like(matrices, views.mask, views.sample_ids)
+    return views.with_matrices([scaling.apply(matrix).astype(dtype, copy=False) for scaling, matrix in pairs])
 
 
 # -- samples on the client -------------------------------------------------------------------------------------
@@ -172,6 +171,6 @@ def collect_samples(tasks: Tasks, views: BlockedViews, samples: Array) -> Views:
     places = split_by_block(samples, views.starts)
     blocks, chosen = zip(*[pair for pair in zip(views.blocks, places, strict=True) if len(pair[1])], strict=True)
     parts = tasks.collect("sample", _select, blocks, chosen)
-    matrices = tuple(np.concatenate([part.matrices[k] for part in parts]) for k in range(views.n_views))
+    matrices = [np.concatenate([part.matrices[k] for part in parts]) for k in range(views.n_views)]
     mask, ids = np.concatenate([part.mask for part in parts]), np.concatenate([part.sample_ids for part in parts])
-    return views.template._like(matrices, mask, ids)
+    return views.template.with_matrices(matrices, mask, ids)

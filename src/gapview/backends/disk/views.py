@@ -133,7 +133,7 @@ class DiskViews(Views):
 
     def on_host(self) -> Views:
         """Return the same samples without the workspace of the fit; their matrices stay in the files."""
-        views = self._like(self.matrices, self.mask, self.sample_ids)
+        views = self.with_matrices(self.matrices)
         views.__dict__.pop("workspace", None)
         return views
 
@@ -191,8 +191,8 @@ def _check_no_gaps(summaries: Views) -> None:
 def read_into_memory(model: Any) -> Any:
     """Return a model with its training data in memory: the model itself, or a copy if they are in files."""
     views = getattr(model, "views_", None)
-    if views is None or not any(isinstance(held, FileRows) for held in views._held):
+    if views is None or not any(isinstance(held, FileRows) for held in views.in_parts()):
         return model
     whole = copy.copy(model)
-    whole.views_ = views._like(tuple(np.asarray(matrix) for matrix in views.matrices), views.mask, views.sample_ids)
+    whole.views_ = views.with_matrices([np.asarray(matrix) for matrix in views.matrices])
     return whole

@@ -145,7 +145,7 @@ def _write_scaled(scaling: Scaling, matrix: FileRows, tiles: ScratchMatrix, n_by
 
 
 def link_rows(rows: Array, found: Array, n_rows: int, dtype: Any) -> sparse.csr_array:
-    """Build the graph that links rows with their neighbours, as :func:`gapview.graph.knn.linked` does.
+    """Build the graph that links rows with their neighbours, as :func:`gapview.graph.knn.symmetric_graph` does.
 
     Parameters
     ----------

@@ -20,7 +20,6 @@ from ...graph.knn import resolve_n_neighbors
 from ...persist.model_file import summarise as summarise_model
 from ...utils.types import Array, Matrix
 from ...views import Views
-from ...views.containers import Container
 
 # -- settings, convergence, repetition ---------------------------------------------------------------------------------
 
@@ -94,11 +93,11 @@ class Repeat:
 
 def summarise_choices(model: Any) -> Choices:
     """Return the settings of a model and their origin."""
-    shown = summarise_model(model).settings
+    used = summarise_model(model).settings
     weights = getattr(model, "view_weights_", None)
     resolved = _resolved(model)
     return Choices(
-        tuple(_setting_fact(model, name, shown[name], default, resolved) for name, default in _defaults(model).items()),
+        tuple(_setting_fact(model, name, used[name], default, resolved) for name, default in _defaults(model).items()),
         getattr(model, "selection_", None),
         getattr(model, "cluster_count_", None),
         None if weights is None else tuple(float(weight) for weight in weights),
@@ -125,7 +124,7 @@ def _in_brief(value: Any) -> str:
     return str(value[0]) if len(set(value)) == 1 else ", ".join(str(one) for one in value)
 
 
-def _setting_fact(model: Any, name: str, shown: Any, default: Any, resolved: Mapping[str, str]) -> SettingFact:
+def _setting_fact(model: Any, name: str, value: Any, default: Any, resolved: Mapping[str, str]) -> SettingFact:
     given = getattr(model, name)
     if isinstance(given, str) and given == "auto" and name in resolved:
         looked = name in _TRIED or name in ("n_clusters", "view_weights")
@@ -133,7 +132,7 @@ def _setting_fact(model: Any, name: str, shown: Any, default: Any, resolved: Map
         return SettingFact(
             name, resolved[name], "chosen from the data" if chosen or name == "n_clusters" else "by rule"
         )
-    return SettingFact(name, str(shown), "default" if _same(given, default) else "given")
+    return SettingFact(name, str(value), "default" if _same(given, default) else "given")
 
 
 def _defaults(model: Any) -> dict[str, Any]:
@@ -168,14 +167,14 @@ def summarise_repeat(model: Any, run: Mapping[str, Any] | None) -> Repeat:
         f"model = {method}({arguments}).fit(views)",
         'write_clustering_report(model, "report.html")',
     ]
-    known = dict(run or {})
-    command = str(known.pop("command", ""))
+    facts = dict(run or {})
+    command = str(facts.pop("command", ""))
     state = model.random_state
     seed = str(state) if isinstance(state, int | np.integer) else "" if state is None else type(state).__name__
     versions = [("gapview", version("gapview")), ("Python", platform.python_version())]
     versions += [(name, version(name)) for name in _LIBRARIES]
-    told = tuple((str(name), _flat(value)) for name, value in known.items())
-    return Repeat("\n".join(lines), tuple(versions), data_digest(model.views_), seed, command, told)
+    other_facts = tuple((str(name), _flat(value)) for name, value in facts.items())
+    return Repeat("\n".join(lines), tuple(versions), data_digest(model.views_), seed, command, other_facts)
 
 
 def _flat(value: Any) -> str:
@@ -278,14 +277,12 @@ def _unknown(view: str, reason: str) -> Recovered:
 
 def _recover_from(model: Any, rest: Views, sources: Array, tested: Array, view: int) -> Matrix:
     """Return a view of the tested samples, recovered from the other samples only."""
-    blind = copy.copy(model)
-    blind.views_, blind.embedding_ = rest, model.embedding_[sources]
+    reduced = copy.copy(model)
+    reduced.views_, reduced.embedding_ = rest, model.embedding_[sources]
     given = model.views_[tested]
     keep = given.mask.copy()
     keep[:, view] = False
-    hidden = given.hide(keep)
-    plain = {"_containers": (Container(),) * hidden.n_views, "_outer": "list"}  # recovered views are arrays
-    recovered: Matrix = blind.recover(hidden._like(hidden.matrices, hidden.mask, hidden.sample_ids, **plain))[view]
+    recovered: Matrix = reduced.recover(given.hide(keep).in_arrays())[view]
     return recovered
 
 

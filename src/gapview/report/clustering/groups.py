@@ -88,7 +88,7 @@ def doubtful_samples(model: Any, codes: Array, *, no_ids: bool) -> tuple[Doubtfu
     """Return the samples of the lowest confidence, with the group of the second nearest centre."""
     lowest = np.argsort(model.confidence_, kind="stable")[:_N_DOUBTFUL]
     labels = model.labels_[lowest]
-    distances = euclidean_distances(model._points(model.embedding_[lowest]), model.cluster_centers_)
+    distances = euclidean_distances(model.latent_points(model.embedding_[lowest]), model.cluster_centers_)
     distances[np.arange(len(lowest)), labels] = np.inf
     distances[:, np.bincount(model.labels_, minlength=distances.shape[1]) == 0] = np.inf  # empty groups do not count
     others = distances.argmin(axis=1)

@@ -51,7 +51,7 @@ def summarise_map(model: Any, codes: Array, most: int = MOST_SHOWN) -> SampleMap
     if hasattr(model, "confidence_"):
         samples = samples[np.argsort(model.confidence_[samples], kind="stable")]
     points = model.embedding_[samples]
-    points = np.asarray(model._points(points) if hasattr(model, "_points") else points, dtype=np.float64)
+    points = np.asarray(model.latent_points(points) if hasattr(model, "latent_points") else points, dtype=np.float64)
     places, method, n_landmarks = _placed(points, model.labels_[samples])
     places -= places.min(axis=0)
     extent = float(places.max()) or 1.0

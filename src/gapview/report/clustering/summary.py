@@ -169,4 +169,4 @@ def _check_model(model: Any) -> None:
             "A report needs a fitted GRMF or BridgedGRMF, which have a latent space and recover views; got "
             f"{model.__name__ if isinstance(model, type) else type(model).__name__}."
         )
-    model._demand_fitted()
+    model.check_fitted()

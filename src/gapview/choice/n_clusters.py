@@ -112,7 +112,7 @@ class ClusterCount:
         again = f"(stability {self.stability[ours]:.2f} against {self.stability[theirs]:.2f})"
         head = f"{self.suggested} clusters rather than {other}: "
         if self.flawless[ours] and not self.flawless[theirs]:
-            return f"{head}they are apart from each other\nand come back in resamples without a flaw {edges}, {again}."
+            return f"{head}they are well separated {edges}\nand found again in resamples {again}."
         denser = self.modularity[ours] >= self.modularity[theirs]
         steadier = self.stability[ours] >= self.stability[theirs]
         first = f"{'more' if denser else 'less'} of the graph lies inside the groups than by chance {edges}"

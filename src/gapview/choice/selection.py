@@ -254,6 +254,6 @@ def _reason(trials: Sequence[Trial], chosen: int, explained: float, trust: float
         f"Chosen of {len(trials)} candidates: {_in_words(best.setting)}. Its groups have "
         f"{best.union:.0%} of the best modularity within the views and {best.joint:.0%} of the best in all views "
         f"together, and an adjusted Rand index of {best.agreement:.2f} with the groups of the others on average. The "
-        f"views explain {explained:.0%} of each other, so that the joint judge counts {trust:.0%} and the one within "
-        f"the views {1 - trust:.0%}."
+        f"views explain {explained:.0%} of each other, so the modularity in all views together has {trust:.0%} of the "
+        f"weight and that within the views {1 - trust:.0%}."
     )

@@ -31,7 +31,7 @@ id_option = click.option(
     "id_columns",
     multiple=True,
     metavar="NAME",
-    help="Column that holds the sample ids; repeat it where files call it differently. By default it is found.",
+    help="Column that holds the sample ids; repeat it if files name it differently. By default it is detected.",
 )
 duplicates_option = click.option(
     "--duplicates",

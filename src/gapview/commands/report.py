@@ -128,9 +128,9 @@ def report_model(request: ReportRequest, show: Show) -> list[Path]:
     nargs=2,
     multiple=True,
     metavar="TIME EVENT",
-    help="Columns of the table with times and with events (1 seen, 0 not). By default they are found by their names.",
+    help="Columns of the table with times and events (1 observed, 0 censored). By default they are detected by name.",
 )
-@click.option("--no-ids", is_flag=True, help="Leave out every sample id, for a report that leaves the house.")
+@click.option("--no-ids", is_flag=True, help="Omit every sample id, for a report that is shared with others.")
 @click.option("--title", help="Title of the report.")
 @force_option("a file that is there")
 def report(**options: Any) -> None:
@@ -146,7 +146,7 @@ def report(**options: Any) -> None:
 def info(model: Path, as_json: bool) -> None:
     """Describe a model file: method, settings, views, samples and groups.
 
-    Only the beginning of the file is read, which takes no time; the groups themselves are not checked.
+    Only the beginning of the file is read; the groups themselves are not checked.
     """
     found = describe(model)
     click.echo(json.dumps(asdict(found), indent=2) if as_json else printable(str(found)))

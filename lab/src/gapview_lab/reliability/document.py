@@ -15,23 +15,22 @@ from gapview.utils.storage import write_whole
 __all__ = ["document", "write_document"]
 
 _PROMISE = """\
-# What holds, and how it was tried
+# Reliability
 
-gapview promises that it never gives a wrong answer in silence, never loses finished work, and never runs what it
-should only read:
+What gapview guarantees, and how it is tested:
 
-* **Numbers.** Whatever the views, the gaps and the settings: a result that keeps its promises (orthonormal bases,
-  finite values, an objective that never rises, one label per sample, present values untouched by `recover`), or one of
-  our errors, with what was expected, what came and what to do.
-* **Faults.** A fit with `checkpoint=` that is killed goes on where it was, and finds the same to the last bit. A file
-  is written whole or not at all.
-* **Files.** A damaged or forged file gives one of our errors, within bounds of time and memory, and nothing in it is
-  run.
-* **Load.** Fits leave no memory, threads, open files or temporary files behind. Fits at the same time find what they
-  find alone, and share the cores.
-* **Package.** What is passed on holds what it should, and works where it is installed.
+* **Numbers.** Every combination of views, gaps and settings gives a valid result or a `GapviewError`. A valid result
+  has orthonormal bases, finite values, an objective that never rises and one label per sample; `recover` leaves
+  present values unchanged. An error states what was expected, what came and what to do.
+* **Faults.** A fit with `checkpoint=` that is killed resumes from the checkpoint and gives the same model, bit by bit.
+  A file is written completely or not at all.
+* **Files.** A damaged or forged file gives a `GapviewError`, within limits on time and memory, and nothing in it is
+  executed.
+* **Load.** Fits leave no memory, threads, open files or temporary files behind. Fits that run at the same time give the
+  same results as fits that run alone, and share the cores.
+* **Package.** Wheel and sdist contain the right files, and work where they are installed.
 
-`make test` tries a little of each. The commands below try a lot; this page is made of what they have written.
+`make test` runs a small part of these tests. This page is written from the results of the commands below.
 """
 
 
@@ -86,10 +85,10 @@ def _tell_numbers(found: Any) -> str:
         for name, one in found["estimators"].items()
     ]  # fmt: skip
     return (
-        f"{found['cases']:,} made problems: 1 to hundreds of samples, 1 to 8 views, any pattern of gaps, scales up to "
-        f"1e±150, all types of numbers and settings. {found['results']:,} gave a result that keeps its promises, "
-        f"{found['refused']:,} were refused by one of our errors, and {_none_or(found['defects'])} gave anything else. "
-        f"{_by_what(found)}\n\n" + _table("method, problems, results, refused, defects", rows)
+        f"{found['cases']:,} generated problems: 1 to hundreds of samples, 1 to 8 views, any pattern of gaps, scales "
+        f"up to 1e±150, all types of numbers and settings. {found['results']:,} gave a valid result, "
+        f"{found['refused']:,} were refused with a `GapviewError`, and {_none_or(found['defects'])} gave anything "
+        f"else. {_by_what(found)}\n\n" + _table("method, problems, results, refused, defects", rows)
     )
 
 
@@ -100,10 +99,10 @@ def _tell_fuzz(found: Any) -> str:
         for name, one in found["targets"].items()
     ]  # fmt: skip
     return (
-        f"{found['inputs']:,} inputs made of valid files by damaging them, with checksums made right again where "
-        f"a file has any. {found['accepted']:,} could still be read, {found['refused']:,} were refused by one of our "
-        f"errors, "
-        f"and {found['contained']:,} ended no more than a process of their own, in which such files are read. "
+        f"{found['inputs']:,} inputs, made by damaging valid files; checksums are recomputed where a file has any. "
+        f"{found['accepted']:,} could still be read, {found['refused']:,} were refused with a "
+        f"`GapviewError`, "
+        f"and {found['contained']:,} ended only the separate process in which such files are read (contained). "
         f"{_none_or(found['defects']).capitalize()} did anything else: crash, hang, run code, or write where it should "
         f"not. {_by_what(found)}\n\n" + _table("reader, inputs, read, refused, contained, defects, slowest in s", rows)
     )
@@ -119,7 +118,7 @@ def _tell_kill(found: Any) -> str:
     killed = sum(not one["had_ended"] for one in found)
     lost = sum(not one["same"] or one["n_damaged"] > 0 for one in found)
     return (
-        f"{killed} fits were killed (SIGKILL) at random moments, and begun again with the same checkpoint. "
+        f"{killed} fits were killed (SIGKILL) at random moments, and restarted with the same checkpoint. "
         f"{_none_or(lost).capitalize()} lost anything: the models are compared bit by bit with that of an undisturbed "
         "fit.\n\n" + _table("method, killed, with a checkpoint, damaged files, same model", rows)
     )
@@ -145,10 +144,10 @@ def _tell_load(found: Any) -> str:
     return (
         text
         + _table(head, rows)
-        + f"\nThreads are counted that could run at a time: in threads, all of them, of which as "
-        f"many are allowed as there are fits or cores ({found['at_once'][0]['cores']}), and the one that hands out; in "
-        "processes, those of each. A process of a pool that was not told how many threads to use (`OMP_NUM_THREADS`) "
-        f"takes one. {_by_what(found)}\n"
+        + f"\nThreads busy: the largest number of threads that could run at the same time, and the allowed number. "
+        f"Fits in threads may use as many as there are fits or cores ({found['at_once'][0]['cores']}), whichever is "
+        "larger, and the main thread. Of fits in processes, each process is counted by itself; in a pool it uses one "
+        f"thread unless `OMP_NUM_THREADS` is set. {_by_what(found)}\n"
     )
 
 
@@ -165,8 +164,9 @@ def _tell_package(found: Any) -> str:
         f"else; the sdist also holds tests and documents. Each was installed into fresh environments, where the demo "
         f"and "
         f"{which} ran against what was installed, with the extras `tables` and `report`; the lowest versions of "
-        "other extras were not tried. With the lowest versions one test is left out, on a last digit that NumPy before "
-        "2.3 rounds otherwise.\n\n" + _table("Python and archive, versions, numpy, scikit-learn, passed, skipped", rows)
+        "other extras were not tested. With the lowest versions one test is skipped, because NumPy before 2.3 rounds "
+        "its last digit differently.\n\n"
+        + _table("Python and archive, versions, numpy, scikit-learn, passed, skipped", rows)
     )
 
 

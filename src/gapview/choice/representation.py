@@ -105,8 +105,8 @@ def prepare(
     build_union = partial(union_graph, scaled, views, n_neighbors, view_weights, search, build=_recorded_graph)
 
     def build_joint() -> tuple[float, Any]:
-        completion = impute_views(scaled if is_kept else drained(scaled), views, view_weights, search)
-        return float(completion.explained.mean()), joint_graph(completion, max(n_neighbors), view_weights, search)
+        imputed = impute_views(scaled if is_kept else drained(scaled), views, view_weights, search)
+        return float(imputed.explained.mean()), joint_graph(imputed, max(n_neighbors), view_weights, search)
 
     with phase("bridge"):
         if set(bridges) & {"union", "both"}:
@@ -137,9 +137,9 @@ def represent(
     With ``last``, the scaled views and the graphs of other bridges are freed on the way. ``build`` builds the problem.
     """
     everyone = np.arange(views.n_samples)
-    steps = prepared.graphs[setting.bridge]
+    graph = prepared.graphs[setting.bridge]
     reaches = [
-        Reach(steps, setting.reach, views.rows(k), everyone, weight) for k, weight in enumerate(prepared.view_weights)
+        Reach(graph, setting.reach, views.rows(k), everyone, weight) for k, weight in enumerate(prepared.view_weights)
     ]
     if last:
         for bridge in set(prepared.graphs) - {setting.bridge}:

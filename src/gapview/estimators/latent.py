@@ -373,7 +373,27 @@ class LatentClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiVi
         return new_views(views, self.views_, self.partial_rows)
 
     def scaled(self, views: Views) -> list[Matrix]:
-        """Return the matrices of views, scaled as in the fit."""
+        """Return the matrices of views, scaled as in the fit.
+
+        Parameters
+        ----------
+        views : Views
+            Samples with the views of the model.
+
+        Returns
+        -------
+        list of arrays or csr_arrays
+            The present rows of each view.
+
+        Examples
+        --------
+        >>> from gapview import GRMF
+        >>> from gapview.datasets import make_views
+        >>> views = make_views(n_samples=60, n_clusters=2, missing_rate=0.3, random_state=0).views
+        >>> model = GRMF(n_clusters=2, random_state=0).fit(views)
+        >>> [matrix.shape == given.shape for matrix, given in zip(model.scaled(views), views.matrices)]
+        [True, True]
+        """
         return [scaling.apply(matrix) for scaling, matrix in zip(self.scalings_, views.matrices, strict=True)]
 
     def _embed(self, views: Views) -> Array:
@@ -381,7 +401,26 @@ class LatentClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiVi
         return project(self, views, np.ones(views.n_views))
 
     def latent_points(self, embedding: Array) -> Array:
-        """Return codes as unit rows: the rows that k-means clusters and among which neighbours are found."""
+        """Return codes as unit rows: the rows that k-means clusters and among which neighbours are found.
+
+        Parameters
+        ----------
+        embedding : array of shape (n_samples, n_components)
+            Codes, such as those of :meth:`transform` or ``embedding_``.
+
+        Returns
+        -------
+        array of shape (n_samples, n_directions)
+
+        Examples
+        --------
+        >>> from gapview import GRMF
+        >>> from gapview.datasets import make_views
+        >>> views = make_views(n_samples=60, n_clusters=2, missing_rate=0.3, random_state=0).views
+        >>> model = GRMF(n_clusters=2, random_state=0).fit(views)
+        >>> model.latent_points(model.embedding_).shape[0]
+        60
+        """
         return np.asarray(unit_rows(embedding))
 
     def _recover_rows(self, views: Views, embedding: Array, method: str, n_neighbors: int) -> Iterator[Matrix]:

@@ -14,7 +14,7 @@ def link_results(app: Any, page: str, source: list[str]) -> None:
 
 
 def open_reports(app: Any, page: str, template: str, context: dict[str, Any], doctree: Any) -> None:
-    """Let links to HTML files open them; other files beside a page are downloads."""
+    """Make links to HTML files open them; other files next to a page are downloads."""
     if "body" in context:
         context["body"] = re.sub(r' download=""(?= href="[^"]+\.html")', "", context["body"])
 

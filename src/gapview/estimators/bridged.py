@@ -21,7 +21,7 @@ from ..graph.imputation import impute_rows
 from ..graph.knn import knn_graph, mean_neighbor_codes
 from ..persist.registry import storable_method
 from ..progress import phase, tell
-from ..scaling import SCALES, unit_rows
+from ..scaling import SCALES
 from ..utils.parameters import check_choice, check_integer, check_real
 from ..utils.types import Array, Matrix
 from ..views import Views
@@ -312,28 +312,8 @@ class BridgedGRMF(LatentClusterer):
         across = mean_neighbor_codes(trained, self.views_, self.embedding_, new, views, counts, weights.tolist())
         return np.asarray((project(self, views, weights) + across) / 2)
 
-    def latent_points(self, embedding: Array) -> Array:
-        """Return codes as unit rows, balanced as in the fit: the rows that k-means clusters.
-
-        Parameters
-        ----------
-        embedding : array of shape (n_samples, n_components)
-            Codes, such as those of :meth:`transform` or ``embedding_``.
-
-        Returns
-        -------
-        array of shape (n_samples, n_directions)
-
-        Examples
-        --------
-        >>> from gapview import BridgedGRMF
-        >>> from gapview.datasets import make_views
-        >>> views = make_views(n_samples=60, n_clusters=2, missing_rate=0.3, random_state=0).views
-        >>> model = BridgedGRMF(n_clusters=2, random_state=0).fit(views)
-        >>> model.latent_points(model.embedding_).shape[0]
-        60
-        """
-        return np.asarray(unit_rows(balanced(embedding, self.balance_)))
+    def _balance_codes(self, embedding: Array) -> Array:
+        return balanced(embedding, self.balance_)
 
     def _neighbor_graphs(self) -> list[sparse.csr_array]:
         rows = zip(self.scaled(self.views_), self.setting_.n_neighbors, strict=True)

@@ -403,6 +403,8 @@ class LatentClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiVi
     def latent_points(self, embedding: Array) -> Array:
         """Return codes as unit rows: the rows that k-means clusters and among which neighbours are found.
 
+        Codes of :class:`gapview.BridgedGRMF` are balanced first, as in the fit.
+
         Parameters
         ----------
         embedding : array of shape (n_samples, n_components)
@@ -421,7 +423,11 @@ class LatentClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiVi
         >>> model.latent_points(model.embedding_).shape[0]
         60
         """
-        return np.asarray(unit_rows(embedding))
+        return np.asarray(unit_rows(self._balance_codes(embedding)))
+
+    def _balance_codes(self, embedding: Array) -> Array:
+        """Return codes in the space that k-means clusters."""
+        return embedding
 
     def _recover_rows(self, views: Views, embedding: Array, method: str, n_neighbors: int) -> Iterator[Matrix]:
         """Yield for each view the recovered rows of the samples without it."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from array_api_compat import array_namespace
@@ -16,11 +17,10 @@ from .compute import (
     kmeans_plus_plus,
     like,
     on_free_cores,
-    row_blocks,
     single_threaded,
 )
 from .errors import GapviewWarning, SolutionError
-from .scaling import largest_magnitude, unit_rows
+from .scaling import Reduce, largest_magnitude, rows_in_blocks, unit_rows
 from .utils.types import Array
 from .utils.warnings import ignoring, warn_user
 
@@ -63,31 +63,28 @@ def balancing(embedding: Array) -> Array:
     array([[3., 0.],
            [0., 2.]])
     """
-    size = largest_magnitude(embedding) or 1.0
-    xp = array_namespace(embedding)
-    blocks = [embedding[block] / size for block in row_blocks(embedding)]  # squares of huge or tiny numbers stay finite
-    products = host(sum(xp.astype(block, xp.float64).T @ xp.astype(block, xp.float64) for block in blocks))
-    return balancing_from(products, size, xp.finfo(embedding.dtype).eps)
+    rows = rows_in_blocks("", embedding)
+    return balancing_in_blocks(rows.reduce, array_namespace(embedding).finfo(embedding.dtype).eps)
 
 
-def balancing_from(products: Array, size: float, eps: float) -> Array:
-    """Return the matrix of :func:`balancing`, given ZᵀZ / size².
+def balancing_in_blocks(reduce: Reduce, eps: float) -> Array:
+    """Return the matrix of :func:`balancing` for rows in blocks.
 
-    ``size`` is a number of the magnitude of the values of Z, and ``eps`` the rounding error of their type.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from gapview.clusters import balancing_from
-    >>> np.abs(balancing_from(np.diag([16.0, 1.0]), 1.0, 1e-16))
-    array([[0.5, 0. ],
-           [0. , 1. ]])
+    ``reduce`` is that of :class:`gapview.scaling.BlockedRows`, and ``eps`` the rounding error of the type of the rows.
     """
-    values, vectors = np.linalg.eigh(products)
+    size = reduce(largest_magnitude, max) or 1.0
+    values, vectors = np.linalg.eigh(host(reduce(partial(_products, size=size), sum)))
     # Rounding of the values of Z, squared, and of the squares
     rounding = max((len(values) * eps) ** 2, len(values) * np.finfo(np.float64).eps)
     kept = values > values[-1] * rounding
     return (vectors[:, kept] * values[kept] ** -0.25 / np.sqrt(size))[:, ::-1].copy()  # type: ignore[no-any-return]
+
+
+def _products(rows: Array, *, size: float) -> Array:
+    """Return ZᵀZ / size², so that squares of huge or tiny numbers stay finite."""
+    xp = array_namespace(rows)
+    shrunk = xp.astype(rows / size, xp.float64)
+    return shrunk.T @ shrunk  # type: ignore[no-any-return]
 
 
 def balanced(embedding: Array, balance: Array) -> Array:

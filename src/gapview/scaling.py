@@ -203,6 +203,9 @@ def _too_large(name: str, what: str, matrix: Matrix) -> InputError:
     )
 
 
+Reduce = Callable[[Callable[[Matrix], Any], Callable[[Sequence[Any]], Any]], Any]
+
+
 @dataclass(frozen=True)
 class BlockedRows:
     """The present rows of one view in blocks of at least one row, in memory or elsewhere.
@@ -223,7 +226,7 @@ class BlockedRows:
     name: str
     shape: tuple[int, int]
     dtype: Any
-    reduce: Callable[[Callable[[Matrix], Any], Callable[[Sequence[Any]], Any]], Any]
+    reduce: Reduce
 
 
 def rows_in_blocks(name: str, matrix: Any, cut: Callable[[Any], Iterable[slice]] = row_blocks) -> BlockedRows:

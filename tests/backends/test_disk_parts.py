@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from gapview.backends.disk.backend import build_problem, link_rows, scale_alike, unite_graphs
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
@@ -14,7 +15,6 @@ from gapview.backends.disk import FitSize, fit_size, plan_memory, read_budget
 from gapview.backends.disk.files import Scratch
 from gapview.backends.disk.neighbors import nearest_rows
 from gapview.backends.disk.views import is_mapped, mapped_file, read_mapped
-from gapview.backends.disk.workspace import build_problem, link_rows, scale_alike, unite_graphs
 from gapview.datasets import make_views
 from gapview.errors import GapviewError, GapviewWarning, InputError, ParameterError
 from gapview.factorization import problem

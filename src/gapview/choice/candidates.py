@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..compute import like, single_threaded
+from ..compute import single_threaded
 from ..errors import InputError, ParameterError, ParameterTypeError, some
 from ..graph.knn import resolve_n_neighbors
 from ..persist.checkpoints import checkpointed
@@ -19,7 +19,7 @@ from ..progress import tell
 from ..scaling import SCALES, scale_view, suitable_scale
 from ..utils.parameters import check_choice, check_real
 from ..utils.types import Matrix
-from ..views import Views
+from ..views import SampleCounts, Views
 from .n_clusters import ClusterCount, default_counts
 from .representation import IterationLimits, Setting
 from .selection import Selection, choose, compute_view_weights, suggest_count, try_settings
@@ -27,8 +27,6 @@ from .selection import Selection, choose, compute_view_weights, suggest_count, t
 # selection="fixed" uses the first of each
 _REACHES = (4, 1, 16)
 _BRIDGES = ("both", "union", "joint")
-
-_N_SCALE_ROWS = 20_000  # rows from which the scale of a view is chosen
 
 
 @dataclass(frozen=True)
@@ -42,19 +40,17 @@ class FitPlan:
     setting: Setting
 
 
-def plan_fit(model: Any, views: Any, for_scales: Views, part: Views, seed: int) -> FitPlan:
+def plan_fit(model: Any, views: SampleCounts, part: Views, seed: int) -> FitPlan:
     """Choose the number of clusters, the view weights and the setting of a fit.
 
     Parameters
     ----------
     model : BridgedGRMF
         The estimator.
-    views : Views or BlockedViews
-        The training data; only their names and numbers of samples are used.
-    for_scales : Views
-        The samples from which scales are chosen.
+    views : SampleCounts
+        The training data.
     part : Views
-        The samples on which settings are tried.
+        The samples from which scales are chosen and on which settings are tried.
     seed : int
         Random seed.
     """
@@ -63,11 +59,9 @@ def plan_fit(model: Any, views: Any, for_scales: Views, part: Views, seed: int) 
     with single_threaded():
         if isinstance(n_clusters, str):
             tell("Counting groups")
-            count = checkpointed(
-                "number of groups", lambda: _suggest_count(model, views, for_scales, part, seed, limits)
-            )
+            count = checkpointed("number of groups", lambda: _suggest_count(model, views, part, seed, limits))
             n_clusters = count.suggested
-        settings = list_candidates(model, views, for_scales, n_clusters)
+        settings = list_candidates(model, views, part, n_clusters)
         tell("Weighing views")
         weights = checkpointed("weights", lambda: _weigh_views(model, part, settings[0], n_clusters, seed, limits))
         if len(settings) > 1:
@@ -76,11 +70,9 @@ def plan_fit(model: Any, views: Any, for_scales: Views, part: Views, seed: int) 
     return FitPlan(n_clusters, count, weights, selection, selection.setting if selection else settings[0])
 
 
-def _suggest_count(
-    model: Any, views: Any, for_scales: Views, part: Views, seed: int, limits: IterationLimits
-) -> ClusterCount:
+def _suggest_count(model: Any, views: SampleCounts, part: Views, seed: int, limits: IterationLimits) -> ClusterCount:
     """Suggest a number of clusters; neighbours and components cannot depend on it. See :func:`plan_fit`."""
-    first = list_candidates(model, views, for_scales, math.isqrt(part.n_samples))[0]
+    first = list_candidates(model, views, part, math.isqrt(part.n_samples))[0]
     counts = default_counts(part.n_samples, model.max_clusters)
     setting = replace(first, n_components=counts[-1]) if model.n_components == "auto" else first
     weights = _read_weights(None if _is_auto(model.view_weights) else model.view_weights, part)
@@ -113,12 +105,12 @@ def _is_auto(value: Any) -> bool:
     return isinstance(value, str) and value == "auto"
 
 
-def list_candidates(model: Any, views: Any, for_scales: Views, n_clusters: int) -> list[Setting]:
+def list_candidates(model: Any, views: SampleCounts, part: Views, n_clusters: int) -> list[Setting]:
     """Return the settings to try: all combinations of what is "auto", or with ``selection="fixed"`` the first of each.
 
-    Numbers of neighbours depend on ``views``, scales on ``for_scales``; see :func:`plan_fit`.
+    Numbers of neighbours depend on ``views``, scales on ``part``; see :func:`plan_fit`.
     """
-    forms = _read_scales(model.scale, for_scales)
+    forms = _read_scales(model.scale, part)
     bridges = _BRIDGES if model.bridge == "auto" else (model.bridge,)
     reaches = _REACHES if model.reach == "auto" else (int(model.reach),)
     if model.selection == "fixed":
@@ -168,12 +160,9 @@ def _one_per_view(parameter: str, given: Any, views: Views, allowed: str) -> lis
 
 def _usable_scale(name: str, matrix: Matrix, *, centered: bool) -> str:
     """Return the suitable scale of a view; if unit rows would all be equal, one that keeps their lengths."""
-    chosen = np.unique(np.linspace(0, matrix.shape[0] - 1, _N_SCALE_ROWS).astype(np.int64))
-    scale = suitable_scale(matrix[like(chosen, matrix)], centered=centered)
-    for rows in (matrix[like(chosen, matrix)], matrix):
-        try:
-            scale_view(name, rows, scale)
-        except InputError:  # these rows are constant once scaled; all rows may differ
-            continue
-        return scale
-    return "standard+view"
+    scale = suitable_scale(matrix, centered=centered)
+    try:
+        scale_view(name, matrix, scale)
+    except InputError:
+        return "standard+view"
+    return scale

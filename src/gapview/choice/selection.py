@@ -20,6 +20,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.metrics import adjusted_rand_score
 
+from ..backends.memory import MemoryBackend
 from ..clusters import cluster_rows
 from ..compute import host, host_graph
 from ..errors import GapviewWarning, SolutionError
@@ -89,12 +90,12 @@ def _row(trial: Trial, *, chosen: bool) -> dict[str, Any]:
 
 
 def _cluster_trial(
-    prepared: ViewGraphs, views: Views, setting: Setting, n_clusters: int, seed: int, limits: IterationLimits
+    prepared: ViewGraphs, setting: Setting, n_clusters: int, seed: int, limits: IterationLimits
 ) -> Array:
     """Return labels with a coarser tolerance; all settings have the same seed, so that chance does not choose."""
     with muted(GapviewWarning):  # the final fit warns
         coarse = limits._replace(tol=max(limits.tol, _TRIAL_TOLERANCE))
-        points = represent(prepared, views, setting, coarse).points
+        points = represent(prepared, setting, coarse).points
         return cluster_rows(points, n_clusters, np.random.RandomState(seed)).labels
 
 
@@ -117,11 +118,11 @@ def try_settings(
         tell("Trying settings", done, len(order))
         if prepared is None or shared != (setting.scales, setting.n_neighbors):
             shared = (setting.scales, setting.n_neighbors)
-            prepared = prepare(views, setting.scales, setting.n_neighbors, view_weights)
+            prepared = prepare(MemoryBackend(views), setting.scales, setting.n_neighbors, view_weights)
         if has_union and setting.bridge != "union" and prepared.explained < _LEAST_EXPLAINED:
             continue
         try:
-            find = partial(_cluster_trial, prepared, views, setting, n_clusters, seed, limits)
+            find = partial(_cluster_trial, prepared, setting, n_clusters, seed, limits)
             labels = checkpointed("candidate", find)
         except SolutionError as error:  # other settings may still work
             failure = error
@@ -141,12 +142,13 @@ def compute_view_weights(
     clusters of these sizes, and at least a twentieth of the largest weight. In a view of noise neighbours have
     unrelated labels, so that it gets the least weight.
     """
-    prepared = prepare(views, setting.scales, setting.n_neighbors, (1.0,) * views.n_views, [setting.bridge])
-    labels = _cluster_trial(prepared, views, setting, n_clusters, seed, limits)
+    backend = MemoryBackend(views)
+    prepared = prepare(backend, setting.scales, setting.n_neighbors, (1.0,) * views.n_views, [setting.bridge])
+    labels = _cluster_trial(prepared, setting, n_clusters, seed, limits)
     shares = np.array(
         [
             _share_of_modularity(host_graph(knn_graph(matrix, count)), labels[views.rows(k)])
-            for k, (matrix, count) in enumerate(zip(prepared.scaled, setting.n_neighbors, strict=True))
+            for k, (matrix, count) in enumerate(zip(backend.scaled, setting.n_neighbors, strict=True))
         ]
     )
     if not np.nanmax(shares, initial=0.0) > 0:  # no view is better than the others
@@ -172,8 +174,9 @@ def suggest_count(
     limits: IterationLimits,
 ) -> ClusterCount:
     """Suggest a number of clusters from one representation, scored on the union graph, which holds no imputed rows."""
-    prepared = prepare(views, setting.scales, setting.n_neighbors, view_weights, [setting.bridge, "union"])
-    points = represent(prepared, views, setting, limits).points
+    bridges = [setting.bridge, "union"]
+    prepared = prepare(MemoryBackend(views), setting.scales, setting.n_neighbors, view_weights, bridges)
+    points = represent(prepared, setting, limits).points
     return suggest_n_clusters(host(points), [host_graph(prepared.graphs["union"])], counts, random_state=seed)
 
 
@@ -210,13 +213,16 @@ def choose(candidates: Sequence[tuple[Setting, ViewGraphs, Array]]) -> Selection
 
 
 def use_union_bridge(
-    selection: Selection | None, setting: Setting, why: str, advice: str
+    selection: Selection | None, setting: Setting, only_union: str | None
 ) -> tuple[Selection | None, Setting]:
-    """Return the best selection and setting with the union bridge, where no other bridge can be built; warn of it."""
-    if setting.bridge == "union":
+    """Return the best selection and setting that can be built; warn if others are better.
+
+    ``only_union`` is the reason why only the union bridge can be built; None if all can.
+    """
+    if only_union is None or setting.bridge == "union":
         return selection, setting
-    text = f"bridge='{setting.bridge}' suits these views, but {why}"
-    warn_user(f"{text} {advice}", GapviewWarning)
+    text = f"bridge='{setting.bridge}' suits these views, but {only_union}"
+    warn_user(f"{text} Its groups may differ; give bridge='union' to do without this warning.", GapviewWarning)
     if selection is None:
         return None, replace(setting, bridge="union")
     scores = [trial.score if trial.setting.bridge == "union" else -np.inf for trial in selection.trials]

@@ -15,7 +15,7 @@ import numpy as np
 
 from ..errors import some
 from ..estimators import MultiViewClusterer
-from ..estimators.latent import LatentClusterer
+from ..estimators.latent import LatentSpaceMixin
 from ..io import join_views, summary_lines
 from ..methods import METHODS
 from ..persist.checkpoints import Checkpoint
@@ -103,7 +103,7 @@ def cluster_files(request: ClusterRequest, show: Show) -> list[Path]:
 def _checkpoint(request: ClusterRequest, model: MultiViewClusterer) -> Checkpoint | None:
     """Return the checkpoint beside the results; None if the method has none."""
     target = Path(os.path.abspath(request.output))
-    if not isinstance(model, LatentClusterer) or not target.name:
+    if not isinstance(model, LatentSpaceMixin) or not target.name:
         return None
     return Checkpoint(target.with_name(target.name + _UNFINISHED), keep=True, replace=request.force)
 

@@ -11,7 +11,7 @@ import click
 import numpy as np
 
 from ..errors import DataFileError, InputTypeError, some
-from ..estimators.latent import LatentClusterer
+from ..estimators.latent import LatentSpaceMixin
 from ..io import ViewFile, samples_of
 from ..methods import load
 from ..progress import tell
@@ -38,7 +38,7 @@ class SamplesRequest(FilesRequest):
 def load_latent(path: Path, partial_rows: str | None = None) -> Any:
     """Return a model that can place new samples; ``partial_rows`` replaces its setting."""
     model = load(path)
-    if not isinstance(model, LatentClusterer):
+    if not isinstance(model, LatentSpaceMixin):
         raise InputTypeError(
             f"{path.name!r} holds a model of {type(model).__name__}, which has groups for its training samples only. "
             "Cluster the data with BridgedGRMF or GRMF for a model that places new samples and recovers views."

@@ -13,7 +13,7 @@ import click
 
 from ..errors import DataFileError, InputTypeError, MissingExtraError, some
 from ..estimators import MultiViewClusterer
-from ..estimators.latent import LatentClusterer
+from ..estimators.latent import LatentSpaceMixin
 from ..io import read_table
 from ..methods import describe, load
 from ..progress import tell
@@ -44,7 +44,7 @@ class ReportRequest:
 
 def can_report(method: type[MultiViewClusterer]) -> bool:
     """Return whether a method has what a report shows: a latent space, with confidence."""
-    return issubclass(method, LatentClusterer)
+    return issubclass(method, LatentSpaceMixin)
 
 
 def missing_package(purpose: str = "Writing a report") -> MissingExtraError | None:

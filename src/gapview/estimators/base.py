@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from numbers import Number
 from typing import Any, ClassVar, Self
@@ -106,27 +106,24 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         (60,)
         """
         self.check_parameters()
-        with self._read_training(views, mask) as training:
-            self._fit_or_restore(training)
+        with phase("reading"):
+            training = training_views(views, mask, self.partial_rows, self._least_samples())
+        with self._unchanged_on_error():
+            warn_unused_parameters(self, training)
+            self._fit_views(training.on_host(), fit_generator(self.random_state))
+            self.views_, self.sample_ids_ = training.on_host(), training.sample_ids
+            self.n_features_in_ = sum(training.n_features)
         return self
 
-    def _read_training(self, views: Any, mask: Any) -> AbstractContextManager[Views]:
-        """Return a context with the checked training data; it frees what they need besides when the fit ends."""
-        with phase("reading"):
-            return nullcontext(training_views(views, mask, self.partial_rows, self._least_samples()))
-
-    def _fit_or_restore(self, training: Views) -> None:
-        """Fit; if that fails or is interrupted, restore the state before."""
-        warn_unused_parameters(self, training)
+    @contextmanager
+    def _unchanged_on_error(self) -> Iterator[None]:
+        """Discard the results of an earlier fit; restore them if the fit within fails or is interrupted."""
         before = dict(self.__dict__)
         try:
             for name in before:
-                if name.endswith("_"):  # results of an earlier fit
+                if name.endswith("_"):
                     delattr(self, name)
-            self._fit_views(self._to_device(training), fit_generator(self.random_state))
-            self.views_ = training.on_host()
-            self.sample_ids_ = training.sample_ids
-            self.n_features_in_ = sum(training.n_features)
+            yield
         except BaseException:
             self.__dict__.clear()
             self.__dict__.update(before)
@@ -228,10 +225,6 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         check_integer("n_clusters", self.n_clusters, low=1)
         check_choice("scale", self.scale, SCALES)
         check_choice("partial_rows", self.partial_rows, PARTIAL_ROWS)
-
-    def _to_device(self, views: Views) -> Views:
-        """Return the training data on the device that computes."""
-        return views.on_host()
 
     def _least_samples(self) -> int:
         """Return the number of samples that a fit needs."""

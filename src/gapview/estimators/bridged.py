@@ -8,13 +8,12 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from ..backends.base import Backend
 from ..choice.candidates import plan_fit
 from ..choice.n_clusters import MOST_CLUSTERS, ClusterCount
-from ..choice.representation import IterationLimits, Setting, backend_for
+from ..choice.representation import IterationLimits, Setting, prepare, represent
 from ..choice.selection import Selection, single_choice, use_union_bridge
 from ..clusters import balanced
-from ..compute import host_graph
-from ..factorization.runs import codes_of_all
 from ..graph.bridges import BRIDGES
 from ..graph.donors import query_rows, training_rows
 from ..graph.imputation import impute_rows
@@ -26,13 +25,14 @@ from ..utils.parameters import check_choice, check_integer, check_real
 from ..utils.types import Array, Matrix
 from ..views import Views
 from ..views.cells import PARTIAL_ROWS
-from .base import NoEffect
-from .latent import N_LATENT_NEIGHBORS, LatentClusterer, warn_unless_converged
+from ..views.trial import n_to_try
+from .base import MultiViewClusterer, NoEffect
+from .latent import N_LATENT_NEIGHBORS, LatentSpaceMixin
 from .predict import project
 
 
 @storable_method
-class BridgedGRMF(LatentClusterer):
+class BridgedGRMF(LatentSpaceMixin, MultiViewClusterer):
     """Incomplete multi-view clustering by graph regularised factorisation, with bridges between views.
 
     The model of :class:`gapview.GRMF`, with another graph. There, a code explains the neighbours of its sample within
@@ -238,33 +238,30 @@ class BridgedGRMF(LatentClusterer):
     def _most_clusters(self) -> int:
         return self.max_clusters if isinstance(self.n_clusters, str) else self.n_clusters
 
-    def _fit_views(self, views: Views, random_state: np.random.RandomState) -> None:
+    def _fit(self, backend: Backend, random_state: np.random.RandomState) -> None:
         seed = int(random_state.randint(2**31 - 1))
-        backend = backend_for(views)
         with phase("choice"):
-            for_scales, part = backend.draw_trial(views, self._most_clusters(), seed)
-            plan = plan_fit(self, views, for_scales, part, seed)
-            del for_scales, part
-            if plan.count is not None:
-                self.cluster_count_ = plan.count
-            selection, setting = plan.selection, plan.setting
-            if backend.only_union is not None:
-                advice = "Its groups may differ; give a larger budget, or bridge='union'."
-                selection, setting = use_union_bridge(selection, setting, backend.only_union, advice)
+            plan = plan_fit(self, backend.views, backend.draw(n_to_try(self._most_clusters()), seed), seed)
+            selection, setting = use_union_bridge(plan.selection, plan.setting, backend.only_union)
         tell("Looking for neighbours")
         search, bridge = self._new_search(), setting.bridge
-        prepared = backend.prepare(views, setting.scales, setting.n_neighbors, plan.weights, [bridge], search)
-        found = backend.represent(prepared, views, setting, IterationLimits(self.max_iter, self.tol))
+        prepared = prepare(backend, setting.scales, setting.n_neighbors, plan.weights, [bridge], search)
+        found = represent(prepared, setting, IterationLimits(self.max_iter, self.tol))
         graph = prepared.graphs[bridge]
-        self._set_clusters(found.points, plan.n_clusters, np.random.RandomState(seed), graph)
-        self.setting_, self.selection_ = setting, selection or single_choice(setting, self.labels_, prepared.explained)
-        solution = found.solution.on_host()
-        warn_unless_converged(self, solution)
-        self.view_weights_, self.neighbor_search_ = np.asarray(plan.weights), tuple(search.done)
-        self.scalings_, self.graph_ = prepared.scalings, host_graph(graph)
-        self.bases_, self.objective_, self.n_iter_ = solution.bases, solution.objective, solution.n_iter
-        self.codes_, self.embedding_ = codes_of_all(found.problem, solution), solution.consensus
-        self.balance_ = found.balance
+        random_state = np.random.RandomState(seed)
+        labels, confidence = self._find_clusters(backend, found.points, plan.n_clusters, random_state, graph)
+        self._set_solution(found.solution, search)
+        codes, embedding = backend.codes(found.problem, found.solution, of_all=True)
+        self.setting_, self.view_weights_ = setting, np.asarray(plan.weights)
+        self.scalings_, self.balance_ = prepared.scalings, found.balance
+        if plan.count is not None:
+            self.cluster_count_ = plan.count
+        if selection is not None:
+            self.selection_ = selection
+        backend.finish(self, {"graph_": graph}, codes, embedding, labels, confidence)
+        if selection is None:
+            reference: Any = getattr(self, "reference_", self)  # after a fit on a cluster
+            self.selection_ = reference.selection_ = single_choice(setting, reference.labels_, prepared.explained)
 
     def recover(self, views: Any = None, *, method: str = "bridge", n_neighbors: int = N_LATENT_NEIGHBORS) -> Any:
         """Complete the missing views of samples, in the units of the data.

@@ -2,32 +2,29 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
-from ..choice.representation import backend_for
-from ..compute import drained, graph_like, host, host_graph, like
-from ..factorization.loop import Solution, Weights, solve_together
-from ..factorization.problem import Problem
-from ..factorization.runs import codes_of_present
-from ..factorization.starts import data_start, own_start, random_start
-from ..graph.knn import check_edges, resolve_n_neighbors, user_graphs
-from ..persist.checkpoints import StateRecord, checkpointed, checkpointed_search
+from ..backends.base import Backend, Handle
+from ..factorization.loop import Solution, Weights, iterate, new_runs
+from ..factorization.starts import ProblemBlocks, data_start
+from ..graph.knn import resolve_n_neighbors
+from ..graph.neighbors import Search
+from ..persist.checkpoints import checkpointed
 from ..persist.registry import storable_method
 from ..progress import phase, tell
 from ..utils.parameters import check_integer, check_real
 from ..utils.types import Array, Matrix
 from ..views import Views
 from ..views.checks import one_per_view
-from .base import NoEffect
-from .latent import LatentClusterer, warn_unless_converged
+from .base import MultiViewClusterer, NoEffect
+from .latent import LatentSpaceMixin
 
 
 @storable_method
-class GRMF(LatentClusterer):
+class GRMF(LatentSpaceMixin, MultiViewClusterer):
     """Incomplete multi-view clustering by graph regularised matrix factorisation (IMC_GRMF).
 
     Every view is factorised into codes of its samples and an orthonormal basis. A code explains its own sample and the
@@ -194,60 +191,41 @@ class GRMF(LatentClusterer):
     def _starts_at_random(self) -> bool:
         return isinstance(self.init, str) and self.init == "random"
 
-    def _fit_views(self, views: Views, random_state: np.random.RandomState) -> None:
-        backend = backend_for(views)
-        with phase("scaling"):
-            scaled, self.scalings_ = backend.scale_alike(views, self.scale)
+    def _fit(self, backend: Backend, random_state: np.random.RandomState) -> None:
+        self.scalings_ = backend.scale(self.scale)
         tell("Looking for neighbours")
-        with phase("neighbours"):
-            graphs = self._build_graphs(scaled, views)
-        rows = [views.rows(k) for k in range(views.n_views)]
-        with phase("smoothing"):
-            problem = backend.build_problem(drained(scaled), graphs, rows, views.n_samples)
-        found = self._solve(problem, views, random_state)
-        problem = problem.without_data()
-        warn_unless_converged(self, found)
-        solution = found.on_host()
-        self.graphs_ = [host_graph(graph) for graph in graphs]
-        self.bases_, self.objective_, self.n_iter_ = solution.bases, solution.objective, solution.n_iter
-        self.codes_, self.embedding_ = codes_of_present(solution, problem, views, self.scalings_)
-        self._set_clusters(like(self.embedding_, problem.degrees), self.n_clusters, random_state)
-
-    def _build_graphs(self, scaled: list[Matrix], views: Views) -> list[Any]:
         search = self._new_search()
-        if self.graph is not None:
-            given = user_graphs(self.graph, views, host(scaled[0][:0]).dtype)
-            graphs = [graph_like(graph, matrix) for graph, matrix in zip(given, scaled, strict=True)]
-        else:
-            counts = resolve_n_neighbors(self.n_neighbors, views, self.n_clusters)
-            build = backend_for(views).knn_graph
-            graphs = [
-                checkpointed_search("neighbours", partial(build, matrix, count, search), search)
-                for matrix, count in zip(scaled, counts, strict=True)
-            ]
-        self.neighbor_search_ = tuple(search.done)
-        check_edges(graphs, views)
-        return graphs
+        with phase("neighbours"):
+            graphs = self._build_graphs(backend, search)
+        with phase("smoothing"):
+            problem = backend.view_problem(graphs)
+        solution = self._solve(backend, problem, random_state)
+        problem = problem.without_data()
+        self._set_solution(solution, search)
+        codes, embedding = backend.codes(problem, solution, of_all=False)
+        labels, confidence = self._find_clusters(backend, embedding, self.n_clusters, random_state)
+        backend.finish(self, {"graphs_": graphs}, codes, embedding, labels, confidence)
 
-    def _solve(self, problem: Problem, views: Views, random_state: np.random.RandomState) -> Solution:
+    def _build_graphs(self, backend: Backend, search: Search) -> list[Handle]:
+        if self.graph is not None:
+            return backend.given_graphs(self.graph)
+        return backend.neighbor_graphs(resolve_n_neighbors(self.n_neighbors, backend.views, self.n_clusters), search)
+
+    def _solve(self, backend: Backend, problem: ProblemBlocks, random_state: np.random.RandomState) -> Solution:
         """Run Algorithm 1 from all starts in the same passes, and return the solution with the smallest objective."""
         weights = Weights(self.consensus_weight, self.sparsity_weight)
-        with phase("start"):
-            starts = self._starts(problem, views, weights, random_state)
-        with phase("iterations"):
-            penalties, record = [weights] * len(starts), StateRecord("iterations")
-            solutions = solve_together(problem, penalties, starts, self.max_iter, self.tol, record=record)
-        return min(solutions, key=lambda solution: float(solution.objective[-1]))
-
-    def _starts(
-        self, problem: Problem, views: Views, weights: Weights, random_state: np.random.RandomState
-    ) -> list[list[Array]]:
         n_components = self.n_components or self.n_clusters
-        if self._starts_at_random():
-            return [random_start(problem, n_components, random_state) for _ in range(self.n_init)]
-        if isinstance(self.init, str) and self.init == "data":
-            return [checkpointed("start", lambda: data_start(problem, n_components, weights))]
-        return [own_start(self.init, problem, views, n_components)]
+        with phase("start"):
+            if self._starts_at_random():
+                starts = [backend.random_start(problem, n_components, random_state) for _ in range(self.n_init)]
+            elif isinstance(self.init, str) and self.init == "data":
+                starts = [checkpointed("start", lambda: data_start(problem, n_components, weights))]
+            else:
+                starts = [backend.given_start(problem, self.init, n_components)]
+        runs = new_runs([weights] * len(starts), [n_components] * len(starts))
+        with phase("iterations"), backend.sweep(problem, starts) as sweep:
+            (best,) = iterate(sweep, runs, self.max_iter, self.tol, best_only=True).values()
+        return best
 
     def _neighbor_graphs(self) -> list[sparse.csr_array]:
         return self.graphs_

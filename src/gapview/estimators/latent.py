@@ -1,9 +1,8 @@
-"""The base class of ``GRMF`` and ``BridgedGRMF``: fits anywhere, new samples, recovered views, trust in the result."""
+"""What ``GRMF`` and ``BridgedGRMF`` share: fits anywhere, new samples, recovered views, trust in the result."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import Any, Self
 
@@ -12,37 +11,38 @@ from scipy import sparse
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
 from sklearn.exceptions import ConvergenceWarning
 
-from ..backends.dask import dask_kind, is_for_cluster
-from ..backends.disk import check_memory_for_parts, read_budget, within_budget
-from ..clusters import cluster_rows, kmeans_rows
-from ..compute import like, single_threaded_blas
-from ..errors import GapviewWarning, ParameterError
+from ..backends.base import Backend, Handle
+from ..backends.dask import is_for_cluster
+from ..backends.disk import check_memory_for_parts, read_budget
+from ..backends.opening import open_backend
+from ..backends.support import unsupported
+from ..compute import host, single_threaded_blas
+from ..errors import GapviewWarning
 from ..factorization import Solution
 from ..graph.knn import mean_modularity, resolve_n_neighbors
 from ..graph.neighbors import Search, SearchReport
 from ..metrics import clustering_accuracy
-from ..persist.checkpoints import checkpointed, recording
 from ..progress import phase, tell
 from ..scaling import Scaling, unit_rows
 from ..trust import Agreement, Stability, ViewEffects, cluster_stability, feature_effects, view_agreement
-from ..trust.confidence import confidence
 from ..utils.parameters import check_choice, check_integer, check_real
 from ..utils.types import Array, Matrix
 from ..utils.warnings import muted, warn_user
 from ..views import Views, new_views
 from ._output import CLUSTER, as_frame, as_series
-from .base import MultiViewClusterer, warn_no_effect
+from .base import warn_no_effect, warn_unused_parameters
 from .predict import distance_to_training, fill_missing_rows, predict_labels, project, recover_rows
 
-__all__ = ["N_LATENT_NEIGHBORS", "LatentClusterer", "warn_unless_converged"]
+__all__ = ["N_LATENT_NEIGHBORS", "LatentSpaceMixin", "warn_unless_converged"]
 
 N_LATENT_NEIGHBORS = 10
 
 
-class LatentClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiViewClusterer):  # type: ignore[misc]
-    """A clusterer whose bases map samples into one latent space and back, in memory, from disk or on a cluster.
+class LatentSpaceMixin(ClassNamePrefixFeaturesOutMixin, TransformerMixin):  # type: ignore[misc]
+    """Methods of a clusterer whose bases map samples into one latent space and back, wherever its data are.
 
-    A subclass defines ``_fit_views`` and ``_neighbor_graphs``.
+    An estimator derives from it and from ``MultiViewClusterer``. It defines ``_fit``, the sequence of its steps, and
+    ``_neighbor_graphs``.
     """
 
     n_neighbors: int | str
@@ -79,20 +79,7 @@ class LatentClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiVi
         if not isinstance(self.search, Search):
             check_choice("search", self.search, ("auto", "exact", "approximate"))
         if read_budget(self.memory_budget) is not None and self.device is not None:
-            raise ParameterError(
-                f"memory_budget is for fits on the processor, and device={self.device!r}: leave one of them out."
-            )
-
-    def _read_training(self, views: Any, mask: Any) -> AbstractContextManager[Views]:
-        if self.memory_budget is None:
-            return super()._read_training(views, mask)
-        return within_budget(self, views, mask, self._least_samples())
-
-    def _to_device(self, views: Views) -> Views:
-        if self.device is None:
-            return views
-        with phase("to the device"):
-            return views.to_device(self.device)
+            raise unsupported("budget on a device", device=self.device)
 
     def _new_search(self) -> Search:
         """Return the search for neighbours of this fit, with an empty list of reports."""
@@ -151,32 +138,37 @@ class LatentClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiVi
         ...     model = GRMF(n_clusters=2, random_state=0).fit(data.views, checkpoint=pathlib.Path(folder) / "fit")
         """
         self.check_parameters()
-        if dask_kind(views) is not None:
-            from ._dask_grmf import fit_on_cluster  # needs the extra "dask"
-
-            fit_on_cluster(self, views, mask, checkpoint)
-            return self
         # BLAS on one thread: its sums, and so the results, then do not depend on what else runs in the process
-        with (
-            single_threaded_blas(),
-            self._read_training(views, mask) as training,
-            recording(checkpoint, self, training),
-        ):
-            self._fit_or_restore(training)
+        with single_threaded_blas(), open_backend(self, views, mask, checkpoint) as backend, self._unchanged_on_error():
+            warn_unused_parameters(self, backend.views)
+            self._fit(backend, backend.generator(self.random_state))
         return self
 
-    def _set_clusters(
-        self, points: Array, n_clusters: int, random_state: np.random.RandomState, graph: Any = None
-    ) -> None:
-        """Run k-means on the points; set ``labels_``, ``cluster_centers_`` and ``confidence_``."""
+    def _fit(self, backend: Backend, random_state: np.random.RandomState) -> None:
+        """Run the steps of the fit, and set the fitted attributes."""
+        raise NotImplementedError
+
+    def _set_solution(self, solution: Solution, search: Search) -> None:
+        """Set the attributes that describe the factorisation; warn unless it has converged."""
+        warn_unless_converged(self, solution)
+        self.bases_ = [host(basis) for basis in solution.bases]
+        self.objective_, self.n_iter_ = solution.objective, solution.n_iter
+        self.neighbor_search_ = tuple(search.done)
+
+    def _find_clusters(
+        self,
+        backend: Backend,
+        points: Handle,
+        n_clusters: int,
+        random_state: np.random.RandomState,
+        graph: Handle | None = None,
+    ) -> tuple[Handle, Handle]:
+        """Run k-means on the points; return labels and confidence."""
         tell("Finding groups")
         with phase("k-means"):
-            found = cluster_rows(points, n_clusters, random_state, kmeans=_recorded_kmeans)
-        self.labels_, self.cluster_centers_ = found.labels, found.centers
-        directions = unit_rows(points)
+            labels, self.cluster_centers_ = backend.cluster(points, n_clusters, random_state)
         with phase("confidence"):
-            labels = like(found.labels.astype(np.int64), directions)
-            self.confidence_ = confidence(directions, like(found.centers, directions), labels, graph)
+            return labels, backend.confidence(points, labels, self.cluster_centers_, graph)
 
     def fit_transform(self, views: Any, y: Any = None, *, mask: Any = None, checkpoint: Any = None) -> Any:
         """Fit, and return the consensus representation of the samples, ``embedding_``.
@@ -366,7 +358,7 @@ class LatentClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiVi
 
     def _warn_unused_neighbors(self, n_neighbors: int, method: str) -> None:
         reason, remedy = f"method='{method}' uses no neighbours", "use method='neighbors'"
-        warn_no_effect(LatentClusterer.predict, "n_neighbors", n_neighbors, reason, remedy)
+        warn_no_effect(LatentSpaceMixin.predict, "n_neighbors", n_neighbors, reason, remedy)
 
     def _read_new(self, views: Any) -> Views:
         self.check_fitted()
@@ -570,13 +562,6 @@ def warn_unless_converged(model: Any, solution: Solution) -> None:
             f"tol={float(model.tol):.1e}. Raise max_iter or tol.",
             ConvergenceWarning,
         )
-
-
-def _recorded_kmeans(
-    points: Array, n_clusters: int, n_init: int, random_state: np.random.RandomState
-) -> tuple[Array, Array]:
-    """Run k-means, or read its result from the checkpoint of the fit."""
-    return checkpointed("k-means", lambda: kmeans_rows(points, n_clusters, n_init, random_state), random_state)
 
 
 def _dense_where_centered(views: Views, scalings: list[Scaling]) -> Views:

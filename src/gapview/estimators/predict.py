@@ -1,6 +1,6 @@
 """New samples in the latent space of a fitted model: codes, labels, distances, rows of missing views.
 
-The methods of :class:`gapview.estimators.latent.LatentClusterer` call these functions.
+The methods of :class:`gapview.estimators.latent.LatentSpaceMixin` call these functions.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def project(model: Any, views: Views, weights: Array) -> Array:
 
     Parameters
     ----------
-    model : LatentClusterer
+    model : LatentSpaceMixin
         The fitted model.
     views : Views
         Samples with the views of the model.
@@ -122,7 +122,7 @@ def recover_rows(model: Any, views: Views, embedding: Array, method: str, n_neig
 
     Parameters
     ----------
-    model : LatentClusterer
+    model : LatentSpaceMixin
         The fitted model.
     views : Views
         The samples.

@@ -10,7 +10,7 @@ the same problem with more rows.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, Self
 
@@ -91,6 +91,22 @@ class Problem:
     def n_samples(self) -> int:
         """Number of samples in all views together."""
         return len(self.n_codes)
+
+    @property
+    def n_features(self) -> tuple[int, ...]:
+        """Number of features of every view."""
+        return tuple(term.n_features for term in self.terms)
+
+    @property
+    def is_dense(self) -> bool:
+        """Whether H is stored for every view."""
+        return all(term.smoothed is not None for term in self.terms)
+
+    def total(self, compute: Callable[..., Any], *arguments: Any) -> Any:
+        """Return ``compute(problem, *arguments)``: a problem in arrays is one block."""
+        return compute(self, *arguments)
+
+    of_blocks = total
 
     def without_data(self) -> Problem:
         """Return the problem without the smoothed features, to free their memory."""

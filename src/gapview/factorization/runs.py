@@ -1,21 +1,29 @@
-"""Runs of Algorithm 1 that share the passes over the data: penalties, codes and solutions."""
+"""Runs of Algorithm 1 that share the passes over the data: penalties, state and solutions."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import groupby
+from typing import Any
 
 import numpy as np
 from array_api_compat import array_namespace
 
-from ..compute import engine_for, host
+from ..compute import host
 from ..scaling import Scaling
 from ..utils.types import Array
 from ..views import Views
 from .problem import Problem
 
-__all__ = ["Run", "Solution", "Stack", "Weights", "codes_of_all", "codes_of_present", "lay_out"]
+__all__ = [
+    "LoopState",
+    "Run",
+    "Solution",
+    "Weights",
+    "codes_of_all",
+    "codes_of_present",
+    "lay_out",
+    "mean_codes",
+]
 
 
 @dataclass(frozen=True)
@@ -33,11 +41,11 @@ class Weights:
 
 @dataclass(frozen=True)
 class Solution:
-    """The result of one run of the loop."""
+    """The result of one run of the loop; codes and consensus may be handles of values that lie elsewhere."""
 
     bases: list[Array]  # Uₖ, K × mₖ
-    codes: list[Array]  # Pₖ, a row for each code of the view
-    consensus: Array  # Z: for every sample the mean of its codes, zero where it has none
+    codes: list[Any]  # Pₖ, a row for each code of the view
+    consensus: Any  # Z: for every sample the mean of its codes, zero where it has none
     objective: Array  # after every iteration, constant term included
     n_iter: int
     converged: bool
@@ -54,7 +62,7 @@ class Run:
 
     weights: Weights
     n_components: int
-    rows: slice = field(default_factory=lambda: slice(0))  # of its components in the stack
+    rows: slice = field(default_factory=lambda: slice(0))  # of its components among those of all runs
     bases: list[Array] = field(default_factory=list)
     objective: list[float] = field(default_factory=list)
     converged: bool = False
@@ -65,56 +73,44 @@ class Run:
         before = self.objective[-2:][0]
         self.converged = tol > 0 and len(self.objective) > 1 and abs(before - value) <= tol * abs(before)
 
-    def solution(self, bases: list[Array], codes: list[Array], consensus: Array) -> Solution:
+    def solution(self, bases: list[Array], codes: list[Any], consensus: Any) -> Solution:
         """Return the solution of the run, with the objective recorded so far."""
         return Solution(bases, codes, consensus, np.asarray(self.objective), len(self.objective), self.converged)
 
 
-@dataclass(frozen=True)
-class Stack:
-    """Codes of all active runs, one row per component of every run and one column per sample of the view.
+@dataclass
+class LoopState:
+    """The state of the loop between two iterations; the codes are in the sweep."""
 
-    The consensus is the mean of the codes of a sample, Eq. (15), and is not stored.
-    """
+    runs: list[Run]  # all of them
+    active: list[Run]
+    correlations: list[Array]  # (HᵀP)ᵀ for every view
+    n_iter: int = 0
+    ended: dict[int, Solution] = field(default_factory=dict)  # by the position of their run
 
-    problem: Problem
-    runs: list[Run]
-    codes: list[Array]
+    def to_dict(self) -> dict[str, Any]:
+        """Return the state as lists, numbers and arrays."""
+        return {
+            "n_iter": self.n_iter,
+            "active": [self.runs.index(run) for run in self.active],
+            "objectives": [np.asarray(run.objective) for run in self.runs],
+            "converged": [run.converged for run in self.runs],
+            "correlations": self.correlations if self.active else [],
+            "ended": [[place, s.bases, s.codes, s.consensus] for place, s in self.ended.items()],
+        }
 
     @classmethod
-    def of(cls, problem: Problem, weights: Sequence[Weights], starts: Iterable[Sequence[Array]]) -> Stack:
-        """Return the stack of the starting codes of several runs."""
-        xp = array_namespace(problem.degrees)
-        given = list(starts)
-        runs = [Run(weight, start[0].shape[1]) for weight, start in zip(weights, given, strict=True)]
-        codes = [xp.concat([start[k].T for start in given], axis=0) for k in range(len(problem.terms))]
-        lay_out(runs)
-        return cls(problem, runs, codes)
-
-    def alike(self) -> list[tuple[Weights, slice]]:
-        """Return the penalties of neighbouring runs that have the same ones, with the rows of all these runs."""
-        together = [list(group) for _, group in groupby(self.runs, key=lambda run: run.weights)]
-        return [(runs[0].weights, slice(runs[0].rows.start, runs[-1].rows.stop)) for runs in together]
-
-    def without(self, ended: list[Run], correlations: list[Array]) -> tuple[Stack, list[Array]]:
-        """Return the stack and the correlations of the other runs."""
-        xp = array_namespace(self.codes[0])
-        runs = [run for run in self.runs if run not in ended]
-        codes, correlations = (
-            [xp.concat([stacked[run.rows] for run in runs], axis=0) for stacked in arrays]
-            for arrays in (self.codes, correlations)
-        )
-        lay_out(runs)
-        return Stack(self.problem, runs, codes), correlations
-
-    def solution(self, run: Run) -> Solution:
-        """Return the solution of one run, with one row per sample."""
-        contiguous = engine_for(self.codes[0]).contiguous
-        codes = [contiguous(code[run.rows].T) for code in self.codes]
-        return run.solution(run.bases, codes, _consensus(self.problem, codes))
+    def from_dict(cls, state: dict[str, Any], runs: list[Run]) -> LoopState:
+        """Restore a state of the loop of these runs, which have their penalties and numbers of components only."""
+        for run, objective, converged in zip(runs, state["objectives"], state["converged"], strict=True):
+            run.objective, run.converged = np.asarray(objective).tolist(), converged
+        active = [runs[place] for place in state["active"]]
+        lay_out(active)
+        ended = {place: runs[place].solution(bases, codes, mean) for place, bases, codes, mean in state["ended"]}
+        return cls(runs, active, state["correlations"], state["n_iter"], ended)
 
 
-def _consensus(problem: Problem, codes: list[Array]) -> Array:
+def mean_codes(problem: Problem, codes: list[Array]) -> Array:
     """Return the mean code of every sample, zero for samples without codes."""
     xp = array_namespace(problem.degrees)
     shape = (problem.n_samples, codes[0].shape[1])
@@ -129,7 +125,7 @@ def _consensus(problem: Problem, codes: list[Array]) -> Array:
 
 
 def lay_out(runs: list[Run]) -> None:
-    """Assign consecutive rows of a stack to runs."""
+    """Assign consecutive rows of the stacked codes to runs."""
     ends = np.cumsum([run.n_components for run in runs]).tolist()
     for run, end in zip(runs, ends, strict=True):
         run.rows = slice(end - run.n_components, end)

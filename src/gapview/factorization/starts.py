@@ -13,9 +13,10 @@ cost of iterations on it does not grow with the samples.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from itertools import pairwise
 from threading import Lock
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from array_api_compat import array_namespace
@@ -25,7 +26,7 @@ from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
 from ..compute import engine_for, host, is_tensor, like
 from ..errors import InputError
 from ..utils.types import Array
-from ..views import Views
+from ..views import SampleCounts
 from ..views.checks import one_per_view, real_matrix
 from .problem import Problem, demand_finite
 from .runs import Weights
@@ -50,42 +51,83 @@ def random_start(problem: Problem, n_components: int, random_state: np.random.Ra
     return [xp.astype(like(random_state.uniform(size=size), degrees), degrees.dtype) for size in sizes]
 
 
-def own_start(init: Any, problem: Problem, views: Views, n_components: int) -> list[Array]:
-    """Check and return the user's starting codes: per view for its present samples, or for all samples."""
+def check_init(init: Any, views: SampleCounts, n_components: int) -> list[Any]:
+    """Check the user's starting codes, and return them in the order of the views.
+
+    Every view has codes for the samples that have it, or for all samples.
+    """
     expected = (
         f"init must be 'random', 'data', or one array of starting codes for each of the {views.n_views} views, in a "
         "list or in a dict with the names of the views"
     )
-    dtype, starts = host(problem.degrees[:0]).dtype, []
-    for k, (codes, term) in enumerate(zip(one_per_view(init, views, expected), problem.terms, strict=True)):
-        what = f"The starting codes of view '{views.names[k]}'"
-        rows, shape = views.rows(k), (views.n_samples, n_components)
-        array = real_matrix(codes, what, dtype)
-        array = array.toarray() if sparse.issparse(array) else array
-        if array.shape == (len(rows), n_components):
-            present, array = array, np.zeros(shape, dtype=array.dtype)
-            array[rows] = present
-        if array.shape != shape:
+    given = one_per_view(init, views, expected)
+    for name, codes, n_present in zip(views.names, given, views.n_present, strict=True):
+        shape = (
+            tuple(codes.shape)
+            if hasattr(codes, "shape")
+            else real_matrix(codes, _starting_codes(name), np.float64).shape
+        )
+        if shape not in ((n_present, n_components), (views.n_samples, n_components)):
             raise InputError(
-                f"{what} must be {len(rows)} × {n_components} (the samples that have the view) or {views.n_samples} × "
-                f"{n_components} (all samples); got shape {array.shape}."
+                f"{_starting_codes(name)} must be {n_present} × {n_components} (the samples that have the view) or "
+                f"{views.n_samples} × {n_components} (all samples); got shape {shape}."
             )
+    return given
+
+
+def given_start(problem: Problem, init: Sequence[Any], names: Sequence[str], mask: Array) -> list[Array]:
+    """Return the user's starting codes of the samples that have codes in the problem; see :func:`check_init`.
+
+    ``mask`` tells which samples have each view.
+    """
+    dtype, starts = host(problem.degrees[:0]).dtype, []
+    for name, codes, term, present in zip(names, init, problem.terms, mask.T, strict=True):
+        array = real_matrix(codes, _starting_codes(name), dtype)
+        array = array.toarray() if sparse.issparse(array) else array
+        if len(array) < len(mask):  # those of the samples that have the view
+            whole = np.zeros((len(mask), array.shape[1]), dtype=array.dtype)
+            whole[present], array = array, whole
         chosen = np.asarray(array[host(problem.rows[term.part])])
         if not np.isfinite(chosen).all():
-            raise InputError(f"{what} must be finite as {chosen.dtype}; they hold NaN or infinity.")
+            raise InputError(f"{_starting_codes(name)} must be finite as {chosen.dtype}; they hold NaN or infinity.")
         starts.append(like(chosen, problem.degrees))
     return starts
+
+
+def _starting_codes(name: str) -> str:
+    return f"The starting codes of view '{name}'"
 
 
 # -- from the data ---------------------------------------------------------------------------------------------
 
 
-def data_start(problem: Problem, n_components: int, weights: Weights) -> list[Array]:
+class ProblemBlocks(Protocol):
+    """A problem in one or more blocks of samples: a :class:`Problem` in arrays, or problems on a cluster."""
+
+    @property
+    def n_features(self) -> tuple[int, ...]:
+        """Number of features of every view."""
+
+    @property
+    def is_dense(self) -> bool:
+        """Whether H is stored for every view."""
+
+    def total(self, compute: Callable[..., Any], *arguments: Any) -> Any:
+        """Return the sum over the blocks of ``compute(problem, *arguments)``, an array or a tuple of arrays."""
+
+    def of_blocks(self, compute: Callable[..., list[Array]], *arguments: Any) -> Any:
+        """Return ``compute(problem, *arguments)`` of every block, where the block is."""
+
+    def without_data(self) -> ProblemBlocks:
+        """Return the problem without the smoothed features, to free their memory where that is possible."""
+
+
+def data_start(problem: ProblemBlocks, n_components: int, weights: Weights) -> Any:
     """Compute starting codes from the directions in which the views vary together.
 
     Parameters
     ----------
-    problem : Problem
+    problem : ProblemBlocks
         The data.
     n_components : int
         Number of components K.
@@ -95,18 +137,25 @@ def data_start(problem: Problem, n_components: int, weights: Weights) -> list[Ar
     Returns
     -------
     list of arrays of shape (n_codes, n_components)
-        One for each view.
+        One for each view. For a problem on a cluster, handles of such lists.
     """
-    columns, shared = feature_columns(problem), host(shared_samples(problem))
+    columns = feature_columns(problem.n_features)
+    shared = host(problem.total(shared_samples))
     n_directions = min(n_components, columns[-1].stop)
-    if columns[-1].stop <= MOST_FEATURES and all(term.smoothed is not None for term in problem.terms):
-        bases = bases_from_moments(*_moments(problem, weights), shared, columns, n_directions)
+    if columns[-1].stop <= MOST_FEATURES and problem.is_dense:
+        covariance, quadratic = problem.total(moments, weights.consensus)
+        bases = _bases_from_moments(covariance, quadratic, shared, columns, n_directions)
     else:
-        bases = bases_from_products(lambda vector: covariance_times(problem, shared, vector), columns, n_directions)
-    return best_codes(problem, bases, weights, n_components)
+
+        def times(vector: Array) -> Array:
+            return np.asarray(problem.total(covariance_times, shared, np.ravel(vector)))
+
+        directions = _leading_by_products(times, columns[-1].stop, n_directions)
+        bases = [basis_step(directions[own]) for own in columns]
+    return problem.of_blocks(best_codes, bases, weights, n_components)
 
 
-def bases_from_moments(
+def _bases_from_moments(
     covariance: Array, quadratic: Array, shared: Array, columns: list[slice], n_directions: int
 ) -> list[Array]:
     """Compute bases from sums over the samples.
@@ -129,12 +178,6 @@ def bases_from_moments(
             covariance[rows, others] /= max(float(shared[k, j]), 1.0)
     directions = _leading(covariance, n_directions)
     return _improved([basis_step(directions[own]) for own in columns], quadratic, columns)
-
-
-def bases_from_products(times: Callable[[Array], Array], columns: list[slice], n_directions: int) -> list[Array]:
-    """Compute bases where the covariance of the views is too large to store, from its products with vectors."""
-    directions = _leading_by_products(times, columns[-1].stop, n_directions)
-    return [basis_step(directions[own]) for own in columns]
 
 
 def best_codes(problem: Problem, bases: list[Array], weights: Weights, n_components: int) -> list[Array]:
@@ -167,7 +210,7 @@ def best_codes(problem: Problem, bases: list[Array], weights: Weights, n_compone
     return codes
 
 
-def _moments(problem: Problem, weights: Weights) -> tuple[Array, Array]:
+def moments(problem: Problem, consensus_weight: float) -> tuple[Array, Array]:
     """Return sums over the samples for the covariance of the views, and the matrix of the quadratic form in the bases.
 
     With the best codes for bases U the objective is a constant minus Σ ‖HUᵀ‖²/m + λ1 ‖Σ HUᵀ/m‖² / Σ d/m, where the
@@ -178,7 +221,7 @@ def _moments(problem: Problem, weights: Weights) -> tuple[Array, Array]:
     total = _SumInOrder()
     with engine_for(problem.degrees).working(n_operations) as each:
         each(
-            lambda place: total.add(place, moments_of_stripe(layout, weights.consensus, layout.stripes[place])),
+            lambda place: total.add(place, _moments_of_stripe(layout, consensus_weight, layout.stripes[place])),
             range(len(layout.stripes)),
         )
     covariance, quadratic = map(host, total.parts)
@@ -209,9 +252,9 @@ class _SumInOrder:
 
 
 @np.errstate(over="ignore", invalid="ignore")  # demand_finite reports overflow in its results
-def moments_of_stripe(layout: Layout, consensus_weight: float, stripe: range) -> tuple[Array, Array]:
-    """Return what the blocks of a stripe add to the matrices of :func:`bases_from_moments`."""
-    problem, columns = layout.problem, feature_columns(layout.problem)
+def _moments_of_stripe(layout: Layout, consensus_weight: float, stripe: range) -> tuple[Array, Array]:
+    """Return what the blocks of a stripe add to the matrices of :func:`_bases_from_moments`."""
+    problem, columns = layout.problem, feature_columns(layout.problem.n_features)
     xp = array_namespace(problem.degrees)
     kind: dict[str, Any] = {"dtype": problem.degrees.dtype, "device": problem.degrees.device}
     n_features = columns[-1].stop
@@ -235,10 +278,9 @@ def moments_of_stripe(layout: Layout, consensus_weight: float, stripe: range) ->
     return covariance, quadratic
 
 
-def feature_columns(problem: Problem) -> list[slice]:
+def feature_columns(n_features: Sequence[int]) -> list[slice]:
     """Return the columns of every view in a matrix with the features of all views."""
-    ends = np.cumsum([term.n_features for term in problem.terms]).tolist()
-    return [slice(end - term.n_features, end) for term, end in zip(problem.terms, ends, strict=True)]
+    return [slice(*pair) for pair in pairwise(np.cumsum([0, *n_features]).tolist())]
 
 
 def shared_samples(problem: Problem) -> Array:
@@ -287,8 +329,7 @@ def nearest_orthonormal(slopes: Array) -> Array:
 
 def covariance_times(problem: Problem, shared: Array, vector: Array) -> Array:
     """Return the covariance of the views times a vector; ``shared`` are the numbers of samples that views share."""
-    ends = [own.stop for own in feature_columns(problem)]
-    parts = np.split(np.ravel(vector), ends[:-1])
+    parts = [vector[own] for own in feature_columns(problem.n_features)]
     scores = np.zeros((problem.n_samples, len(problem.terms)))
     for k, (term, part) in enumerate(zip(problem.terms, parts, strict=True)):
         scores[problem.rows[term.part], k] = term.project(part[None, :])[:, 0] / problem.degrees[term.part]

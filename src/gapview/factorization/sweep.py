@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import groupby, pairwise
 from typing import Any
 
 import numpy as np
@@ -17,10 +17,10 @@ from array_api_compat import array_namespace
 from ..compute import Each, engine_for
 from ..utils.types import Array
 from .problem import Problem, ViewTerm
-from .runs import Stack, Weights
+from .runs import LoopState, Run, Solution, Weights, mean_codes
 from .steps import code_step, codes_value, consensus_value, ties_value
 
-__all__ = ["Layout", "Piece", "Sweep", "columns_of", "summed", "tied_consensus"]
+__all__ = ["ArraySweep", "Layout", "Piece", "columns_of", "summed", "tied_consensus"]
 
 _N_STRIPES = 32  # partial sums; a fixed number, so that threads do not change the rounding
 _CACHED_CODES, _CACHED_SHARE = 2**20, 1 / 16  # up to so many codes, or such a share of H, pieces are cached
@@ -118,43 +118,48 @@ def _as_slice(places: Array) -> Any:
     return slice(first, last + 1) if last - first + 1 == len(places) else places
 
 
-class Sweep:
-    """Passes over the data of one problem.
+class ArraySweep:
+    """The passes over a problem in arrays, in this process.
 
     Parameters
     ----------
     problem : Problem
         The data.
+    codes : list of arrays
+        The codes of every view: a row for each component of each run, a column for each code.
     each : callable
         Applies a function to a sequence of items, see :mod:`gapview.compute`.
+    record : StateRecord, optional
+        Where the state of the loop is recorded.
     """
 
-    def __init__(self, problem: Problem, each: Each) -> None:
-        self.problem, self.each = problem, each
+    def __init__(self, problem: Problem, codes: list[Array], each: Each, record: Any = None) -> None:
+        self.problem, self.codes, self.each, self.record = problem, codes, each, record
+        self.constant, self.dtype = problem.constant, problem.degrees.dtype
         self.xp = array_namespace(problem.degrees)
         self.layout = Layout(problem, _N_STRIPES)
         self.engine = engine_for(problem.degrees)
 
-    def correlate(self, stack: Stack) -> list[Array]:
+    def correlate(self) -> list[Array]:
         """Return (HᵀP)ᵀ for every view."""
 
         def work(stripe: range) -> list[Array]:
-            return summed(self._shares(stack, block) for block in stripe)
+            return summed(self._shares(block) for block in stripe)
 
-        return self._correlations(stack, self.each(work, self.layout.stripes))
+        return self._correlations(self.each(work, self.layout.stripes))
 
-    def iterate(self, stack: Stack) -> tuple[list[Array], list[float]]:
-        """Update codes and consensus in place; return (HᵀP)ᵀ for every view, and the objective of every run.
+    def iterate(self, runs: Sequence[Run]) -> tuple[list[Array], list[float]]:
+        """Update the codes in place; return (HᵀP)ᵀ for every view, and the objective of every run.
 
         The objective lacks its constant term.
         """
-        bases = [self.xp.concat([run.bases[k] for run in stack.runs]).T for k in range(len(self.problem.terms))]
+        bases = [self.xp.concat([run.bases[k] for run in runs]).T for k in range(len(self.problem.terms))]
         # H of a sparse view is not stored, and cannot be cut into blocks
         wholes = [
             None if term.smoothed is not None else term.project(basis.T).T
             for term, basis in zip(self.problem.terms, bases, strict=True)
         ]
-        alike = stack.alike()
+        alike = _alike(runs)
 
         def work(stripe: range) -> tuple[list[Array], Array]:
             shares, values = [], []
@@ -165,29 +170,49 @@ class Sweep:
                         self._projected(term, basis, piece.part) if whole is None else whole[:, piece.part]
                         for term, basis, whole, piece in zip(self.problem.terms, bases, wholes, pieces, strict=True)
                     ]
-                    steps = [self._step(stack, *group, pieces, n_codes, projected) for group in alike]
+                    steps = [self._step(*group, pieces, n_codes, projected) for group in alike]
                     values.append(self.xp.concat(steps))
-                    shares.append(self._shares(stack, block))
+                    shares.append(self._shares(block))
             return summed(shares), sum(values)
 
         results = self.each(work, self.layout.stripes)
         components = sum(values for _, values in results)
-        values = [float(self.xp.sum(components[run.rows])) for run in stack.runs]
-        return self._correlations(stack, [shares for shares, _ in results]), values
+        values = [float(self.xp.sum(components[run.rows])) for run in runs]
+        return self._correlations([shares for shares, _ in results]), values
+
+    def solution(self, run: Run) -> Solution:
+        """Return the solution of one run, with one row per sample."""
+        codes = [self.engine.contiguous(stacked[run.rows].T) for stacked in self.codes]
+        return run.solution(run.bases, codes, mean_codes(self.problem, codes))
+
+    def keep(self, runs: Sequence[Run]) -> None:
+        """Discard the codes of all other runs."""
+        self.codes = [self.xp.concat([stacked[run.rows] for run in runs], axis=0) for stacked in self.codes]
+
+    def resume(self, runs: list[Run]) -> LoopState | None:
+        """Return the recorded state of the loop of these runs; None if there is none."""
+        if self.record is None or self.record.last is None:
+            return None
+        self.codes = self.record.last["codes"]
+        return LoopState.from_dict(self.record.last, runs)
+
+    def save(self, state: LoopState) -> None:
+        """Record the state of the loop, or skip it if the last record is recent."""
+        if self.record is not None:
+            # The codes are no copy, and change with the next iteration
+            self.record.save(lambda: state.to_dict() | {"codes": self.codes if state.active else []})
 
     def _projected(self, term: ViewTerm, basis: Array, part: slice) -> Array:
         """Return UHᵀ for some codes of a view, as the transpose of HUᵀ, which is faster."""
         return self.engine.contiguous(self.engine.product(term.block(part), basis).T)  # type: ignore[no-any-return]
 
-    def _step(
-        self, stack: Stack, weights: Weights, rows: slice, pieces: list[Piece], n_codes: Array, projected: list[Array]
-    ) -> Any:
+    def _step(self, weights: Weights, rows: slice, pieces: list[Piece], n_codes: Array, projected: list[Array]) -> Any:
         """Update the codes of runs with the same penalties in one block.
 
         Returns what every component adds to the objective: sums over samples in the type of the codes, as float64.
         """
         own = [each[rows] for each in projected]
-        codes = [code[rows, piece.part] for code, piece in zip(stack.codes, pieces, strict=True)]
+        codes = [code[rows, piece.part] for code, piece in zip(self.codes, pieces, strict=True)]
         masses = [piece.degrees + weights.consensus * piece.tied for piece in pieces]
         before = tied_consensus(codes, pieces, n_codes)
         codes = [
@@ -196,7 +221,7 @@ class Sweep:
         ]
         consensus = tied_consensus(codes, pieces, n_codes)
         value = self.xp.zeros(len(codes[0]), dtype=self.xp.float64, device=codes[0].device)
-        for stacked, code, piece in zip(stack.codes, codes, pieces, strict=True):
+        for stacked, code, piece in zip(self.codes, codes, pieces, strict=True):
             stacked[rows, piece.part] = code
             value += codes_value(code, piece.degrees)
             if consensus is not None:
@@ -205,21 +230,27 @@ class Sweep:
             value += weights.consensus * consensus_value(before, consensus, n_codes)
         return value
 
-    def _shares(self, stack: Stack, block: int) -> list[Array]:
+    def _shares(self, block: int) -> list[Array]:
         """Return what one block adds to (HᵀP)ᵀ, for every view whose H is stored."""
         shares = []
-        for k, (term, codes) in enumerate(zip(self.problem.terms, stack.codes, strict=True)):
+        for k, (term, codes) in enumerate(zip(self.problem.terms, self.codes, strict=True)):
             if term.smoothed is not None:
                 part = self.layout.part(k, block)
                 shares.append(self.engine.inner(codes[:, part], term.block(part)))
         return shares
 
-    def _correlations(self, stack: Stack, of_stripes: Sequence[list[Array]]) -> list[Array]:
+    def _correlations(self, of_stripes: Sequence[list[Array]]) -> list[Array]:
         dense = iter(summed(of_stripes))
         return [
             next(dense) if term.smoothed is not None else term.correlate(codes.T).T
-            for term, codes in zip(self.problem.terms, stack.codes, strict=True)
+            for term, codes in zip(self.problem.terms, self.codes, strict=True)
         ]
+
+
+def _alike(runs: Sequence[Run]) -> list[tuple[Weights, slice]]:
+    """Return the penalties of neighbouring runs that have the same ones, with the rows of all these runs."""
+    together = [list(group) for _, group in groupby(runs, key=lambda run: run.weights)]
+    return [(own[0].weights, slice(own[0].rows.start, own[-1].rows.stop)) for own in together]
 
 
 def summed(parts: Any) -> list[Array]:

@@ -9,11 +9,11 @@ import numpy as np
 from array_api_compat import array_namespace
 from scipy import sparse
 
-from ..compute import csr, is_tensor, weights_of
+from ..compute import csr, is_tensor
 from ..errors import InputError, ParameterError
 from ..scaling import row_lengths
 from ..utils.types import Array, Matrix
-from ..views import Views
+from ..views import SampleCounts, Views
 from ..views.checks import one_per_view, real_matrix
 from .neighbors import Search, nearest
 
@@ -42,7 +42,7 @@ def neighbor_rule(n_samples: int, n_clusters: int) -> int:
     return int(np.clip(n_samples // n_clusters - 4, 2, 10))
 
 
-def resolve_n_neighbors(n_neighbors: int | str, views: Views, n_clusters: int) -> list[int]:
+def resolve_n_neighbors(n_neighbors: int | str, views: SampleCounts, n_clusters: int) -> list[int]:
     """Return the number of neighbours in every view: a number, or the rule limited by the size of the view."""
     counts = list(views.n_present)
     if n_neighbors == "auto":
@@ -173,19 +173,23 @@ def _user_graph(weights: Any, views: Views, view: int, dtype: Any) -> sparse.csr
     return matrix
 
 
-def check_edges(graphs: Sequence[sparse.csr_array], views: Views) -> None:
+def check_edges(n_edges: Sequence[int], names: Sequence[str]) -> None:
     """Check that the graph of every view has edges; without any, the codes of its samples would be arbitrary.
+
+    Parameters
+    ----------
+    n_edges : sequence of int
+        Number of edges of the graph of every view.
+    names : sequence of str
+        Names of the views.
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from gapview import Views
-    >>> from gapview.graph.knn import check_edges, knn_graph
-    >>> view = np.array([[0.0], [1.0], [3.0]])
-    >>> check_edges([knn_graph(view, 1)], Views([view]))
+    >>> from gapview.graph.knn import check_edges
+    >>> check_edges([4, 2], ["blood", "scan"])
     """
-    for name, graph in zip(views.names, graphs, strict=True):
-        if not len(weights_of(graph)):
+    for name, count in zip(names, n_edges, strict=True):
+        if not count:
             raise InputError(
                 f"The graph of view '{name}' has no edge between samples that have the view: the given graph has none, "
                 "or fewer than 2 rows of the view are other than zero. Leave this view out."

@@ -2,5 +2,6 @@
 
 from .checks import demand_enough, is_constant, new_views, training_views
 from .core import Views
+from .counts import SampleCounts
 
-__all__ = ["Views", "demand_enough", "is_constant", "new_views", "training_views"]
+__all__ = ["SampleCounts", "Views", "demand_enough", "is_constant", "new_views", "training_views"]

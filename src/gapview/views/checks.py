@@ -15,6 +15,7 @@ from ..utils.types import Matrix
 from .cells import PARTIAL_ROWS
 from .containers import Container
 from .core import Views, completed, read
+from .counts import SampleCounts
 
 
 def training_views(data: Any, mask: Any, partial_rows: str, n_clusters: int) -> Views:
@@ -24,7 +25,7 @@ def training_views(data: Any, mask: Any, partial_rows: str, n_clusters: int) -> 
     return views
 
 
-def demand_enough(views: Any, constant: Iterable[bool], n_clusters: int) -> None:
+def demand_enough(views: SampleCounts, constant: Iterable[bool], n_clusters: int) -> None:
     """Raise an error if no clusters can be learned from views, in memory or elsewhere.
 
     Parameters
@@ -122,7 +123,7 @@ def _order_of_features(views: Views, place: int, trained: Views, k: int) -> list
     return [position[name] for name in known]
 
 
-def one_per_view(given: Any, views: Views, expected: str) -> list[Any]:
+def one_per_view(given: Any, views: SampleCounts, expected: str) -> list[Any]:
     """Return one item per view in the order of the views; ``expected`` is the start of the error message."""
     if isinstance(given, Mapping):
         missing = [name for name in views.names if given.get(name) is None]

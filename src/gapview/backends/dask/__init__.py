@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...errors import InputTypeError, NotFittedError
+from ...errors import InputTypeError
 from ...views import Views
 from ...views.containers import descends
+from ..support import unsupported
 
 __all__ = ["dask_kind", "demand_in_memory", "is_for_cluster"]
 
@@ -48,7 +49,4 @@ def is_for_cluster(model: Any, views: Any) -> bool:
 def demand_in_memory(model: Any) -> None:
     """Raise an error if the model was fitted on a cluster: the caller needs all training samples in memory."""
     if hasattr(model, "reference_"):
-        raise NotFittedError(
-            "This model was fitted on a cluster, and its training data are there. Use model.reference_, an ordinary "
-            "model with the same bases and clusters and a sample of the training data; it can also be saved."
-        )
+        raise unsupported("training data on a cluster")

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import InputError, ParameterError
 from ...views.containers import named_views
+from ..support import unsupported
 from . import dask_kind
 from .reading import align_arrays
 
@@ -22,19 +22,14 @@ def apply_to_blocks(model: Any, method: str, views: Any, options: dict[str, Any]
     """
     reference = getattr(model, "reference_", model)
     if views is None:
-        raise InputError(
-            f"A model fitted on a cluster keeps a sample of its training data only: give the views, {method}(views), "
-            "as Dask collections, or use model.reference_ to complete that sample."
-        )
+        raise unsupported("method without views on a cluster", method=method)
     kind = dask_kind(views)
     if kind is None:
         return getattr(reference, method)(views, **options)
     if method == "score":
-        raise InputError(
-            "score compares all samples with each other: give views in memory, such as a sample of the rows."
-        )
+        raise unsupported("score on a cluster")
     if options.get("return_distance"):
-        raise ParameterError("return_distance=True gives two results; for Dask collections only labels are returned.")
+        raise unsupported("distances on a cluster")
     reference.check_fitted()
     return (_apply_to_frame if kind == "frame" else _apply_to_arrays)(reference, method, views, options)
 
@@ -79,10 +74,7 @@ def _apply_to_frame(model: Any, method: str, views: Any, options: dict[str, Any]
     pairs, _, _ = named_views(views)
     given = [(name, view) for name, view in pairs if view is not None]
     if len(given) != 1 or method == "recover":
-        raise InputError(
-            f"{method} takes Dask arrays, or for predict and transform one Dask dataframe: several would have to be "
-            "joined by their ids first. Join them, or give arrays whose rows are the same samples."
-        )
+        raise unsupported("frames to a method", method=method)
     name, frame = given[0]
     nothing = _as_frame(model, method, None, None)
     return frame.map_partitions(_apply_to_partition, model, method, name, options, meta=nothing)

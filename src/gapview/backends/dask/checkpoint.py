@@ -16,14 +16,13 @@ import re
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from ...errors import DataFileError, GapviewWarning, InputTypeError, MissingExtraError
 from ...factorization.problem import Problem
-from ...factorization.runs import Run, Solution, Weights
+from ...factorization.runs import LoopState, Solution
 from ...persist.checkpoints.identity import differences, digest_of, digest_of_matrix, fit_identity
 from ...utils.types import Array
 from ...utils.warnings import warn_user
@@ -31,35 +30,13 @@ from ...views import Views
 from .tasks import Tasks
 from .views import BlockedViews
 
-__all__ = ["BlockSolution", "ClusterCheckpoint", "ClusterState", "State", "identity_of_blocks"]
+__all__ = ["BlockCodes", "ClusterCheckpoint", "identity_of_blocks"]
 
-State = tuple[list[Array], list[Array]]  # codes; shares of (HᵀP)ᵀ for every view, and of the objective
+BlockCodes = tuple[list[Array], list[Array]]  # codes; shares of (HᵀP)ᵀ for every view, and of the objective
 
 _EVERY = 10  # iterations
 _NAME = "fit.npz"
 _BLOCK = re.compile(r"\d{6,}-[0-9a-f]{8}-\d{6,}\.npz(\.[0-9a-f]{8}\.part)?|fit\.npz\.[0-9a-f]{8}\.part")
-
-
-@dataclass(frozen=True)
-class BlockSolution:
-    """The end of a run: codes and consensus on the cluster, all else on the client."""
-
-    blocks: list[Any]  # handles of Solutions
-    bases: list[Array]
-    objective: Array
-    n_iter: int
-    converged: bool
-
-
-@dataclass
-class ClusterState:
-    """The state of the loop between two iterations."""
-
-    codes: list[Any]  # for every block a handle of a State
-    runs: list[Run]  # that have not ended
-    correlations: list[Array]  # (HᵀP)ᵀ for every view
-    n_iter: int
-    best: BlockSolution | None  # of the runs that have ended
 
 
 class ClusterCheckpoint:
@@ -108,54 +85,56 @@ class ClusterCheckpoint:
         """Return whether to write after this iteration."""
         return n_iter % _EVERY == 0
 
-    def load(self, tasks: Tasks, problems: list[Any]) -> ClusterState | None:
-        """Return the saved state of the loop, or None if there is none.
+    def load(self, tasks: Tasks, problems: list[Any]) -> tuple[dict[str, Any], list[Any]] | None:
+        """Return the saved state of the loop and handles of the codes of every block, or None if there is none.
 
-        If a block is damaged, a warning is given, and the iterations start again.
+        The state is that of :meth:`gapview.factorization.runs.LoopState.to_dict`, with handles of Solutions as codes
+        and without consensus. There are no codes if all runs have ended. If a block is damaged, a warning is given, and
+        the iterations start again.
         """
         if not self._head:
             return None
         try:
-            return self._load(tasks, problems)
+            state = dict(self._head["state"])
+            codes, ended = self._read_blocks(tasks, problems, bool(state["active"]), state["ended"])
         except DataFileError as error:
             warn_user(f"{error} The iterations start again.", GapviewWarning)
             return None
-
-    def _load(self, tasks: Tasks, problems: list[Any]) -> ClusterState:
-        runs = []
-        for r, saved in enumerate(self._head["runs"]):
-            rows, bases = slice(*saved["rows"]), self._of_views(f"basis_{r}")
-            run = Run(Weights(*saved["weights"]), saved["n_components"], rows, bases)
-            run.objective, run.converged = saved["objective"], saved["converged"]
-            runs.append(run)
-        best = None
-        if self._head["ended"]:
-            objective, converged = np.asarray(self._head["ended"]["objective"]), self._head["ended"]["converged"]
-            blocks = self._read_blocks(tasks, problems, _read_ended)
-            best = BlockSolution(blocks, self._of_views("ended"), objective, len(objective), converged)
-        codes = self._read_blocks(tasks, problems, _read_state)
-        return ClusterState(codes, runs, self._of_views("correlation"), self._head["n_iter"], best)
+        state["correlations"] = self._of_views("correlation") if codes else []
+        state["ended"] = [[place, self._of_views(f"basis{place}"), blocks] for place, blocks in ended.items()]
+        return state, codes
 
     def _of_views(self, name: str) -> list[Array]:
         return [self._arrays[f"{name}_{k}"] for k in range(self._head["n_views"])]
 
-    def _read_blocks(self, tasks: Tasks, problems: list[Any], read: Any) -> list[Any]:
-        # With the problem as an argument, a block is read on the worker that holds its H
-        blocks = tasks.map("read-checkpoint", read, self._block_addresses(len(problems)), problems)
-        tasks.wait(blocks)
-        return blocks
+    def _read_blocks(
+        self, tasks: Tasks, problems: list[Any], is_active: bool, ended: Sequence[int]
+    ) -> tuple[list[Any], dict[int, list[Any]]]:
+        """Return handles of the codes of every block, if a run is active, and of the solutions of ended runs."""
+
+        def read(what: Callable[..., Any], **common: Any) -> list[Any]:
+            # With the problem as an argument, a block is read on the worker that holds its H
+            addresses = self._block_addresses(len(problems))
+            blocks = tasks.map("read-checkpoint", what, addresses, problems, **common)
+            tasks.wait(blocks)
+            return blocks
+
+        return read(_read_codes) if is_active else [], {place: read(_read_solution, place=place) for place in ended}
 
     def _block_addresses(self, n_blocks: int) -> list[str]:
         return [f"{self.address}/{self._generation}-{number:06d}.npz" for number in range(n_blocks)]
 
-    def save(self, tasks: Tasks, problems: list[Any], now: ClusterState) -> bool:
-        """Write the state of the loop, and replace its handles by those of codes read from the checkpoint.
+    def save(
+        self, tasks: Tasks, problems: list[Any], state: LoopState, codes: list[Any]
+    ) -> tuple[list[Any], dict[int, list[Any]]] | None:
+        """Write the state of the loop and the codes of the active runs.
 
-        Returns False if it cannot be written; the first time, a warning is given.
+        Returns handles of the codes and of the solutions of ended runs, both read from the checkpoint; None if it
+        cannot be written: the first time, a warning is given.
         """
-        before, self._generation = self._generation, f"{now.n_iter:06d}-{uuid.uuid4().hex[:8]}"
+        before, self._generation = self._generation, f"{state.n_iter:06d}-{uuid.uuid4().hex[:8]}"
         try:
-            self._save(tasks, problems, now)
+            saved = self._save(tasks, problems, state, codes)
         except DataFileError as error:
             self._remove(lambda name: name.startswith(str(self._generation)))
             self._generation = before
@@ -166,43 +145,36 @@ class ClusterCheckpoint:
                     GapviewWarning,
                 )
             self._has_failed = True
-            return False
+            return None
         self._remove(lambda name: not name.startswith(str(self._generation)))
-        return True
+        return saved
 
-    def _save(self, tasks: Tasks, problems: list[Any], now: ClusterState) -> None:
+    def _save(
+        self, tasks: Tasks, problems: list[Any], state: LoopState, codes: list[Any]
+    ) -> tuple[list[Any], dict[int, list[Any]]]:
         files, path = _file_system(self.address)
         with _as_our_error(self.address, "written"):
             files.makedirs(path, exist_ok=True)
-        best = now.best
-        ended = best.blocks if best else [None] * len(problems)
-        tasks.collect("write-checkpoint", _write_state, now.codes, ended, self._block_addresses(len(problems)))
+        n_blocks, places = len(problems), list(state.ended)
+        active = codes if state.active else [None] * n_blocks
+        ended = [[state.ended[place].codes[block] for place in places] for block in range(n_blocks)]
+        addresses = self._block_addresses(n_blocks)
+        tasks.collect("write-checkpoint", _write_block, active, ended, addresses, places=places)
         # The blocks must be readable before the checkpoint counts, and before what they depend on is released
-        codes = self._read_blocks(tasks, problems, _read_state)
-        best = replace(best, blocks=self._read_blocks(tasks, problems, _read_ended)) if best else None
+        saved = self._read_blocks(tasks, problems, bool(state.active), places)
+        plain = state.to_dict() | {"ended": places, "objectives": [run.objective for run in state.runs]}
+        arrays = _numbered("correlation", plain.pop("correlations"))
+        for place, solution in state.ended.items():
+            arrays |= _numbered(f"basis{place}", solution.bases)
         head = {
             "identity": self.identity,
             "extra": self.extra,
             "generation": self._generation,
-            "n_iter": now.n_iter,
-            "n_views": len(now.correlations),
-            "runs": [
-                {
-                    "weights": [run.weights.consensus, run.weights.sparsity],
-                    "n_components": run.n_components,
-                    "rows": [run.rows.start, run.rows.stop],
-                    "objective": run.objective,
-                    "converged": run.converged,
-                }
-                for run in now.runs
-            ],
-            "ended": {"objective": best.objective.tolist(), "converged": best.converged} if best else None,
+            "n_views": len(state.correlations),
+            "state": plain,
         }
-        arrays = _numbered("correlation", now.correlations) | _numbered("ended", best.bases if best else [])
-        for r, run in enumerate(now.runs):
-            arrays |= _numbered(f"basis_{r}", run.bases)
         _write(f"{self.address}/{_NAME}", head=np.frombuffer(json.dumps(head).encode(), dtype=np.uint8), **arrays)
-        now.codes, now.best = codes, best
+        return saved
 
     def _remove(self, is_old: Callable[[str], bool]) -> None:
         """Delete blocks, also those of an interrupted fit; blocks that cannot be deleted stay."""
@@ -309,20 +281,20 @@ def _numbered(name: str, arrays: Sequence[Array]) -> dict[str, Array]:
     return {f"{name}_{k}": array for k, array in enumerate(arrays)}
 
 
-def _write_state(state: State, ended: Solution | None, address: str) -> None:
-    arrays = _numbered("codes", state[0]) | _numbered("share", state[1])
-    if ended is not None:
-        arrays |= _numbered("ended", ended.codes) | {"consensus": ended.consensus}
+def _write_block(codes: BlockCodes | None, ended: Sequence[Solution], address: str, *, places: Sequence[int]) -> None:
+    arrays = {} if codes is None else _numbered("codes", codes[0]) | _numbered("share", codes[1])
+    for place, solution in zip(places, ended, strict=True):
+        arrays |= _numbered(f"ended{place}", [*solution.codes, solution.consensus])
     _write(address, **arrays)
 
 
-def _read_state(address: str, problem: Problem) -> State:
+def _read_codes(address: str, problem: Problem) -> BlockCodes:
     arrays = _read(address)
     n_views = len(problem.terms)
     return [arrays[f"codes_{k}"] for k in range(n_views)], [arrays[f"share_{k}"] for k in range(n_views + 1)]
 
 
-def _read_ended(address: str, problem: Problem) -> Solution:
+def _read_solution(address: str, problem: Problem, *, place: int) -> Solution:
     arrays = _read(address)
-    codes = [arrays[f"ended_{k}"] for k in range(len(problem.terms))]
-    return Solution([], codes, arrays["consensus"], np.empty(0), 0, False)
+    *codes, consensus = [arrays[f"ended{place}_{k}"] for k in range(len(problem.terms) + 1)]
+    return Solution([], codes, consensus, np.empty(0), 0, False)

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from operator import getitem
 from typing import Any
 
 import numpy as np
 from sklearn.metrics import pairwise_distances_argmin
 
-from ...clusters import balanced, balancing_from, check_representation, cluster_rows, warn_of_zeros
+from ...clusters import balanced, balancing_in_blocks, check_representation, cluster_rows, warn_of_zeros
 from ...compute import single_threaded
 from ...scaling import unit_rows
 from ...trust.confidence import N_STEPS, distance_affinity, distances_to, own_shares
 from ...utils.types import Array
-from .graph import BlockGraph
-from .tasks import Exchange, Tasks, split_by_block, stack_rows
+from .graph import BlockedGraph, BlockGraph
+from .tasks import Tasks, split_by_block, stack_rows
 
 __all__ = ["balance_blocks", "cluster_blocks", "confidence_blocks"]
 
@@ -25,19 +26,25 @@ _TOLERANCE = 1e-4  # of the variance of the points, as in scikit-learn
 
 def balance_blocks(tasks: Tasks, embeddings: list[Any], dtype: Any) -> tuple[Array, list[Any]]:
     """Return the matrix of :func:`gapview.clusters.balancing` for a representation, and handles of balanced rows."""
-    size = max(tasks.collect("balance", _largest, embeddings)) or 1.0
-    products = tasks.total("balance", sum, tasks.map("balance", _products, embeddings, size=size))
-    balance = balancing_from(products, size, float(np.finfo(dtype).eps))
+    _check(tasks, embeddings)
+
+    def reduce(function: Callable[[Array], Any], combine: Callable[[Sequence[Any]], Any]) -> Any:
+        return tasks.total("balance", combine, tasks.map("balance", function, embeddings))
+
+    balance = balancing_in_blocks(reduce, float(np.finfo(dtype).eps))
     return balance, tasks.map("balance", balanced, embeddings, [balance] * len(embeddings))
 
 
-def _largest(embedding: Array) -> float:
-    return float(np.abs(embedding).max())
+def _check(tasks: Tasks, rows: list[Any]) -> int:
+    """Check that a representation is finite and not zero everywhere; return the number of rows of zeros."""
+    largest, n_zeros = zip(*tasks.collect("groups", _describe, rows), strict=True)
+    check_representation(np.array([largest]))
+    return sum(n_zeros)
 
 
-def _products(embedding: Array, *, size: float) -> Array:
-    rows = (embedding / size).astype(np.float64)
-    return np.asarray(rows.T @ rows)
+def _describe(rows: Array) -> tuple[float, int]:
+    """Return the largest absolute value, and the number of rows of zeros."""
+    return float(np.abs(rows).max(initial=0)), int((~rows.any(axis=1)).sum())
 
 
 def cluster_blocks(
@@ -48,8 +55,7 @@ def cluster_blocks(
     Restarts use a sample of the rows. The best centres are then moved by Lloyd's algorithm on all rows. If the sample
     would hold all rows, the result is that of :func:`gapview.clusters.cluster_rows`.
     """
-    largest, n_zeros = zip(*tasks.collect("groups", _describe, rows), strict=True)
-    check_representation(np.array([largest]))
+    n_zeros = _check(tasks, rows)
     n_samples = int(starts[-1])
     if n_samples <= _N_SAMPLED:
         found = cluster_rows(np.concatenate(tasks.gather(rows)), n_clusters, random_state)
@@ -58,14 +64,9 @@ def cluster_blocks(
     sample = np.concatenate(tasks.collect("groups", getitem, rows, places))
     first = cluster_rows(sample, n_clusters, random_state).centers
     centers = _move_centers(tasks, rows, np.asarray(first), float(unit_rows(sample).var(axis=0).mean()))
-    if sum(n_zeros) > int((~sample.any(axis=1)).sum()):  # cluster_rows has warned of those in the sample
-        warn_of_zeros(sum(n_zeros))
+    if n_zeros > int((~sample.any(axis=1)).sum()):  # cluster_rows has warned of those in the sample
+        warn_of_zeros(n_zeros)
     return tasks.map("groups", _nearest_center, rows, [centers] * len(rows)), centers
-
-
-def _describe(rows: Array) -> tuple[float, int]:
-    """Return the largest absolute value, and the number of rows of zeros."""
-    return float(np.abs(rows).max(initial=0)), int((~rows.any(axis=1)).sum())
 
 
 def _move_centers(tasks: Tasks, rows: list[Any], centers: Array, variance: float) -> Array:
@@ -102,8 +103,7 @@ def confidence_blocks(
     rows: list[Any],
     labels: list[Any],
     centers: Array,
-    steps: list[Any] | None = None,
-    exchange: Exchange | None = None,
+    graph: BlockedGraph | None = None,
 ) -> list[Any]:
     """Compute the confidence of every sample; see :func:`gapview.trust.sample_confidence`."""
     shared = [tasks.broadcast("centres", centers)] * len(rows)
@@ -111,11 +111,11 @@ def confidence_blocks(
     total, n_filled, counts = (sum(part) for part in zip(*described, strict=True))
     usual = total / n_filled if n_filled else 0.0
     claims = tasks.map("confidence", _claims, rows, labels, shared, usual=usual, filled=counts > 0)
-    if steps is not None and exchange is not None:
+    if graph is not None:
         ends = tasks.map("confidence", _one_hot, labels, claims)
         for _ in range(N_STEPS):
-            ends = tasks.map("confidence", _walk, steps, exchange.rows("send-walks", ends), ends)
-        claims = tasks.map("confidence", _weigh, claims, steps, ends)
+            ends = tasks.map("confidence", _walk, graph.blocks, graph.exchange.rows("send-walks", ends), ends)
+        claims = tasks.map("confidence", _weigh, claims, graph.blocks, ends)
     return tasks.map("confidence", _shares, rows, labels, claims)
 
 

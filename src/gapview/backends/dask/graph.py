@@ -24,7 +24,16 @@ from .cells import index_type
 from .tasks import Exchange, Tasks, exchange_parts, flatten, register_size, stack_rows
 from .views import BlockedViews
 
-__all__ = ["BlockGraph", "bridged_problems", "link_blocks", "n_edges", "split_graph", "union_blocks", "view_problems"]
+__all__ = [
+    "BlockGraph",
+    "BlockedGraph",
+    "bridged_problems",
+    "link_blocks",
+    "n_edges",
+    "split_graph",
+    "union_blocks",
+    "view_problems",
+]
 
 register_size(Problem)
 
@@ -41,6 +50,14 @@ class BlockGraph:
     def degrees(self) -> Array:
         """Sum of the weights of every row."""
         return self.weights @ np.ones(self.weights.shape[1], dtype=self.weights.dtype)  # type: ignore[no-any-return]
+
+
+@dataclass(frozen=True)
+class BlockedGraph:
+    """A graph over all samples in blocks, and the exchange of the rows that they are linked with."""
+
+    blocks: list[Any]  # handles of BlockGraphs
+    exchange: Exchange
 
 
 def link_blocks(tasks: Tasks, found: list[Any], starts: Array, dtype: Any) -> list[Any]:
@@ -89,12 +106,10 @@ def n_edges(graph: BlockGraph) -> int:
     return int(graph.weights.nnz)
 
 
-def union_blocks(
-    tasks: Tasks, graphs: list[list[Any]], view_weights: Sequence[float], starts: Array
-) -> tuple[list[Any], Exchange]:
+def union_blocks(tasks: Tasks, graphs: list[list[Any]], view_weights: Sequence[float], starts: Array) -> BlockedGraph:
     """Add up the normalised graphs of the views over all samples, and normalise; see :mod:`gapview.graph.bridges`.
 
-    ``graphs`` holds for every view a handle for each block. Returns a handle for each block, and the exchange of rows.
+    ``graphs`` holds for every view a handle for each block.
     """
     of_blocks = [list(own) for own in zip(*graphs, strict=True)]
     needed = tasks.map("bridge", _all_needed, of_blocks)
@@ -102,7 +117,7 @@ def union_blocks(
     of_views = exchange.rows("bridge-degrees", tasks.map("bridge", _all_degrees, of_blocks))
     added = tasks.map("bridge", _add, of_blocks, needed, of_views, view_weights=tuple(view_weights))
     degrees = exchange.rows("bridge-degrees", tasks.map("bridge", attrgetter("degrees"), added))
-    return tasks.map("bridge", _normalize, added, degrees), exchange
+    return BlockedGraph(tasks.map("bridge", _normalize, added, degrees), exchange)
 
 
 def _all_needed(graphs: Sequence[BlockGraph]) -> Array:
@@ -182,24 +197,19 @@ def _view_problem(
 
 
 def bridged_problems(
-    tasks: Tasks,
-    scaled: BlockedViews,
-    steps: list[Any],
-    exchange: Exchange,
-    n_steps: int,
-    view_weights: Sequence[float],
+    tasks: Tasks, scaled: BlockedViews, graph: BlockedGraph, n_steps: int, view_weights: Sequence[float]
 ) -> list[Any]:
     """Build the problem for A = I + T + … + Tʰ, one step along the graph at a time."""
     parts = []
     for k, weight in enumerate(view_weights):
 
         def step(wave: list[int], received: list[Any], k: int = k) -> list[Any]:
-            views, own = ([handles[block] for block in wave] for handles in (scaled.blocks, steps))
+            views, own = ([handles[block] for block in wave] for handles in (scaled.blocks, graph.blocks))
             return tasks.map("reach", _step, own, received, views, view=k)
 
         totals = tasks.map("reach", _first_values, scaled.blocks, view=k)
         for _ in range(n_steps):
-            totals = exchange.in_waves("send-features", totals, step)
+            totals = graph.exchange.in_waves("send-features", totals, step)
         parts.append(tasks.map("smooth", _reached_problem, scaled.blocks, totals, view=k, weight=float(weight)))
         tasks.wait(parts[-1])  # so that the rows of one view are sent at a time
     return tasks.map("set-up", join_views, [list(own) for own in zip(*parts, strict=True)])

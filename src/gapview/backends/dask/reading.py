@@ -8,7 +8,7 @@ from uuid import uuid4
 
 import numpy as np
 
-from ...errors import InputError, InputTypeError, ParameterError
+from ...errors import InputError, InputTypeError
 from ...utils.parameters import check_choice
 from ...views import Views
 from ...views.cells import PARTIAL_ROWS, row_summary
@@ -22,6 +22,7 @@ from ...views.containers import (
 )
 from ...views.core import completed, demand_features, read
 from ...views.joining import demand_equal_length
+from ..support import unsupported
 from . import dask_kind
 from .tasks import Tasks, exchange_parts, flatten
 from .views import BlockedViews, describe_blocks
@@ -35,10 +36,7 @@ def read_blocks(tasks: Tasks, data: Any, mask: Any, partial_rows: str) -> Blocke
     """Align the views on common blocks of rows, and check them as all data are checked."""
     check_choice("partial_rows", partial_rows, PARTIAL_ROWS)
     if partial_rows == "fill":
-        raise ParameterError(
-            "partial_rows='fill' searches neighbours in the whole view, which no worker of a cluster holds. Use "
-            "partial_rows='drop', or fill the gaps first."
-        )
+        raise unsupported("filling on a cluster")
     pairs, _, outer = named_views(data)
     names, views = [name for name, _ in pairs], [view for _, view in pairs]
     masks = None

@@ -4,21 +4,20 @@
 memory maps of ``.npy`` files. :func:`plan_memory` computes the memory that a fit needs before the fit starts.
 """
 
+from .backend import DiskBackend, open_backend, unite_graphs
 from .budget import FitSize, MemoryPlan, check_memory_for_parts, fit_size, format_bytes, plan_memory, read_budget
-from .views import DiskViews, read_into_memory
-from .workspace import DiskWorkspace, unite_graphs, within_budget
+from .views import read_into_memory
 
 __all__ = [
-    "DiskViews",
-    "DiskWorkspace",
+    "DiskBackend",
     "FitSize",
     "MemoryPlan",
     "check_memory_for_parts",
     "fit_size",
     "format_bytes",
+    "open_backend",
     "plan_memory",
     "read_budget",
     "read_into_memory",
     "unite_graphs",
-    "within_budget",
 ]

@@ -9,15 +9,16 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import DataFileError, InputError, ParameterError
+from ...errors import DataFileError, InputError
 from ...utils.types import Array
 from ...views import Views, demand_enough, is_constant
 from ...views.cells import count_missing_cells, row_summary
 from ...views.containers import as_numbers, demand_two_dimensions, named_views
 from ...views.core import read
+from ..support import unsupported
 from .files import FileRows, new_block, read_bytes, read_rows
 
-__all__ = ["DiskViews", "MappedFile", "all_mapped", "is_mapped", "mapped_file", "read_into_memory", "read_mapped"]
+__all__ = ["MappedFile", "all_mapped", "is_mapped", "mapped_file", "read_into_memory", "read_mapped"]
 
 _BLOCK_BYTES = 2**20
 
@@ -126,18 +127,6 @@ class SourceRows(FileRows):
         return read_rows(self._file.read, self._rows[rows], self.shape[1], self.dtype, self._file.row_bytes)
 
 
-class DiskViews(Views):
-    """Views whose matrices are read from the user's files, row by row as they are needed."""
-
-    workspace: Any  # the DiskWorkspace of the fit
-
-    def on_host(self) -> Views:
-        """Return the same samples without the workspace of the fit; their matrices stay in the files."""
-        views = self.with_matrices(self.matrices)
-        views.__dict__.pop("workspace", None)
-        return views
-
-
 def all_mapped(data: Any) -> bool:
     """Return whether every view is a memory map of a file."""
     if isinstance(data, Views):
@@ -146,7 +135,7 @@ def all_mapped(data: Any) -> bool:
     return bool(pairs) and all(is_mapped(view) for _, view in pairs)
 
 
-def read_mapped(data: Any, mask: Any, partial_rows: str, n_clusters: int) -> DiskViews:
+def read_mapped(data: Any, mask: Any, partial_rows: str, n_clusters: int) -> Views:
     """Read which rows of memory maps are present, and check them as all training data are checked.
 
     Every view is first read once into a summary of two columns, which is checked in place of the view.
@@ -159,9 +148,7 @@ def read_mapped(data: Any, mask: Any, partial_rows: str, n_clusters: int) -> Dis
     if partial_rows == "fill":
         _check_no_gaps(read(given, mask, None, None, None))
     checked = Views(given, mask=mask, partial_rows=partial_rows)
-    views = DiskViews.__new__(DiskViews)
-    views.__dict__.update(checked.__dict__)
-    views.matrices = tuple(SourceRows(file, checked.rows(k)) for k, file in enumerate(files))
+    views = checked.with_matrices([SourceRows(file, checked.rows(k)) for k, file in enumerate(files)])
     constant = (is_constant(matrix, lambda rows: rows.blocks(_BLOCK_BYTES)) for matrix in views.matrices)
     demand_enough(views, constant, n_clusters)
     return views
@@ -181,11 +168,7 @@ def _check_no_gaps(summaries: Views) -> None:
     for name, summary in zip(summaries.names, summaries.matrices, strict=True):
         n_partial = int((count_missing_cells(summary) > 0).sum())
         if n_partial:
-            raise ParameterError(
-                f"View '{name}' has {n_partial} row(s) with some but not all values, and partial_rows='fill' needs the "
-                "whole view in memory, which memory_budget does not allow. Use partial_rows='drop', or fill the gaps "
-                "in the file first."
-            )
+            raise unsupported("filling on disk", name=name, n_rows=n_partial)
 
 
 def read_into_memory(model: Any) -> Any:

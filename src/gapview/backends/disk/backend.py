@@ -10,26 +10,29 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from ...errors import ParameterError
 from ...factorization import problem as in_memory
 from ...factorization.problem import Problem, SampleWeights, join_views
 from ...graph.bridges import degree_roots
 from ...graph.knn import comparable_rows
 from ...graph.neighbors import Search
+from ...persist.checkpoints import checkpointed_search
 from ...progress import phase
 from ...scaling import Scaling, check_variation, fit_blocks, row_lengths, rows_in_blocks, scale_per_view
 from ...utils.types import Array
 from ...views import Views, training_views
+from ...views.trial import draw_from
+from ..memory import MemoryBackend
+from ..support import unsupported
 from .budget import MemoryPlan, fit_size, format_bytes, plan_memory, read_budget
 from .files import FileRows, Scratch, ScratchMatrix
 from .neighbors import nearest_rows
 from .views import all_mapped, read_mapped
 
-__all__ = ["DiskWorkspace", "build_problem", "link_rows", "scale_alike", "unite_graphs", "within_budget"]
+__all__ = ["DiskBackend", "build_problem", "link_rows", "open_backend", "scale_alike", "unite_graphs"]
 
 
 @contextmanager
-def within_budget(model: Any, data: Any, mask: Any, n_least: int) -> Iterator[Views]:
+def open_backend(model: Any, data: Any, mask: Any) -> Iterator[MemoryBackend]:
     """Read training data for a fit within the model's ``memory_budget``: into memory, or left on disk.
 
     Raises
@@ -39,38 +42,34 @@ def within_budget(model: Any, data: Any, mask: Any, n_least: int) -> Iterator[Vi
     """
     budget = read_budget(model.memory_budget)
     assert budget is not None
+    rules = mask, model.partial_rows, model._least_samples()
     with phase("reading"):
         is_mapped = all_mapped(data)
-        views = (read_mapped if is_mapped else training_views)(data, mask, model.partial_rows, n_least)
+        views = (read_mapped if is_mapped else training_views)(data, *rules)
     plan = plan_memory(fit_size(model, views))
     if plan.in_memory <= budget:
         if is_mapped:
             with phase("reading"):
-                views = training_views(data, mask, model.partial_rows, n_least)
-        yield views
+                views = training_views(data, *rules)
+        yield MemoryBackend(views, is_last=True)
         return
+    sizes = {"needed": format_bytes(plan.in_memory), "budget": format_bytes(budget)}
     if not is_mapped:
-        raise ParameterError(
-            f"memory_budget: with the views in memory this needs {format_bytes(plan.in_memory)}, you gave "
-            f"{format_bytes(budget)}: use a larger budget; or save each view with np.save and give it as np.load(path, "
-            f"mmap_mode='r'), so that it stays on disk and {format_bytes(plan.least)} are enough."
-        )
+        raise unsupported("too large for memory", **sizes, least=format_bytes(plan.least))
     plan.check(budget)
     if getattr(model, "bridge", "union") in ("joint", "both"):
-        raise ParameterError(
-            f"bridge='{model.bridge}' completes missing views in memory: this needs {format_bytes(plan.in_memory)}, "
-            f"you gave {format_bytes(budget)}: use bridge='union', bridge='auto' or a larger memory_budget."
-        )
+        raise unsupported("bridge on disk", bridge=model.bridge, **sizes)
     with Scratch() as scratch:
-        views.workspace = DiskWorkspace(plan, budget, scratch)  # type: ignore[attr-defined]
-        yield views
+        yield DiskBackend(views, plan, budget, scratch)
 
 
-class DiskWorkspace:
-    """Scaling, neighbour graphs and the problem for views on disk, within a memory budget.
+class DiskBackend(MemoryBackend):
+    """The steps of a fit to views on disk, within a memory budget: features are in scratch files, all else in memory.
 
     Parameters
     ----------
+    views : Views
+        The samples; their matrices are read from the user's files.
     plan : MemoryPlan
         The memory that the fit needs.
     budget : int
@@ -79,15 +78,29 @@ class DiskWorkspace:
         Files for matrices that do not fit into memory.
     """
 
-    def __init__(self, plan: MemoryPlan, budget: int, scratch: Scratch) -> None:
+    def __init__(self, views: Views, plan: MemoryPlan, budget: int, scratch: Scratch) -> None:
+        super().__init__(views, is_last=True)
         self.plan, self.budget, self.scratch = plan, budget, scratch
+        self.only_union = (
+            f"needs {format_bytes(plan.in_memory)} of memory, and memory_budget is {format_bytes(budget)}: the bridge "
+            "'union' is used instead."
+        )
 
-    def scale_alike(self, views: Views, scale: Any) -> tuple[list[ScratchMatrix], list[Scaling]]:
-        """Scale every view; see :func:`gapview.scaling.scale_alike`."""
-        return scale_alike(views, scale, self.plan.tile_widths(self.budget), self._block_bytes(), self.scratch)
+    def draw(self, n_samples: int, seed: int) -> Views:
+        """Return some of the samples, read into memory, as many as the budget allows."""
+        n_wanted = min(n_samples, self.plan.n_affordable(self.budget))
+        return self.views[draw_from(self.views.mask, n_wanted, seed)]
 
-    def knn_graph(self, matrix: ScratchMatrix, n_neighbors: int, search: Search | None = None) -> sparse.csr_array:
-        """Build the neighbour graph of a view; see :func:`gapview.graph.knn_graph`."""
+    def scale(self, scale: str | Sequence[str | None] | None) -> list[Scaling]:
+        """Scale the views, and write them to scratch files; return the scalings."""
+        with phase("scaling"):
+            widths = self.plan.tile_widths(self.budget)
+            self.scaled, self.scalings = scale_alike(self.views, scale, widths, self._block_bytes(), self.scratch)
+        self.dtype = self.scaled[0].dtype
+        return self.scalings
+
+    def _build_graph(self, matrix: ScratchMatrix, n_neighbors: int, search: Search | None = None) -> sparse.csr_array:
+        """Build the k-NN graph of a view; see :func:`gapview.graph.knn_graph`."""
         blocks = matrix.blocks(self._block_bytes())
         lengths = np.concatenate([row_lengths(matrix[block]) for block in blocks])
         # A column of lengths has the same lengths as the rows; infinite ones would give NaN
@@ -99,9 +112,21 @@ class DiskWorkspace:
         found = nearest_rows(matrix, rows, count, search or Search(), n_bytes, self.scratch)
         return link_rows(rows, found, len(matrix), matrix.dtype)
 
-    def build_problem(self, features: Any, graphs: Any, targets: Any, n_samples: int) -> Problem:
-        """Build the problem; see :func:`gapview.factorization.problem.build_problem`."""
-        return build_problem(features, graphs, targets, n_samples, self.scratch)
+    def union_graph(self, n_neighbors: Sequence[int], view_weights: Sequence[float], search: Search | None) -> Any:
+        """Return the union graph over all samples."""
+        samples = (self.views.rows(k) for k in range(self.views.n_views))
+        parts = zip(self._graphs_of_views(n_neighbors, search), samples, view_weights, strict=True)
+        return checkpointed_search("union graph", lambda: unite_graphs(parts, self.views.n_samples), search)
+
+    def _graphs_of_views(self, n_neighbors: Sequence[int], search: Search | None) -> Iterator[sparse.csr_array]:
+        for matrix, count in zip(self.scaled, n_neighbors, strict=True):
+            with phase("neighbours"):
+                graph = self._build_graph(matrix, count, search)
+            yield graph
+            del graph  # before the next one is built
+
+    def _build_problem(self, graphs: Sequence[Any], targets: Sequence[Array]) -> Problem:
+        return build_problem(self.scaled, graphs, targets, self.views.n_samples, self.scratch)
 
     def _block_bytes(self) -> int:
         """Return the size of a block of rows that is processed in double precision, with copies."""
@@ -161,7 +186,7 @@ def link_rows(rows: Array, found: Array, n_rows: int, dtype: Any) -> sparse.csr_
     Examples
     --------
     >>> import numpy as np
-    >>> from gapview.backends.disk.workspace import link_rows
+    >>> from gapview.backends.disk.backend import link_rows
     >>> link_rows(np.array([0, 2, 3]), np.array([[1], [0], [1]], dtype=np.int32), 4, np.float64).toarray()
     array([[0., 0., 1., 0.],
            [0., 0., 0., 0.],

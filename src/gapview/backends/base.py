@@ -1,0 +1,99 @@
+"""The backend protocol: the steps of a fit that depend on where the data are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from typing import Any, Protocol
+
+import numpy as np
+
+from ..factorization.loop import Sweep
+from ..factorization.runs import Solution
+from ..factorization.starts import ProblemBlocks
+from ..graph.neighbors import Search
+from ..scaling import Scaling
+from ..utils.types import Array
+from ..views import SampleCounts, Views
+
+__all__ = ["Backend", "Handle"]
+
+Handle = Any  # a value where the data are: an array, a sparse matrix, or references to blocks on a cluster
+
+
+class Backend(Protocol):
+    """The steps of a fit that depend on where the data are.
+
+    Results with a row for each sample are handles, which only the same backend can use; all other results are ordinary
+    values. A step that a backend does not support raises an error from :mod:`gapview.backends.support`.
+    """
+
+    only_union: str | None  # why only the union bridge can be built; None: all can
+
+    @property
+    def views(self) -> SampleCounts:
+        """The training data."""
+
+    def generator(self, random_state: Any) -> np.random.RandomState:
+        """Return the generator of the fit; a resumed fit draws the numbers of an uninterrupted one."""
+
+    def draw(self, n_samples: int, seed: int) -> Views:
+        """Return about so many of the samples, some with each view, in memory; all if there are no more."""
+
+    def scale(self, scale: str | Sequence[str | None] | None) -> list[Scaling]:
+        """Scale the views for the following steps; return the scalings."""
+
+    def neighbor_graphs(self, n_neighbors: Sequence[int], search: Search) -> list[Handle]:
+        """Return the k-NN graph of every view."""
+
+    def given_graphs(self, graph: Any) -> list[Handle]:
+        """Check the graphs of a user, and return them."""
+
+    def union_graph(self, n_neighbors: Sequence[int], view_weights: Sequence[float], search: Search | None) -> Handle:
+        """Return the union graph over all samples, normalised; see :mod:`gapview.graph.bridges`."""
+
+    def joint_graph(
+        self, n_neighbors: int, view_weights: Sequence[float], search: Search | None
+    ) -> tuple[float, Handle]:
+        """Impute missing rows; return the share of variance explained, and the joint graph over all samples."""
+
+    def view_problem(self, graphs: Sequence[Handle]) -> ProblemBlocks:
+        """Smooth every view along its graph; return the problem. The scaled views cannot be used afterwards."""
+
+    def bridged_problem(self, graph: Handle, n_steps: int, view_weights: Sequence[float]) -> ProblemBlocks:
+        """Smooth every view by up to so many steps along a graph over all samples; return the problem."""
+
+    def random_start(self, problem: Any, n_components: int, random_state: np.random.RandomState) -> Handle:
+        """Return codes drawn uniformly from [0, 1), the same for every backend."""
+
+    def given_start(self, problem: Any, init: Any, n_components: int) -> Handle:
+        """Check the starting codes of a user, and return them."""
+
+    def sweep(self, problem: Any, starts: list[Handle]) -> AbstractContextManager[Sweep]:
+        """Open the passes over the data, for the loop; the starts are removed from their list."""
+
+    def codes(self, problem: Any, solution: Solution, *, of_all: bool) -> tuple[Handle, Handle]:
+        """Return the codes for every view, of its present samples or of all, and the consensus of all samples."""
+
+    def balance(self, embedding: Handle) -> tuple[Array, Handle]:
+        """Return the matrix of :func:`gapview.clusters.balancing`, and the balanced rows."""
+
+    def cluster(self, points: Handle, n_clusters: int, random_state: np.random.RandomState) -> tuple[Handle, Array]:
+        """Run k-means on rows scaled to unit length; return labels and centres."""
+
+    def confidence(self, points: Handle, labels: Handle, centers: Array, graph: Handle | None) -> Handle:
+        """Return the confidence of every sample; see :func:`gapview.trust.sample_confidence`."""
+
+    def finish(
+        self,
+        model: Any,
+        graphs: dict[str, Handle],
+        codes: Handle,
+        embedding: Handle,
+        labels: Handle,
+        confidence: Handle,
+    ) -> None:
+        """Set the attributes of the model that have a row for each sample, and its training data.
+
+        ``graphs`` holds graphs, or lists of them, by the names of their attributes.
+        """

@@ -1,0 +1,312 @@
+"""The steps of a fit on a Dask cluster.
+
+Results are Dask arrays, and a reference model of ordinary arrays. It has the bases, scalings and centres of the whole
+fit, and a few thousand of the training samples, in which neighbours of new samples are searched. It has all methods of
+a model fitted in memory, and can be saved.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from operator import attrgetter, getitem, itemgetter
+from typing import Any
+
+import numpy as np
+from sklearn import get_config
+from sklearn.base import clone
+
+from ...factorization.problem import Problem
+from ...factorization.runs import Solution, codes_of_all, codes_of_present
+from ...graph.bridges import union_graph
+from ...graph.knn import check_edges, knn_graph, resolve_n_neighbors, user_graphs
+from ...graph.neighbors import Search
+from ...persist.checkpoints import recording
+from ...persist.checkpoints.journal import restored_on_error
+from ...progress import tell
+from ...scaling import Scaling
+from ...utils.parameters import random_generator
+from ...utils.types import Array
+from ...views import Views, demand_enough
+from ..support import ONLY_UNION_ON_CLUSTER, unsupported
+from .checkpoint import ClusterCheckpoint, identity_of_blocks
+from .clusters import balance_blocks, cluster_blocks, confidence_blocks
+from .graph import BlockedGraph, bridged_problems, n_edges, split_graph, union_blocks, view_problems
+from .neighbors import knn_blocks
+from .problem import BlockedProblem, given_starts, random_starts
+from .reading import read_blocks
+from .sweep import BlockedSweep
+from .tasks import Tasks, current_tasks, split_by_block
+from .views import BlockedViews, collect_samples, draw_rows, drop_features, scale_views
+
+__all__ = ["N_REFERENCE", "DaskBackend", "open_backend"]
+
+N_REFERENCE = 5000
+
+
+@contextmanager
+def open_backend(model: Any, data: Any, mask: Any, checkpoint: Any) -> Iterator[DaskBackend]:
+    """Read and check Dask collections; see :func:`gapview.backends.opening.open_backend`."""
+    _check_supported(model)
+    tasks = current_tasks()
+    tell("Reading views")
+    views = read_blocks(tasks, data, mask, model.partial_rows)
+    constant = ((low == high).all() for low, high in zip(views.low, views.high, strict=True))
+    demand_enough(views, constant, model._least_samples())
+    record = None if checkpoint is None else ClusterCheckpoint(checkpoint, identity_of_blocks(tasks, model, views))
+    # The settings are chosen on the client, where no checkpoint records them
+    with recording(None, model, views.template), restored_on_error(None if record is None else model.random_state):
+        yield DaskBackend(tasks, views, record)
+
+
+def _check_supported(model: Any) -> None:
+    for name in ("device", "memory_budget"):
+        if getattr(model, name) is not None:
+            raise unsupported("parameter on a cluster", name=name)
+    output = getattr(model, "_sklearn_output_config", {}).get("transform", get_config()["transform_output"])
+    if output != "default":
+        raise unsupported("frames from a cluster")
+    if getattr(model, "bridge", "union") in ("joint", "both"):
+        raise unsupported("bridge on a cluster", bridge=model.bridge)
+
+
+class DaskBackend:
+    """The steps of a fit to blocks of samples on a cluster; see :class:`gapview.backends.base.Backend`.
+
+    Parameters
+    ----------
+    tasks : Tasks
+        Runs the tasks.
+    views : BlockedViews
+        The samples; they are released when they are scaled.
+    checkpoint : ClusterCheckpoint, optional
+        Where the state of the loop is stored.
+    """
+
+    only_union: str | None = f"{ONLY_UNION_ON_CLUSTER}."
+
+    def __init__(self, tasks: Tasks, views: BlockedViews, checkpoint: ClusterCheckpoint | None = None) -> None:
+        self.tasks, self.views, self.checkpoint = tasks, views, checkpoint
+
+    def generator(self, random_state: Any) -> np.random.RandomState:
+        """Return the generator of the fit."""
+        if self.checkpoint is not None and random_state is None:
+            drawn = int(np.random.RandomState().randint(2**31 - 1))
+            return np.random.RandomState(self.checkpoint.extra.setdefault("seed", drawn))
+        return random_generator(random_state)
+
+    def draw(self, n_samples: int, seed: int) -> Views:
+        """Return some of the samples to the client."""
+        return collect_samples(self.tasks, self.views, draw_rows(self.tasks, self.views, n_samples, seed))
+
+    def scale(self, scale: str | Sequence[str | None] | None) -> list[Scaling]:
+        """Scale the views, keep what the results need of the unscaled ones, and release these."""
+        tasks, views = self.tasks, self.views
+        self.reference_rows = draw_rows(tasks, views, N_REFERENCE, 0)
+        self.reference = collect_samples(tasks, views, self.reference_rows)
+        self.ids = tasks.map("ids", attrgetter("sample_ids"), views.blocks)
+        self.scaled, scalings = scale_views(tasks, views, scale)
+        tasks.wait([*self.ids, *self.scaled.blocks])
+        views.blocks.clear()
+        return scalings
+
+    def neighbor_graphs(self, n_neighbors: Sequence[int], search: Search) -> list[list[Any]]:
+        """Return for every view a handle of the k-NN graph of each block."""
+        return self._with_edges(knn_blocks(self.tasks, self.scaled, n_neighbors, search))
+
+    def given_graphs(self, graph: Any) -> list[list[Any]]:
+        """Check the graphs of a user, and send them to the blocks."""
+        tasks, scaled = self.tasks, self.scaled
+        mask = np.concatenate(tasks.collect("describe", attrgetter("mask"), scaled.blocks))
+        presence = Presence(scaled.names, mask)
+        given = user_graphs(graph, presence, scaled.dtype)  # type: ignore[arg-type]
+        cut = [split_graph(own, presence.rows(k), scaled.starts) for k, own in enumerate(given)]
+        return self._with_edges([[tasks.broadcast("given-graph", block) for block in blocks] for blocks in cut])
+
+    def _with_edges(self, graphs: list[list[Any]]) -> list[list[Any]]:
+        counts = [sum(self.tasks.collect("describe", n_edges, blocks)) for blocks in graphs]
+        check_edges(counts, self.views.names)
+        return graphs
+
+    def union_graph(
+        self, n_neighbors: Sequence[int], view_weights: Sequence[float], search: Search | None
+    ) -> BlockedGraph:
+        """Return the union graph over all samples."""
+        graphs = knn_blocks(self.tasks, self.scaled, n_neighbors, search or Search())
+        return union_blocks(self.tasks, graphs, view_weights, self.scaled.starts)
+
+    def joint_graph(self, n_neighbors: int, view_weights: Sequence[float], search: Search | None) -> tuple[float, Any]:
+        """Raise an error: no worker holds all samples."""
+        raise unsupported("bridge on a cluster", bridge="joint")
+
+    def view_problem(self, graphs: Sequence[list[Any]]) -> BlockedProblem:
+        """Smooth every view along its graph."""
+        problems = view_problems(self.tasks, self.scaled, list(graphs))
+        self.tasks.wait(problems)
+        if not sum(self.tasks.collect("describe", _n_unreached, self.scaled.blocks, problems)):
+            drop_features(self.tasks, self.scaled)
+        return self._problem(problems)
+
+    def bridged_problem(self, graph: BlockedGraph, n_steps: int, view_weights: Sequence[float]) -> BlockedProblem:
+        """Smooth every view by up to so many steps along a graph over all samples."""
+        problems = bridged_problems(self.tasks, self.scaled, graph, n_steps, view_weights)
+        self.tasks.wait(problems)
+        drop_features(self.tasks, self.scaled)
+        return self._problem(problems)
+
+    def _problem(self, problems: list[Any]) -> BlockedProblem:
+        return BlockedProblem(self.tasks, problems, self.views.n_features, self.tasks.groups(problems))
+
+    def random_start(
+        self, problem: BlockedProblem, n_components: int, random_state: np.random.RandomState
+    ) -> list[Any]:
+        """Return codes drawn uniformly from [0, 1)."""
+        return random_starts(problem, n_components, random_state)
+
+    def given_start(self, problem: BlockedProblem, init: Any, n_components: int) -> list[Any]:
+        """Check the starting codes of a user, and return them."""
+        return given_starts(problem, init, self.scaled, n_components)
+
+    @contextmanager
+    def sweep(self, problem: BlockedProblem, starts: list[list[Any]]) -> Iterator[BlockedSweep]:
+        """Open the passes over the data."""
+        yield BlockedSweep(problem, starts, self.checkpoint)
+
+    def codes(self, problem: BlockedProblem, solution: Solution, *, of_all: bool) -> tuple[list[Any], list[Any]]:
+        """Return for every block a handle of its codes, one array for each view, and of its consensus."""
+        self.codes_of_all = of_all
+        if of_all:
+            return self.tasks.map("codes", codes_of_all, problem.blocks, solution.codes), solution.consensus
+        bases = [solution.bases] * len(problem.blocks)
+        both = self.tasks.map("codes", _codes_of_present, solution.codes, problem.blocks, self.scaled.blocks, bases)
+        return [self.tasks.map("codes", itemgetter(i), both) for i in range(2)]  # type: ignore[return-value]
+
+    def balance(self, embedding: list[Any]) -> tuple[Array, list[Any]]:
+        """Return the matrix that balances codes, and handles of the balanced rows."""
+        return balance_blocks(self.tasks, embedding, self.scaled.dtype)
+
+    def cluster(
+        self, points: list[Any], n_clusters: int, random_state: np.random.RandomState
+    ) -> tuple[list[Any], Array]:
+        """Run k-means on rows scaled to unit length; return handles of the labels, and the centres."""
+        return cluster_blocks(self.tasks, points, self.scaled.starts, n_clusters, random_state)
+
+    def confidence(self, points: list[Any], labels: list[Any], centers: Array, graph: BlockedGraph | None) -> list[Any]:
+        """Return handles of the confidence of every sample."""
+        return confidence_blocks(self.tasks, points, labels, centers, graph)
+
+    def finish(
+        self,
+        model: Any,
+        graphs: dict[str, Any],
+        codes: list[Any],
+        embedding: list[Any],
+        labels: list[Any],
+        confidence: list[Any],
+    ) -> None:
+        """Set the attributes with a row for each sample as Dask arrays, and the reference model; graphs stay away."""
+        tasks, views, others = self.tasks, self.scaled, (embedding, labels, confidence)
+        places, common = split_by_block(self.reference_rows, views.starts), {"codes_of_all": self.codes_of_all}
+        parts = tasks.collect("sample", _of_rows, views.blocks, places, codes, *others, **common)
+        of_views, rest = ([np.concatenate(own) for own in zip(*half, strict=True)] for half in zip(*parts, strict=True))
+        fitted = {name: value for name, value in vars(model).items() if name.endswith("_")}
+        model.n_features_in_ = sum(self.views.n_features)
+        model.reference_ = _reference(model, self.reference, fitted, of_views, *rest)
+        model.views_ = self.reference
+        names, of_blocks = ("sample_ids_", "embedding_", "labels_", "confidence_"), (self.ids, *others)
+        for name, blocks in zip(names, of_blocks, strict=True):
+            setattr(model, name, _as_array(tasks, blocks, views.sizes))
+        model.codes_ = []
+        for k in range(views.n_views):
+            blocks = tasks.map("codes", getitem, codes, [k] * len(codes))
+            sizes = views.sizes if self.codes_of_all else views.present[:, k].tolist()
+            model.codes_.append(_as_array(tasks, blocks, sizes))
+
+
+@dataclass(frozen=True)
+class Presence:
+    """The attributes of ``Views`` that reading the user's graphs needs."""
+
+    names: tuple[str, ...]
+    mask: Array
+
+    @property
+    def n_views(self) -> int:
+        """Number of views."""
+        return int(self.mask.shape[1])
+
+    @property
+    def n_samples(self) -> int:
+        """Number of samples."""
+        return len(self.mask)
+
+    def rows(self, view: int) -> Array:
+        """Return the samples that have a view."""
+        return np.flatnonzero(self.mask[:, view])
+
+
+def _n_unreached(views: Views, problem: Problem) -> int:
+    return sum(views.n_present) - len(problem.rows)
+
+
+def _codes_of_present(
+    solution: Solution, problem: Problem, views: Views, bases: list[Array]
+) -> tuple[list[Array], Array]:
+    scaled_already = [Scaling(name, None, None, None) for name in views.names]
+    return codes_of_present(replace(solution, bases=bases), problem, views, scaled_already)
+
+
+def _of_rows(
+    views: Views, rows: Array, codes: Sequence[Array], *others: Array, codes_of_all: bool
+) -> tuple[list[Array], list[Array]]:
+    chosen = np.zeros(views.n_samples, dtype=bool)
+    chosen[rows] = True
+    of_views = [own[chosen if codes_of_all else chosen[views.rows(k)]] for k, own in enumerate(codes)]
+    return of_views, [values[rows] for values in others]
+
+
+def _as_array(tasks: Tasks, blocks: list[Any], sizes: list[int]) -> Any:
+    """Return one Dask array of blocks of rows, which stay on the workers."""
+    import dask.array as da
+    from dask import delayed
+
+    if tasks.client is None:
+        return da.concatenate([da.from_array(np.asarray(block), chunks=-1) for block in blocks])
+    (_, *width), dtype = tasks.gather(tasks.submit("describe", attrgetter("shape", "dtype"), blocks[0]))
+    parts = zip(blocks, sizes, strict=True)
+    return da.concatenate([da.from_delayed(delayed(block), (size, *width), dtype=dtype) for block, size in parts])
+
+
+def _reference(
+    model: Any,
+    sample: Views,
+    fitted: dict[str, Any],
+    codes: list[Array],
+    embedding: Array,
+    labels: Array,
+    confidence: Array,
+) -> Any:
+    """Return an ordinary model of the samples; its graphs link these samples only."""
+    reference = clone(model).set_params(**({"graph": None} if hasattr(model, "graph") else {}))
+    if not isinstance(getattr(model, "init", "data"), str):
+        reference.set_params(init="data")
+    reference.__dict__.update(
+        fitted,
+        codes_=codes,
+        embedding_=embedding,
+        labels_=labels,
+        confidence_=confidence,
+        views_=sample,
+        sample_ids_=sample.sample_ids,
+        n_features_in_=sum(sample.n_features),
+    )
+    scaled = reference.scaled(sample)
+    if model.is_bridged:
+        counts, weights = fitted["setting_"].n_neighbors, fitted["view_weights_"].tolist()
+        counts = [min(count, n - 1) for count, n in zip(counts, sample.n_present, strict=True)]
+        reference.graph_ = union_graph(scaled, sample, counts, weights)
+    else:
+        counts = resolve_n_neighbors("auto", sample, len(fitted["cluster_centers_"]))
+        reference.graphs_ = [knn_graph(matrix, count) for matrix, count in zip(scaled, counts, strict=True)]
+    return reference

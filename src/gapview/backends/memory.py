@@ -1,0 +1,200 @@
+"""The steps of a fit to views in the memory of this process, in arrays or in tensors on a device."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
+from functools import partial
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from ..clusters import balanced, balancing, check_representation, cluster_rows, kmeans_rows
+from ..compute import drained, graph_like, host, host_graph, like, weights_of
+from ..factorization.loop import Solution, array_sweep
+from ..factorization.problem import Problem, build_problem
+from ..factorization.runs import codes_of_all, codes_of_present
+from ..factorization.starts import check_init, given_start, random_start
+from ..factorization.sweep import ArraySweep
+from ..graph.bridges import Reach, joint_graph, union_graph
+from ..graph.imputation import impute_views
+from ..graph.knn import check_edges, knn_graph, user_graphs
+from ..graph.neighbors import Search
+from ..persist.checkpoints import StateRecord, checkpointed, checkpointed_search
+from ..persist.checkpoints.journal import fit_generator
+from ..progress import phase
+from ..scaling import ScaledRows, Scaling, scale_alike, unit_rows
+from ..trust.confidence import confidence
+from ..utils.types import Array, Matrix
+from ..views import Views
+from ..views.trial import draw_from
+
+__all__ = ["MemoryBackend"]
+
+
+class MemoryBackend:
+    """The steps of a fit to views in memory; see :class:`gapview.backends.base.Backend`.
+
+    Parameters
+    ----------
+    views : Views
+        The samples.
+    is_last : bool, default=False
+        Whether the scaled views are used for one problem only, so that they can be freed on the way.
+    device : str, optional
+        The device that computes; by default the processor, or the device of tensors given as views.
+    """
+
+    only_union: str | None = None
+    random_start = staticmethod(random_start)
+    generator = staticmethod(fit_generator)
+
+    def __init__(self, views: Views, *, is_last: bool = False, device: Any = None) -> None:
+        self.training = self.views = views
+        if device is not None:
+            with phase("to the device"):
+                self.views = views.to_device(device)
+        self.is_last = is_last
+        self.scaled: list[Matrix] = []
+        self.scalings: list[Scaling] = []
+
+    def draw(self, n_samples: int, seed: int) -> Views:
+        """Return some of the samples."""
+        rows = draw_from(self.views.mask, n_samples, seed)
+        return self.views if len(rows) == self.views.n_samples else self.views[rows]
+
+    def scale(self, scale: str | Sequence[str | None] | None) -> list[Scaling]:
+        """Scale the views; return the scalings."""
+        with phase("scaling"):
+            self.scaled, self.scalings = scale_alike(self.views, scale)
+        self.dtype = self.scaled[0].dtype
+        return self.scalings
+
+    def neighbor_graphs(self, n_neighbors: Sequence[int], search: Search) -> list[Any]:
+        """Return the k-NN graph of every view."""
+        pairs = zip(self.scaled, n_neighbors, strict=True)
+        return self._with_edges([self._recorded_graph(matrix, count, search) for matrix, count in pairs])
+
+    def _with_edges(self, graphs: list[Any]) -> list[Any]:
+        check_edges([len(weights_of(graph)) for graph in graphs], self.views.names)
+        return graphs
+
+    def _recorded_graph(self, matrix: Any, n_neighbors: int, search: Search | None) -> Any:
+        """Build a k-NN graph, or read it from the checkpoint of the fit."""
+        return checkpointed_search("neighbours", partial(self._build_graph, matrix, n_neighbors, search), search)
+
+    _build_graph = staticmethod(knn_graph)
+
+    def given_graphs(self, graph: Any) -> list[Any]:
+        """Check the graphs of a user, and return them."""
+        given = user_graphs(graph, self.views, host(self.scaled[0][:0]).dtype)
+        return self._with_edges([graph_like(own, matrix) for own, matrix in zip(given, self.scaled, strict=True)])
+
+    def union_graph(self, n_neighbors: Sequence[int], view_weights: Sequence[float], search: Search | None) -> Any:
+        """Return the union graph over all samples."""
+        build = partial(
+            union_graph, self.scaled, self.views, n_neighbors, view_weights, search, build=self._recorded_graph
+        )
+        return checkpointed_search("union graph", build, search)
+
+    def joint_graph(self, n_neighbors: int, view_weights: Sequence[float], search: Search | None) -> tuple[float, Any]:
+        """Impute missing rows; return the share of variance explained, and the joint graph over all samples."""
+
+        def build() -> tuple[float, Any]:
+            scaled = self.scaled if self._are_kept else drained(self.scaled)
+            imputed = impute_views(scaled, self.views, view_weights, search)
+            return float(imputed.explained.mean()), joint_graph(imputed, n_neighbors, view_weights, search)
+
+        found: tuple[float, Any] = checkpointed_search("joint graph", build, search)
+        return found
+
+    @property
+    def _are_kept(self) -> bool:
+        """Whether the scaled views are kept until the problem is built; views of a large fit are scaled twice."""
+        return not (self.is_last and self.views.by_reference)
+
+    def view_problem(self, graphs: Sequence[Any]) -> Problem:
+        """Smooth every view along its graph."""
+        return self._build_problem(graphs, [self.views.rows(k) for k in range(self.views.n_views)])
+
+    def bridged_problem(self, graph: Any, n_steps: int, view_weights: Sequence[float]) -> Problem:
+        """Smooth every view by up to so many steps along a graph over all samples."""
+        everyone = np.arange(self.views.n_samples)
+        weights = [Reach(graph, n_steps, self.views.rows(k), everyone, weight) for k, weight in enumerate(view_weights)]
+        return self._build_problem(weights, [everyone] * self.views.n_views)
+
+    def _build_problem(self, graphs: Sequence[Any], targets: Sequence[Array]) -> Problem:
+        features = self._drained_views() if self.is_last else self.scaled
+        return build_problem(features, graphs, targets, self.views.n_samples)
+
+    def _drained_views(self) -> Iterator[Any]:
+        """Yield the scaled views and free each before the next; views that were not kept are scaled again."""
+        if self.scaled and self._are_kept:
+            yield from drained(self.scaled)
+            return
+        self.scaled.clear()
+        for scaling, view in zip(self.scalings, self.views.in_parts(), strict=True):
+            if sparse.issparse(view):
+                yield scaling.apply(view).astype(self.dtype)
+            else:
+                yield ScaledRows(view, scaling, self.dtype)
+
+    def given_start(self, problem: Problem, init: Any, n_components: int) -> list[Array]:
+        """Check the starting codes of a user, and return them."""
+        codes = check_init(init, self.views, n_components)
+        return given_start(problem, codes, self.views.names, self.views.mask)
+
+    def sweep(self, problem: Problem, starts: list[Any]) -> AbstractContextManager[ArraySweep]:
+        """Open the passes over the data."""
+        return array_sweep(problem, drained(starts), StateRecord("iterations"))
+
+    def codes(self, problem: Problem, solution: Solution, *, of_all: bool) -> tuple[list[Array], Array]:
+        """Return codes and consensus in NumPy arrays."""
+        solution = solution.on_host()
+        if of_all:
+            return codes_of_all(problem, solution), solution.consensus
+        return codes_of_present(solution, problem, self.views, self.scalings)
+
+    def balance(self, embedding: Array) -> tuple[Array, Array]:
+        """Return the matrix that balances codes, and the balanced rows."""
+        check_representation(embedding)
+        matrix = balancing(embedding)
+        return matrix, balanced(embedding, matrix)
+
+    def cluster(self, points: Array, n_clusters: int, random_state: np.random.RandomState) -> tuple[Array, Array]:
+        """Run k-means on rows scaled to unit length; return labels and centres."""
+        found = cluster_rows(self._placed(points), n_clusters, random_state, kmeans=_recorded_kmeans)
+        return found.labels, found.centers
+
+    def _placed(self, rows: Array) -> Array:
+        """Return rows on the device that computes."""
+        return like(rows, next(self.views.in_parts()))  # type: ignore[no-any-return]
+
+    def confidence(self, points: Array, labels: Array, centers: Array, graph: Any | None) -> Array:
+        """Return the confidence of every sample."""
+        directions = unit_rows(self._placed(points))
+        return confidence(directions, like(centers, directions), like(labels.astype(np.int64), directions), graph)
+
+    def finish(
+        self,
+        model: Any,
+        graphs: dict[str, Any],
+        codes: list[Array],
+        embedding: Array,
+        labels: Array,
+        confidence: Array,
+    ) -> None:
+        """Set the attributes of the model that have a row for each sample, and its training data."""
+        for name, found in graphs.items():
+            setattr(model, name, list(map(host_graph, found)) if isinstance(found, list) else host_graph(found))
+        model.codes_, model.embedding_, model.labels_, model.confidence_ = codes, embedding, labels, confidence
+        model.views_, model.sample_ids_ = self.training.on_host(), self.training.sample_ids
+        model.n_features_in_ = sum(self.training.n_features)
+
+
+def _recorded_kmeans(
+    points: Array, n_clusters: int, n_init: int, random_state: np.random.RandomState
+) -> tuple[Array, Array]:
+    """Run k-means, or read its result from the checkpoint of the fit."""
+    return checkpointed("k-means", lambda: kmeans_rows(points, n_clusters, n_init, random_state), random_state)

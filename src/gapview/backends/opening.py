@@ -1,0 +1,44 @@
+"""The choice of the backend of a fit, by the training data and the parameters of the model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from ..persist.checkpoints import recording
+from ..progress import phase
+from ..views import training_views
+from . import disk
+from .base import Backend
+from .dask import dask_kind
+from .memory import MemoryBackend
+
+__all__ = ["open_backend"]
+
+
+@contextmanager
+def open_backend(model: Any, data: Any, mask: Any, checkpoint: Any) -> Iterator[Backend]:
+    """Read and check the training data of a fit, and open the backend for them.
+
+    Parameters
+    ----------
+    model : GRMF or BridgedGRMF
+        The model, with parameters that are checked.
+    data, mask, checkpoint
+        As in ``fit``.
+    """
+    if dask_kind(data) is not None:
+        from .dask import backend as on_cluster  # needs the extra "dask"
+
+        with on_cluster.open_backend(model, data, mask, checkpoint) as backend:
+            yield backend
+        return
+    if model.memory_budget is not None:
+        with disk.open_backend(model, data, mask) as here, recording(checkpoint, model, here.training):
+            yield here
+        return
+    with phase("reading"):
+        views = training_views(data, mask, model.partial_rows, model._least_samples())
+    with recording(checkpoint, model, views):
+        yield MemoryBackend(views, is_last=True, device=model.device)

@@ -1,0 +1,99 @@
+"""What a backend does not support: every such error, with what to do instead."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..errors import InputError, NotFittedError, ParameterError
+
+__all__ = ["ONLY_UNION_ON_CLUSTER", "unsupported"]
+
+ONLY_UNION_ON_CLUSTER = (
+    "on a cluster only the bridge 'union' is built: the others complete missing views from neighbours in all views "
+    "together"
+)
+
+_ERRORS: dict[str, tuple[type[Exception], str]] = {
+    "parameter on a cluster": (
+        ParameterError,
+        "{name} is for fits in this process, and the views are Dask collections: leave {name} out. The workers of the "
+        "cluster have their own memory limit.",
+    ),
+    "frames from a cluster": (
+        ParameterError,
+        "Results of a fit on a cluster stay Dask arrays; set_output asks for frames. Use "
+        "set_output(transform='default').",
+    ),
+    "bridge on a cluster": (
+        ParameterError,
+        "bridge='{bridge}': " + ONLY_UNION_ON_CLUSTER + ". Use bridge='union' or bridge='auto'.",
+    ),
+    "filling on a cluster": (
+        ParameterError,
+        "partial_rows='fill' searches neighbours in the whole view, which no worker of a cluster holds. Use "
+        "partial_rows='drop', or fill the gaps first.",
+    ),
+    "training data on a cluster": (
+        NotFittedError,
+        "This model was fitted on a cluster, and its training data are there. Use model.reference_, an ordinary model "
+        "with the same bases and clusters and a sample of the training data; it can also be saved.",
+    ),
+    "method without views on a cluster": (
+        InputError,
+        "A model fitted on a cluster keeps a sample of its training data only: give the views, {method}(views), as "
+        "Dask collections, or use model.reference_ to complete that sample.",
+    ),
+    "score on a cluster": (
+        InputError,
+        "score compares all samples with each other: give views in memory, such as a sample of the rows.",
+    ),
+    "distances on a cluster": (
+        ParameterError,
+        "return_distance=True gives two results; for Dask collections only labels are returned.",
+    ),
+    "frames to a method": (
+        InputError,
+        "{method} takes Dask arrays, or for predict and transform one Dask dataframe: several would have to be joined "
+        "by their ids first. Join them, or give arrays whose rows are the same samples.",
+    ),
+    "bridge on disk": (
+        ParameterError,
+        "bridge='{bridge}' completes missing views in memory: this needs {needed}, you gave {budget}: use "
+        "bridge='union', bridge='auto' or a larger memory_budget.",
+    ),
+    "filling on disk": (
+        ParameterError,
+        "View '{name}' has {n_rows} row(s) with some but not all values, and partial_rows='fill' needs the whole view "
+        "in memory, which memory_budget does not allow. Use partial_rows='drop', or fill the gaps in the file first.",
+    ),
+    "too large for memory": (
+        ParameterError,
+        "memory_budget: with the views in memory this needs {needed}, you gave {budget}: use a larger budget; or save "
+        "each view with np.save and give it as np.load(path, mmap_mode='r'), so that it stays on disk and {least} are "
+        "enough.",
+    ),
+    "budget on a device": (
+        ParameterError,
+        "memory_budget is for fits on the processor, and device={device!r}: leave one of them out.",
+    ),
+}
+
+
+def unsupported(what: str, **values: Any) -> Exception:
+    """Return the error for something that a backend does not support.
+
+    Parameters
+    ----------
+    what : str
+        A name in the table of this module.
+    **values
+        Values for the message.
+
+    Examples
+    --------
+    >>> from gapview.backends.support import unsupported
+    >>> type(unsupported("score on a cluster")).__name__
+    'InputError'
+    """
+    kind, text = _ERRORS[what]
+    return kind(text.format(**values))

@@ -195,7 +195,7 @@ def test_results_stay_on_the_cluster_and_new_samples_are_lazy(made: Views) -> No
 def test_a_reference_is_an_ordinary_model(made: Views, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import gapview
 
-    monkeypatch.setattr("gapview.backends.dask.results.N_REFERENCE", 100)
+    monkeypatch.setattr("gapview.backends.dask.backend.N_REFERENCE", 100)
     for model in (GRMF(3, init="data", random_state=0), BridgedGRMF(3, bridge="union", random_state=0)):
         model.fit(unevenly(written_out(made), 0.4))
         assert 100 <= model.reference_.views_.n_samples < 200

@@ -6,11 +6,11 @@ import os
 import resource
 import tempfile
 
-import gapview.backends.disk.backend as workspace
 import numpy as np
 import pytest
 from sklearn.metrics import adjusted_rand_score
 
+import gapview.backends.disk.backend as workspace
 from disk_problems import fit_in_process, saved, with_gaps
 from gapview import GRMF, BridgedGRMF, load
 from gapview.backends.disk import fit_size, plan_memory

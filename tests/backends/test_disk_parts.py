@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from gapview.backends.disk.backend import build_problem, link_rows, scale_alike, unite_graphs
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
@@ -12,6 +11,7 @@ from scipy import sparse
 from disk_problems import saved, with_gaps
 from gapview import GRMF, Views, scaling
 from gapview.backends.disk import FitSize, fit_size, plan_memory, read_budget
+from gapview.backends.disk.backend import build_problem, link_rows, scale_alike, unite_graphs
 from gapview.backends.disk.files import Scratch
 from gapview.backends.disk.neighbors import nearest_rows
 from gapview.backends.disk.views import is_mapped, mapped_file, read_mapped

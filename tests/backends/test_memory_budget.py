@@ -49,7 +49,7 @@ def test_the_reported_need_is_the_need(method, made):
     for data, need in ((views, plan.in_memory), (maps, plan.least)):
         model = METHODS[method](3, **SETTINGS[method])
         with (
-            patch.object(METHODS[method], "_fit_or_restore", side_effect=AssertionError("the work has begun")),
+            patch.object(METHODS[method], "_fit", side_effect=AssertionError("the work has begun")),
             pytest.raises(ParameterError, match=r"this needs [\d.]+ MB, you gave [\d.]+ MB: use a larger budget"),
         ):
             model.set_params(memory_budget=need - 1).fit(data)

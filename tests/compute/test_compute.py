@@ -27,8 +27,8 @@ from gapview.compute import (
     kmeans_plus_plus,
     sum_graphs,
 )
+from gapview.factorization.loop import array_sweep
 from gapview.factorization.problem import Problem, ViewTerm, build_problem
-from gapview.factorization.runs import Stack, Weights
 from gapview.factorization.sweep import Layout, columns_of, tied_consensus
 
 
@@ -139,9 +139,9 @@ def test_starts_are_drained_once_they_are_stacked() -> None:
     starts = [[np.random.default_rng(seed).random((5, 2))] for seed in range(2)]
     expected = [start[0].copy() for start in starts]
     seen = [weakref.ref(start[0]) for start in starts]
-    stack = Stack.of(problem, [Weights(1, 0)] * 2, drained(starts))
-    np.testing.assert_array_equal(stack.codes[0], np.concatenate([start.T for start in expected]))
-    assert all(start() is None for start in seen)
+    with array_sweep(problem, drained(starts)) as sweep:
+        np.testing.assert_array_equal(sweep.codes[0], np.concatenate([start.T for start in expected]))
+        assert all(start() is None for start in seen)
 
 
 @settings(max_examples=30)

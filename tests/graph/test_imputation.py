@@ -6,6 +6,7 @@ from scipy import sparse
 from test_bridges import comparable, naive_donors
 
 from gapview import BridgedGRMF, Views
+from gapview.backends.memory import MemoryBackend
 from gapview.choice.representation import IterationLimits, Setting, prepare, represent
 from gapview.choice.selection import compute_view_weights
 from gapview.clusters import balanced, balancing
@@ -100,12 +101,13 @@ def test_views_count_by_their_weights_in_the_problem(made):
     """The weights are factors of the sums over neighbours, and of nothing else."""
     views, weights = made.views, (0.2, 1.8, 1.0)
     setting = Setting(("standard",) * 3, (5, 5, 5), "both", 3, 4, 1.0, 1e-3)
-    prepared = prepare(views, setting.scales, setting.n_neighbors, weights)
-    found = represent(prepared, views, setting, IterationLimits(15, 0))
+    backend = MemoryBackend(views)
+    prepared = prepare(backend, setting.scales, setting.n_neighbors, weights)
+    found = represent(prepared, setting, IterationLimits(15, 0))
     everyone, graph = np.arange(len(views)), prepared.graphs["both"].toarray()
     whole = sum(np.linalg.matrix_power(graph, t) for t in range(4))
     graphs = [sparse.csr_array(weight * whole[views.rows(k)]) for k, weight in enumerate(weights)]
-    problem = build_problem(prepared.scaled, graphs, [everyone] * 3, len(views))
+    problem = build_problem(backend.scaled, graphs, [everyone] * 3, len(views))
     expected = solve(problem, Weights(1.0, 1e-3), data_start(problem, 4, Weights(1.0, 1e-3)), 15, 0)
     np.testing.assert_allclose(found.solution.objective, expected.objective, rtol=1e-8)
     # up to signs and rotations of the latent space, the points are the balanced codes

@@ -92,7 +92,7 @@ def test_it_may_be_cut_off_again_and_again(folder, monkeypatch):
 def test_chance_is_kept(folder, monkeypatch):
     model = GRMF(3, max_iter=5, tol=0)
     drawn = []
-    monkeypatch.setattr("gapview.estimators.grmf.random_start", _noting(drawn))
+    monkeypatch.setattr("gapview.backends.memory.MemoryBackend.random_start", staticmethod(_noting(drawn)))
     assert cut_off(model, VIEWS, folder, 4, monkeypatch)
     model.fit(VIEWS, checkpoint=folder)
     assert np.array_equal(drawn[0][0], drawn[1][0])

@@ -40,7 +40,7 @@ class BlockedProblem:
     def of_blocks(self, compute: Callable[..., Any], *arguments: Any) -> list[Any]:
         """Return a handle of ``compute(problem, *arguments)`` for every block."""
         sent = [self.tasks.broadcast("arguments", arguments)] * len(self.blocks)
-        return self.tasks.map(compute.__name__, _computed, self.blocks, sent, compute=compute)
+        return self.tasks.map("start", _computed, self.blocks, sent, compute=compute)
 
     def without_data(self) -> BlockedProblem:
         """Return the problem itself: codes that are lost with a worker are computed again from its data."""

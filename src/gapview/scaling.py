@@ -322,7 +322,7 @@ def _feature_maxima(matrix: Array) -> Array:
     return xp.astype(xp.maximum(xp.max(matrix, axis=0), -xp.min(matrix, axis=0)), xp.float64)  # type: ignore[no-any-return]
 
 
-def suitable_scale(matrix: Matrix, *, centered: bool) -> str:
+def suitable_scale(matrix: Matrix) -> str:
     """Return the scale that suits one view, chosen from its values.
 
     * "unit" for a view of mostly zeros, such as counts of words. Zero means absence there, and centring would give
@@ -330,7 +330,7 @@ def suitable_scale(matrix: Matrix, *, centered: bool) -> str:
     * "standard+view" for a view of three features or fewer. Rows of unit length would have at most two angles left.
     * "standard+unit" if a few features carry nearly all of the variance, as with measurements in different units and
       scores of principal components. They would dominate the distances.
-    * "center+unit" or "unit" for any other view, as ``centered`` demands.
+    * "center+unit" for any other view; "unit" may suit it as well.
 
     The share of the features that carry the variance is their participation ratio, (Σσ²)² / Σσ⁴, over their number.
 
@@ -338,15 +338,13 @@ def suitable_scale(matrix: Matrix, *, centered: bool) -> str:
     ----------
     matrix : array or csr_array of shape (n_present, n_features)
         The present rows of the view.
-    centered : bool
-        Whether a view of the last kind is centred.
 
     Examples
     --------
     >>> import numpy as np
     >>> from gapview.scaling import suitable_scale
     >>> values = np.random.default_rng(0).normal(size=(50, 6))
-    >>> suitable_scale(values, centered=True), suitable_scale(values * [1, 1, 1, 1, 1, 1000], centered=True)
+    >>> suitable_scale(values), suitable_scale(values * [1, 1, 1, 1, 1, 1000])
     ('center+unit', 'standard+unit')
     """
     if is_mostly_zero(matrix):
@@ -357,7 +355,7 @@ def suitable_scale(matrix: Matrix, *, centered: bool) -> str:
     shares = np.square(spreads / (spreads.max() or 1.0))  # of the largest, so that fourth powers stay finite
     if shares.any() and shares.sum() ** 2 / np.square(shares).sum() < _FEW_EFFECTIVE * matrix.shape[1]:
         return "standard+unit"
-    return "center+unit" if centered else "unit"
+    return "center+unit"
 
 
 def scale_views(views: Views, scale: str | Sequence[str | None] | None) -> tuple[list[Matrix], list[Scaling]]:

@@ -282,13 +282,12 @@ def test_scale_that_suits_a_view(as_sparse):
     form = sparse.csr_array if as_sparse else np.asarray
     even = rng.normal(size=(100, 20))
     words = rng.uniform(size=(100, 50)) * (rng.uniform(size=(100, 50)) < 0.05)
-    assert suitable_scale(form(even), centered=True) == "center+unit"
-    assert suitable_scale(form(even), centered=False) == "unit"
-    assert suitable_scale(form(even * np.geomspace(1, 1e4, 20)), centered=False) == "standard+unit"
-    assert suitable_scale(form(even * 1e-200), centered=True) == "center+unit"
-    assert suitable_scale(form(words), centered=True) == "unit"
-    assert suitable_scale(form(even[:, :3]), centered=True) == "standard+view"
-    assert suitable_scale(form(np.zeros((10, 4))), centered=True) == "unit"
+    assert suitable_scale(form(even)) == "center+unit"
+    assert suitable_scale(form(even * np.geomspace(1, 1e4, 20))) == "standard+unit"
+    assert suitable_scale(form(even * 1e-200)) == "center+unit"
+    assert suitable_scale(form(words)) == "unit"
+    assert suitable_scale(form(even[:, :3])) == "standard+view"
+    assert suitable_scale(form(np.zeros((10, 4)))) == "unit"
 
 
 def test_standard_view_has_rows_of_length_one_on_average():

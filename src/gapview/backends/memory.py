@@ -88,7 +88,7 @@ class MemoryBackend:
 
     def given_graphs(self, graph: Any) -> list[Any]:
         """Check the graphs of a user, and return them."""
-        given = user_graphs(graph, self.views, host(self.scaled[0][:0]).dtype)
+        given = user_graphs(graph, self.views, self.views.mask, host(self.scaled[0][:0]).dtype)
         return self._with_edges([graph_like(own, matrix) for own, matrix in zip(given, self.scaled, strict=True)])
 
     def union_graph(self, n_neighbors: Sequence[int], view_weights: Sequence[float], search: Search | None) -> Any:

@@ -128,8 +128,7 @@ def list_candidates(model: Any, views: SampleCounts, part: Views, n_clusters: in
 def _read_scales(scale: Any, views: Views) -> list[tuple[str | None, ...]]:
     """Return candidate scales, one for each view; ``"auto"`` gives a candidate with and one without centring."""
     if _is_auto(scale):
-        named = zip(views.names, views.one_by_one(), strict=True)
-        suited = [[_usable_scale(name, m, centered=centered) for centered in (True, False)] for name, m in named]
+        suited = [_usable_scales(*named) for named in zip(views.names, views.one_by_one(), strict=True)]
         return list(dict.fromkeys(zip(*suited, strict=True)))
     if scale is None or isinstance(scale, str):
         return [(scale,) * views.n_views]
@@ -158,11 +157,20 @@ def _one_per_view(parameter: str, given: Any, views: Views, allowed: str) -> lis
     return list(given)
 
 
-def _usable_scale(name: str, matrix: Matrix, *, centered: bool) -> str:
-    """Return the suitable scale of a view; if unit rows would all be equal, one that keeps their lengths."""
-    scale = suitable_scale(matrix, centered=centered)
+def _usable_scales(name: str, matrix: Matrix) -> tuple[str, str]:
+    """Return the suitable scales of a view, with and without centring.
+
+    If unit rows would all be equal, the scale is one that keeps their lengths.
+    """
+    centered = suitable_scale(matrix)
+    plain = "unit" if centered == "center+unit" else centered
+    usable = {way: way if _varies(name, matrix, way) else "standard+view" for way in {centered, plain}}
+    return usable[centered], usable[plain]
+
+
+def _varies(name: str, matrix: Matrix, scale: str) -> bool:
     try:
         scale_view(name, matrix, scale)
     except InputError:
-        return "standard+view"
-    return scale
+        return False
+    return True

@@ -311,6 +311,7 @@ def _improved(bases: list[Array], quadratic: Array, columns: list[slice]) -> lis
         stacked = np.concatenate(bases, axis=1)  # K × all features
         slopes = stacked @ quadratic
         before, value = value, float(np.vdot(slopes, stacked))
+        demand_finite(np.isfinite(value), quadratic.dtype)
         if value - before <= _TOLERANCE * abs(value):
             break
         bases = [nearest_orthonormal(slopes[:, own]) for own in columns]
@@ -319,7 +320,6 @@ def _improved(bases: list[Array], quadratic: Array, columns: list[slice]) -> lis
 
 def nearest_orthonormal(slopes: Array) -> Array:
     """Return the basis of Eq. (9): from the small matrix SSᵀ where it is far from singular, else from the SVD of S."""
-    demand_finite(np.isfinite(slopes).all(), slopes.dtype)
     slopes = np.ldexp(slopes, -np.frexp(np.abs(slopes).max())[1])  # squares of huge slopes stay finite
     values, vectors = np.linalg.eigh(slopes @ slopes.T)
     if values[0] <= _NEARLY_SINGULAR * values[-1]:

@@ -143,26 +143,27 @@ def _are_unit(lengths: Array) -> bool:
     return bool(xp.all(xp.abs(lengths[lengths > 0] - 1) <= _UNIT_LENGTH_TOLERANCE))
 
 
-def user_graphs(graph: Any, views: Views, dtype: Any) -> list[sparse.csr_array]:
-    """Check the graphs of a user, over the present samples of a view or over all samples, and return them."""
+def user_graphs(graph: Any, views: SampleCounts, mask: Array, dtype: Any) -> list[sparse.csr_array]:
+    """Check the graphs of a user, over the present samples of a view or over all samples, and return them.
+
+    ``mask`` tells which samples have each view.
+    """
     expected = (
         f"graph must be None or one square matrix of weights for each of the {views.n_views} views, in a list or in a "
         "dict with the names of the views"
     )
-    graphs = one_per_view(graph, views, expected)
-    return [_user_graph(weights, views, k, dtype) for k, weights in enumerate(graphs)]
+    graphs = zip(views.names, one_per_view(graph, views, expected), mask.T, strict=True)
+    return [_user_graph(name, weights, np.flatnonzero(present), len(mask), dtype) for name, weights, present in graphs]
 
 
-def _user_graph(weights: Any, views: Views, view: int, dtype: Any) -> sparse.csr_array:
-    name, n_rows = views.names[view], int(views.mask[:, view].sum())
+def _user_graph(name: str, weights: Any, rows: Array, n_samples: int, dtype: Any) -> sparse.csr_array:
     matrix = sparse.csr_array(real_matrix(weights, f"The graph of view '{name}'", dtype))
-    if matrix.shape == (views.n_samples, views.n_samples):
-        rows = views.rows(view)
+    if matrix.shape == (n_samples, n_samples):
         matrix = matrix[rows][:, rows]
-    if matrix.shape != (n_rows, n_rows):
+    if matrix.shape != (len(rows), len(rows)):
         raise InputError(
-            f"The graph of view '{name}' must be {n_rows} × {n_rows} (the samples that have the view) or "
-            f"{views.n_samples} × {views.n_samples} (all samples); got {matrix.shape[0]} × {matrix.shape[1]}."
+            f"The graph of view '{name}' must be {len(rows)} × {len(rows)} (the samples that have the view) or "
+            f"{n_samples} × {n_samples} (all samples); got {matrix.shape[0]} × {matrix.shape[1]}."
         )
     if not np.isfinite(matrix.data).all() or (matrix.data < 0).any():
         raise InputError(

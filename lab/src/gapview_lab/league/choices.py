@@ -184,7 +184,7 @@ def try_estimators(views: Views, target: Array, seed: int) -> Iterator[Row]:
 
 def cluster(views: Views, n_clusters: int, seed: int, change: Change) -> Array:
     """BridgedGRMF built from the parts of the library, so that each part can be replaced."""
-    suited = [suitable_scale(matrix, centered=True) for matrix in views.matrices]
+    suited = [suitable_scale(matrix) for matrix in views.matrices]
     try:
         scaled = scale_views(views, suited if change.scale is None else change.scale)[0]
     except ValueError:  # a narrow view may say nothing once it is scaled this way, or a sparse one not be centred

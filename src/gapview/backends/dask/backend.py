@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from operator import attrgetter, getitem, itemgetter
 from typing import Any
 
@@ -119,9 +119,8 @@ class DaskBackend:
         """Check the graphs of a user, and send them to the blocks."""
         tasks, scaled = self.tasks, self.scaled
         mask = np.concatenate(tasks.collect("describe", attrgetter("mask"), scaled.blocks))
-        presence = Presence(scaled.names, mask)
-        given = user_graphs(graph, presence, scaled.dtype)  # type: ignore[arg-type]
-        cut = [split_graph(own, presence.rows(k), scaled.starts) for k, own in enumerate(given)]
+        given = user_graphs(graph, scaled, mask, scaled.dtype)
+        cut = [split_graph(own, np.flatnonzero(mask[:, k]), scaled.starts) for k, own in enumerate(given)]
         return self._with_edges([[tasks.broadcast("given-graph", block) for block in blocks] for blocks in cut])
 
     def _with_edges(self, graphs: list[list[Any]]) -> list[list[Any]]:
@@ -222,28 +221,6 @@ class DaskBackend:
             blocks = tasks.map("codes", getitem, codes, [k] * len(codes))
             sizes = views.sizes if self.codes_of_all else views.present[:, k].tolist()
             model.codes_.append(_as_array(tasks, blocks, sizes))
-
-
-@dataclass(frozen=True)
-class Presence:
-    """The attributes of ``Views`` that reading the user's graphs needs."""
-
-    names: tuple[str, ...]
-    mask: Array
-
-    @property
-    def n_views(self) -> int:
-        """Number of views."""
-        return int(self.mask.shape[1])
-
-    @property
-    def n_samples(self) -> int:
-        """Number of samples."""
-        return len(self.mask)
-
-    def rows(self, view: int) -> Array:
-        """Return the samples that have a view."""
-        return np.flatnonzero(self.mask[:, view])
 
 
 def _n_unreached(views: Views, problem: Problem) -> int:

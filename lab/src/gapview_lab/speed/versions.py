@@ -83,6 +83,39 @@ found = {"seconds": seconds, "megabytes": (memory("VmHWM") - before) / 1e6, "lab
          "objective": float(model.objective_[-1])}
 print(json.dumps(found))
 """
+# Counts the functions and files of one small fit, and the calls from one file of gapview to another
+_TRACE = """
+import json, os, sys, warnings
+warnings.simplefilter("ignore")
+import gapview
+from gapview import BridgedGRMF
+from gapview.datasets import make_views
+
+home = os.path.dirname(gapview.__file__)
+views = make_views(120, n_clusters=3, missing_rate=0.3, random_state=0).views
+functions, files, n_crossings = set(), set(), 0
+
+def ours(frame):
+    return frame.f_code.co_filename.startswith(home)
+
+def count(frame, event, argument):
+    global n_crossings
+    if event != "call" or not ours(frame):
+        return
+    code, caller = frame.f_code, frame.f_back
+    if not code.co_name.startswith("<"):  # comprehensions and lambdas belong to their functions
+        functions.add(code)
+    files.add(code.co_filename)
+    while caller is not None and not ours(caller):
+        caller = caller.f_back
+    n_crossings += caller is not None and caller.f_code.co_filename != code.co_filename
+
+BridgedGRMF(3, selection="fixed", random_state=0).fit(views)  # imports everything
+sys.setprofile(count)
+BridgedGRMF(3, selection="fixed", random_state=0).fit(views)
+sys.setprofile(None)
+print(json.dumps({"functions": len(functions), "files": len(files), "crossings": n_crossings}))
+"""
 CASES = (
     "GRMF, 100 iterations",
     "GRMF, five starts",
@@ -108,13 +141,20 @@ def versions(before: Path, data_dir: Path, turns: int, chosen: Sequence[str], ou
     """Compare this version with the sources of another one in the folder BEFORE (its src folder).
 
     Each fit runs in a process of its own, the two versions in turn. The table holds the fastest turn and the smallest
-    peak of memory of each.
+    peak of memory of each. The first line counts the functions and files of one fit of 120 samples with fixed settings,
+    and the calls between files.
     """
     console = new_console()
     now = Path(str(sys.modules["gapview"].__file__)).parents[1]
+    counted = [_run(source, "the trace", _TRACE) for source in (now, before.resolve())]
+    counts = ", ".join(f"{counted[0][name]} {name} ({counted[1][name]})" for name in counted[0])
+    console.print(f"One fit of 120 samples, before in brackets: {counts}", highlight=False)
     rows: list[Sequence[Any]] = []
     for case in chosen or CASES:
-        found = [[_measured(source, case, data_dir) for source in (now, before.resolve())] for _ in range(turns)]
+        found = [
+            [_run(source, repr(case), _PROGRAM, case, str(data_dir)) for source in (now, before.resolve())]
+            for _ in range(turns)
+        ]
         row = _row(case, [pair[0] for pair in found], [pair[1] for pair in found])
         rows.append(row)
         console.print(f"{case}: time × {row[3]:.2f}, memory × {row[6]:.2f}, same labels: {row[7]}", highlight=False)
@@ -123,14 +163,15 @@ def versions(before: Path, data_dir: Path, turns: int, chosen: Sequence[str], ou
     console.print(f"{computer()}, best of {turns}. Wrote {path}", highlight=False)
 
 
-def _measured(source: Path, case: str, data_dir: Path) -> dict[str, Any]:
+def _run(source: Path, name: str, program: str, *options: str) -> dict[str, Any]:
+    """Run a program with the sources of one version; return the JSON of its last line."""
     path = os.pathsep.join([str(source), *filter(None, [os.environ.get("PYTHONPATH")])])
     environment = {**os.environ, "PYTHONPATH": path}
-    arguments = [sys.executable, "-c", _PROGRAM, case, str(data_dir)]
+    arguments = [sys.executable, "-c", program, *options]
     done = subprocess.run(arguments, env=environment, capture_output=True, text=True, check=False)
     if done.returncode:
         last = (done.stderr.strip().splitlines() or ["it was killed"])[-1]
-        raise DataFileError(f"{case!r} with the sources in {str(source)!r} failed: {last}")
+        raise DataFileError(f"{name} with the sources in {str(source)!r} failed: {last}")
     return dict(json.loads(done.stdout.splitlines()[-1]))
 
 

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from gapview.datasets import paired_split
-from gapview.factorization.loop import Weights, solve
-from gapview.factorization.problem import build_problem
+from gapview.factorization import Weights, build_problem, solve
 from gapview.factorization.starts import random_start
 from gapview.graph import knn_graph
 from gapview.scaling import unit_rows

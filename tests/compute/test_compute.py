@@ -27,9 +27,8 @@ from gapview.compute import (
     kmeans_plus_plus,
     sum_graphs,
 )
-from gapview.factorization.loop import array_sweep
 from gapview.factorization.problem import Problem, ViewTerm, build_problem
-from gapview.factorization.sweep import Layout, columns_of, tied_consensus
+from gapview.factorization.sweep import Layout, array_sweep, columns_of, tied_consensus
 
 
 @given(st.integers(1, 400), st.integers(1, 12), st.integers(1, 6), st.integers(1, 3000), st.integers(0, 2**32 - 1))

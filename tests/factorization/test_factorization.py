@@ -10,8 +10,7 @@ from hypothesis import given, settings
 from scipy import sparse
 
 from gapview.errors import SolutionError
-from gapview.factorization.loop import Weights, solve
-from gapview.factorization.problem import build_problem
+from gapview.factorization import Weights, build_problem, solve
 from gapview.factorization.starts import data_start, random_start
 from gapview.factorization.steps import basis_step
 from gapview.graph.knn import knn_graph

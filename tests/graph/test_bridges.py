@@ -10,8 +10,7 @@ from scipy import sparse
 
 from gapview import Views
 from gapview.datasets import make_views
-from gapview.factorization.loop import Weights, solve
-from gapview.factorization.problem import build_problem
+from gapview.factorization import Weights, build_problem, solve
 from gapview.factorization.starts import data_start
 from gapview.graph import donors
 from gapview.graph.bridges import Reach, both_graphs, joint_graph, normalized, union_graph

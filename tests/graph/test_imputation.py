@@ -12,8 +12,7 @@ from gapview.choice.selection import compute_view_weights
 from gapview.clusters import balanced, balancing
 from gapview.datasets import make_views
 from gapview.errors import GapviewWarning, ParameterError, ParameterTypeError, SolutionError
-from gapview.factorization.loop import Weights, solve
-from gapview.factorization.problem import build_problem
+from gapview.factorization import Weights, build_problem, solve
 from gapview.factorization.starts import data_start
 from gapview.graph.donors import query_rows, training_rows
 from gapview.graph.imputation import impute_rows

@@ -8,8 +8,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ..factorization.loop import Sweep
-from ..factorization.runs import Solution
+from ..factorization.loop import Solution, Sweep
 from ..factorization.starts import ProblemBlocks
 from ..graph.neighbors import Search
 from ..scaling import Scaling

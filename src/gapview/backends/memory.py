@@ -12,11 +12,10 @@ from scipy import sparse
 
 from ..clusters import balanced, balancing, check_representation, cluster_rows, kmeans_rows
 from ..compute import drained, graph_like, host, host_graph, like, weights_of
-from ..factorization.loop import Solution, array_sweep
+from ..factorization.loop import Solution, codes_of_all, codes_of_present
 from ..factorization.problem import Problem, build_problem
-from ..factorization.runs import codes_of_all, codes_of_present
 from ..factorization.starts import check_init, given_start, random_start
-from ..factorization.sweep import ArraySweep
+from ..factorization.sweep import ArraySweep, array_sweep
 from ..graph.bridges import Reach, joint_graph, union_graph
 from ..graph.imputation import impute_views
 from ..graph.knn import check_edges, knn_graph, user_graphs

@@ -28,8 +28,8 @@ from ..errors import InputError
 from ..utils.types import Array
 from ..views import SampleCounts
 from ..views.checks import one_per_view, real_matrix
+from .loop import Weights
 from .problem import Problem, demand_finite
-from .runs import Weights
 from .steps import basis_step
 from .sweep import Layout
 
@@ -311,10 +311,10 @@ def _improved(bases: list[Array], quadratic: Array, columns: list[slice]) -> lis
         stacked = np.concatenate(bases, axis=1)  # K × all features
         slopes = stacked @ quadratic
         before, value = value, float(np.vdot(slopes, stacked))
-        demand_finite(np.isfinite(value), quadratic.dtype)
-        if value - before <= _TOLERANCE * abs(value):
+        if not value - before > _TOLERANCE * abs(value):  # also if it is not finite
             break
         bases = [nearest_orthonormal(slopes[:, own]) for own in columns]
+    demand_finite(np.isfinite(value), quadratic.dtype)
     return bases
 
 

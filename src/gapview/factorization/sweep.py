@@ -6,7 +6,8 @@ rows, and the bases of several runs, one below the other, need one matrix produc
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import groupby, pairwise
 from typing import Any
@@ -16,11 +17,11 @@ from array_api_compat import array_namespace
 
 from ..compute import Each, engine_for
 from ..utils.types import Array
+from .loop import LoopState, Run, Solution, Weights, iterate, new_runs
 from .problem import Problem, ViewTerm
-from .runs import LoopState, Run, Solution, Weights, mean_codes
 from .steps import code_step, codes_value, consensus_value, ties_value
 
-__all__ = ["ArraySweep", "Layout", "Piece", "columns_of", "summed", "tied_consensus"]
+__all__ = ["ArraySweep", "Layout", "array_sweep", "columns_of", "solve", "solve_together", "summed", "tied_consensus"]
 
 _N_STRIPES = 32  # partial sums; a fixed number, so that threads do not change the rounding
 _CACHED_CODES, _CACHED_SHARE = 2**20, 1 / 16  # up to so many codes, or such a share of H, pieces are cached
@@ -247,6 +248,20 @@ class ArraySweep:
         ]
 
 
+def mean_codes(problem: Problem, codes: list[Array]) -> Array:
+    """Return the mean code of every sample, zero for samples without codes."""
+    xp = array_namespace(problem.degrees)
+    shape = (problem.n_samples, codes[0].shape[1])
+    consensus = xp.zeros(shape, dtype=codes[0].dtype, device=codes[0].device)
+    for term, code in zip(problem.terms, codes, strict=True):
+        if len(code) == problem.n_samples:
+            consensus += code  # no copy, unlike indexing
+        else:
+            consensus[problem.rows[term.part], :] += code
+    consensus /= xp.astype(xp.clip(problem.n_codes, 1, None), consensus.dtype)[:, None]
+    return consensus  # type: ignore[no-any-return]
+
+
 def _alike(runs: Sequence[Run]) -> list[tuple[Weights, slice]]:
     """Return the penalties of neighbouring runs that have the same ones, with the rows of all these runs."""
     together = [list(group) for _, group in groupby(runs, key=lambda run: run.weights)]
@@ -288,3 +303,36 @@ def columns_of(values: Array, columns: Any) -> Array:
     if isinstance(columns, slice):
         return values[:, columns]
     return array_namespace(values).take(values, columns, axis=1)  # type: ignore[no-any-return]
+
+
+@contextmanager
+def array_sweep(problem: Problem, starts: Iterable[Sequence[Array]], record: Any = None) -> Iterator[ArraySweep]:
+    """Open the passes over a problem in arrays; starts from an iterator are discarded once they are copied.
+
+    ``record``, a :class:`gapview.persist.checkpoints.StateRecord`, stores the state of the loop from time to time.
+    """
+    xp, given = array_namespace(problem.degrees), list(starts)
+    codes = [xp.concat([start[k].T for start in given], axis=0) for k in range(len(problem.terms))]
+    given.clear()
+    n_operations = 4 * len(codes[0]) * sum(len(problem.rows[t.part]) * t.n_features for t in problem.terms)
+    with engine_for(problem.degrees).working(n_operations) as each:
+        yield ArraySweep(problem, codes, each, record)
+
+
+def solve_together(
+    problem: Problem, weights: Sequence[Weights], starts: Iterable[Sequence[Array]], max_iter: int, tol: float
+) -> list[Solution]:
+    """Run Algorithm 1 from several starts, with penalties for each, in the same passes over the data.
+
+    Every run gives the result of :func:`solve`, up to rounding, and stops in the same iteration.
+    """
+    given = list(starts)
+    runs = new_runs(weights, [start[0].shape[1] for start in given])
+    with array_sweep(problem, given) as sweep:
+        ended = iterate(sweep, runs, max_iter, tol)
+    return [ended[place] for place in range(len(runs))]
+
+
+def solve(problem: Problem, weights: Weights, start: Sequence[Array], max_iter: int, tol: float) -> Solution:
+    """Run Algorithm 1 from the given codes, one array per view; see :func:`iterate`."""
+    return solve_together(problem, [weights], [start], max_iter, tol)[0]

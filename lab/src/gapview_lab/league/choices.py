@@ -27,8 +27,7 @@ from gapview.choice.candidates import list_candidates
 from gapview.choice.representation import IterationLimits
 from gapview.choice.selection import try_settings
 from gapview.clusters import balancing, cluster_rows
-from gapview.factorization.loop import Weights, solve
-from gapview.factorization.problem import build_problem
+from gapview.factorization import Weights, build_problem, solve
 from gapview.factorization.starts import data_start
 from gapview.graph import Reach, both_graphs, impute_views, joint_graph, union_graph
 from gapview.graph.knn import modularity, resolve_n_neighbors

@@ -181,7 +181,7 @@ def table_files() -> dict[str, bytes]:
 def models() -> dict[str, bytes]:
     """Model files of three methods."""
     views = make_views(12, (4, 3), n_clusters=2, missing_rate=0.3, random_state=0).views
-    found = {
+    found: dict[str, Any] = {
         "grmf.gapview": GRMF(2, init="data", random_state=0),
         "bridged.gapview": BridgedGRMF(2, selection="fixed", random_state=0),
         "concat.gapview": Concat(2, n_init=1, random_state=0),

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from gapview.factorization.loop import Weights, solve, solve_together
+from gapview.factorization import Weights, solve, solve_together
 from gapview.factorization.problem import Problem, ViewTerm, build_problem
 from gapview.factorization.starts import random_start
 from gapview.graph.knn import knn_graph, resolve_n_neighbors
@@ -143,7 +143,7 @@ def iteration_problem(n_samples: int, widths: Sequence[int]) -> Problem:
 def measure_iterations(n_samples: int, widths: Sequence[int], n_iter: int, n_runs: int, size: int) -> list[Measured]:
     """Compare iterations with the matrix-product speed.
 
-    The time is that of :func:`gapview.factorization.loop.solve_together`, including the product before the first
+    The time is that of :func:`gapview.factorization.solve_together`, including the product before the first
     iteration, divided by the number of iterations. One iteration has 4·n·m·K operations for each start: those of the
     two products with H.
     """

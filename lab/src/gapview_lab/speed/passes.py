@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gapview.factorization.loop import solve, solve_together
+from gapview.factorization import solve, solve_together
 from gapview.factorization.starts import data_start, random_start
 from gapview.utils.types import Array
 from gapview.views import Views

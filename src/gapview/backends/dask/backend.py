@@ -17,8 +17,8 @@ import numpy as np
 from sklearn import get_config
 from sklearn.base import clone
 
+from ...factorization.loop import Solution, codes_of_all, codes_of_present
 from ...factorization.problem import Problem
-from ...factorization.runs import Solution, codes_of_all, codes_of_present
 from ...graph.bridges import union_graph
 from ...graph.knn import check_edges, knn_graph, resolve_n_neighbors, user_graphs
 from ...graph.neighbors import Search

@@ -21,8 +21,8 @@ from typing import Any
 import numpy as np
 
 from ...errors import DataFileError, GapviewWarning, InputTypeError, MissingExtraError
+from ...factorization.loop import LoopState, Solution
 from ...factorization.problem import Problem
-from ...factorization.runs import LoopState, Solution
 from ...persist.checkpoints.identity import differences, digest_of, digest_of_matrix, fit_identity
 from ...utils.types import Array
 from ...utils.warnings import warn_user
@@ -88,7 +88,7 @@ class ClusterCheckpoint:
     def load(self, tasks: Tasks, problems: list[Any]) -> tuple[dict[str, Any], list[Any]] | None:
         """Return the saved state of the loop and handles of the codes of every block, or None if there is none.
 
-        The state is that of :meth:`gapview.factorization.runs.LoopState.to_dict`, with handles of Solutions as codes
+        The state is that of :meth:`gapview.factorization.loop.LoopState.to_dict`, with handles of Solutions as codes
         and without consensus. There are no codes if all runs have ended. If a block is damaged, a warning is given, and
         the iterations start again.
         """

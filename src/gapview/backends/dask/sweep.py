@@ -21,8 +21,8 @@ from typing import Any
 import numpy as np
 
 from ...compute import one_by_one, single_threaded_blas
+from ...factorization.loop import LoopState, Run, Solution
 from ...factorization.problem import Problem
-from ...factorization.runs import LoopState, Run, Solution
 from ...factorization.sweep import ArraySweep, summed
 from ...utils.types import Array
 from .checkpoint import BlockCodes, ClusterCheckpoint

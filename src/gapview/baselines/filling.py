@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 from scipy import sparse
-from sklearn.impute import KNNImputer
 
 from ..utils.types import Array, Matrix
 from ..views import Views
-from ..views.cells import unit_for_squares
+from ..views.cells import nearest_imputed
 
 
 def mean_filled(scaled: list[Matrix], views: Views) -> list[Array]:
@@ -71,9 +70,7 @@ def knn_filled(scaled: list[Matrix], views: Views, n_neighbors: int) -> Array:
     gapped = np.full((views.n_samples, int(ends[-1])), np.nan, dtype=dtype)
     for k, (matrix, end) in enumerate(zip(scaled, ends, strict=True)):
         gapped[views.rows(k), end - matrix.shape[1] : end] = _dense(matrix)
-    unit = unit_for_squares(gapped)
-    filled = KNNImputer(n_neighbors=n_neighbors).fit_transform(np.ldexp(gapped, -unit) if unit else gapped)
-    return np.asarray(np.ldexp(filled, unit) if unit else filled)
+    return nearest_imputed(gapped, gapped, n_neighbors)
 
 
 def _dense(matrix: Matrix) -> Array:

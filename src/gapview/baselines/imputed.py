@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar
@@ -18,7 +17,7 @@ from ..persist.registry import storable_method
 from ..scaling import scale_views
 from ..utils.parameters import check_integer
 from ..utils.types import Array
-from ..utils.warnings import warn_user
+from ..utils.warnings import ignoring, warn_user
 from ..views import Views
 from ..views.cells import unit_for_squares
 from .base import Baseline, Checks
@@ -116,8 +115,7 @@ class ImputedSpectral(_ImputedClusterer):
                 "components first. Raise n_graph_neighbors to connect them.",
                 GapviewWarning,
             )
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", "Graph is not fully connected", UserWarning)  # reported above
+        with ignoring("Graph is not fully connected"):  # reported above
             self.embedding_ = spectral_embedding(
                 self.affinity_matrix_, n_components=self.n_clusters, random_state=random_state, drop_first=False
             )

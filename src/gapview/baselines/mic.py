@@ -20,10 +20,7 @@ from .nonnegative import (
     inner,
     move_scale,
     multiply_quotient,
-    observe,
     random_factors,
-    read_factors,
-    scaled_nonnegative,
 )
 
 _N_CYCLES = 3  # passes of the start over all views
@@ -119,29 +116,21 @@ class MIC(NonnegativeBaseline):
     tol: float = 1e-12
 
     def _fit_views(self, views: Views, random_state: np.random.RandomState) -> None:
-        terms = self._weighted_views(views)
-        codes, bases = self._start(terms, views, random_state)
+        present = [part.matrix for part in self._observed(views)]
+        weights = np.where(views.mask, 1.0, views.mask.mean(axis=0))
+        penalties = self.consensus_weight, self.sparsity_weight
+        terms = [build_view(m, weights[:, v], *penalties) for v, m in enumerate(mean_filled(present, views))]
+        parts = [term.data for term in terms]
+        if self._starts("random"):
+            codes, bases = chained_start(parts, self._code_length, self.n_steps, random_state)
+        else:
+            codes, bases = self._start(views, [part.rows for part in parts], present[0].dtype, random_state)
         for code, basis in zip(codes, bases, strict=True):
             move_scale([basis], code, basis.sum(axis=1))
         consensus, objective = solve(terms, codes, bases, self.max_iter, self.n_steps, self.tol)
-        check_factors([term.data for term in terms], codes, bases, consensus, views)
+        check_factors(parts, codes, bases, consensus, views)
         self.codes_ = codes
         self._store(consensus, bases, objective, random_state, normalize=bool(self.normalize))
-
-    def _weighted_views(self, views: Views) -> list[WeightedView]:
-        present = scaled_nonnegative(views, self.scale, self.nonnegative)
-        filled = mean_filled([part.matrix for part in present], views)
-        weights = np.where(views.mask, 1.0, views.mask.mean(axis=0))
-        penalties = self.consensus_weight, self.sparsity_weight
-        return [build_view(matrix, weights[:, v], *penalties) for v, matrix in enumerate(filled)]
-
-    def _start(
-        self, terms: list[WeightedView], views: Views, random_state: np.random.RandomState
-    ) -> tuple[list[Array], list[Array]]:
-        if self._starts("random"):
-            return chained_start([term.data for term in terms], self._code_length, self.n_steps, random_state)
-        rows = [term.data.rows for term in terms]
-        return read_factors(self.init, "'random'", views, rows, self._code_length, terms[0].squares.dtype)
 
 
 @dataclass(frozen=True)
@@ -159,7 +148,7 @@ def build_view(matrix: Array, weights: Array, consensus: float, sparsity: float)
     """Build the data of a filled view from its rows and their positive weights."""
     squares = (weights**2).astype(matrix.dtype)
     energy = float(np.einsum("i,im,im->", squares, matrix, matrix, dtype=np.float64))
-    return WeightedView(observe(matrix, np.arange(len(matrix))), squares, energy, consensus, sparsity)
+    return WeightedView(Observed(matrix, np.arange(len(matrix))), squares, energy, consensus, sparsity)
 
 
 def chained_start(

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from functools import cached_property
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy import sparse
@@ -30,6 +31,32 @@ class NonnegativeBaseline(FactorBaseline):
 
     nonnegative: str | None = "raise"
 
+    _random_starts: ClassVar[tuple[str, ...]] = ("random",)  # names that ``init`` may be
+
+    def _observed(self, views: Views) -> list[Observed]:
+        """Return the scaled views without negative values (with them if ``nonnegative`` is None)."""
+        scaled, _ = scale_views(views, self.scale)
+        dtype = np.result_type(*(matrix.dtype for matrix in scaled))
+        scaled = [matrix.astype(dtype, copy=False) for matrix in scaled]
+        if self.nonnegative is not None:
+            unit = self.scale is not None and self.scale.endswith("unit")
+            named = zip(scaled, views.names, strict=True)
+            scaled = [_nonnegative(matrix, name, self.nonnegative, unit) for matrix, name in named]
+        parts = [Observed(matrix, views.rows(k)) for k, matrix in enumerate(scaled)]
+        for name, part in zip(views.names, parts, strict=True):
+            _check_magnitude(name, part)
+        return parts
+
+    def _start(
+        self, views: Views, rows: Sequence[Array], dtype: Any, random_state: np.random.RandomState
+    ) -> tuple[list[Array], list[Array]]:
+        """Return codes of the samples ``rows`` of each set of codes, and bases: random ones, or those in ``init``."""
+        if isinstance(self.init, str) and self.init in self._random_starts:
+            shared, bases = random_factors(views.n_samples, views.n_features, self._code_length, random_state, dtype)
+            return [shared[row] for row in rows], bases
+        choices = ", ".join(map(repr, self._random_starts))
+        return read_factors(self.init, choices, views, rows, self._code_length, dtype)
+
     def _store(
         self,
         embedding: Array,
@@ -54,7 +81,12 @@ class Observed:
 
     matrix: Matrix
     rows: Array
-    energy: float  # ‖X‖²
+
+    @cached_property
+    def energy(self) -> float:
+        """‖X‖²."""
+        values = self.matrix.data if sparse.issparse(self.matrix) else self.matrix
+        return inner(values, values)
 
     def project(self, basis: Array) -> Array:
         """Return XUᵀ."""
@@ -72,29 +104,9 @@ class Observed:
         return max(self.energy - 2 * inner(projected, codes) + inner(gram, basis @ basis.T), 0.0)
 
 
-def observe(matrix: Matrix, rows: Array) -> Observed:
-    """Build the data of a view from its present rows and the samples they belong to."""
-    values = matrix.data if sparse.issparse(matrix) else matrix
-    return Observed(matrix, rows, inner(values, values))
-
-
 def inner(left: Array, right: Array) -> float:
     """Return the sum of the products of all entries, computed in float64."""
     return float(np.einsum("i,i->", np.ravel(left), np.ravel(right), dtype=np.float64))
-
-
-def scaled_nonnegative(views: Views, scale: str | None, nonnegative: str | None) -> list[Observed]:
-    """Return the scaled views without negative values (with them if ``nonnegative`` is None)."""
-    scaled, _ = scale_views(views, scale)
-    dtype = np.result_type(*(matrix.dtype for matrix in scaled))
-    scaled = [matrix.astype(dtype, copy=False) for matrix in scaled]
-    if nonnegative is not None:
-        unit = scale is not None and scale.endswith("unit")
-        scaled = [_nonnegative(m, name, nonnegative, unit) for m, name in zip(scaled, views.names, strict=True)]
-    parts = [observe(matrix, views.rows(k)) for k, matrix in enumerate(scaled)]
-    for name, part in zip(views.names, parts, strict=True):
-        _check_magnitude(name, part)
-    return parts
 
 
 def _check_magnitude(name: str, part: Observed) -> None:
@@ -313,22 +325,25 @@ def _of_shape(array: Array, shape: tuple[int, int], what: str) -> Array:
 # -- consensus -------------------------------------------------------------------------------------------------------
 
 
-class CodeBlock(Protocol):
-    """Codes of some samples and the bases they belong to; ties draw the codes to the consensus of all blocks."""
+@dataclass(frozen=True, kw_only=True)
+class CodeBlock:
+    """Samples with codes, a graph of them, and ties that draw their codes to the consensus of all blocks."""
 
-    @property
-    def rows(self) -> Array:
-        """The samples that have codes in this block."""
+    rows: Array  # the samples
+    graph: sparse.csr_array  # W, times the weight of the graph penalty
+    ties: Array  # the weight that ties the code of each sample to the consensus
 
-    @property
-    def ties(self) -> Array:
-        """The weight that ties the code of each of them to the consensus."""
+    @cached_property
+    def degrees(self) -> Array:
+        """Row sums of the graph."""
+        return np.asarray(self.graph.sum(axis=1)).ravel()
 
     def advance(self, codes: Array, bases: list[Array], target: Array, careful: bool) -> float:
         """Update the factors in place towards ``target``; return the objective of the block without its ties.
 
         The published step (``careful=False``) may raise the objective; the careful step never does.
         """
+        raise NotImplementedError
 
 
 def alternate(

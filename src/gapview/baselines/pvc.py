@@ -14,18 +14,8 @@ from ..persist.registry import storable_method
 from ..utils.parameters import check_choice
 from ..utils.types import Array
 from ..views import Views
-from .base import NONNEGATIVE, Checks
-from .nonnegative import (
-    NonnegativeBaseline,
-    Observed,
-    check_factors,
-    has_converged,
-    observe,
-    random_factors,
-    read_factors,
-    scaled_nonnegative,
-    warn_if_unlinked,
-)
+from .base import NONNEGATIVE, Checks, without
+from .nonnegative import NonnegativeBaseline, Observed, check_factors, has_converged, warn_if_unlinked
 
 
 @storable_method
@@ -107,37 +97,21 @@ class PVC(NonnegativeBaseline):
 
     _checks: ClassVar[Checks] = {"nonnegative": partial(check_choice, choices=(None, *NONNEGATIVE))}
 
-    _no_effect: ClassVar[tuple[NoEffect, ...]] = (
-        NoEffect(
-            "scale_penalty",
-            lambda model, _: model.sparsity_weight == 0,
-            "sparsity_weight is 0",
-            "raise sparsity_weight",
-        ),
-    )
+    _no_effect: ClassVar[tuple[NoEffect, ...]] = (without("sparsity_weight", "scale_penalty"),)
 
     def _fit_views(self, views: Views, random_state: np.random.RandomState) -> None:
         warn_if_unlinked(views)
-        parts = scaled_nonnegative(views, self.scale, self.nonnegative)
-        codes, bases = self._start(parts, views, random_state)
+        parts = self._observed(views)
+        (codes,), bases = self._start(views, [np.arange(views.n_samples)], parts[0].matrix.dtype, random_state)
         penalty = self._penalty(views, codes)
         whole = np.asarray(views.mask.all(axis=1))
         if whole.any():
             n_whole = int(whole.sum())
-            chosen = [observe(part.matrix[whole[part.rows]], np.arange(n_whole)) for part in parts]
+            chosen = [Observed(part.matrix[whole[part.rows]], np.arange(n_whole)) for part in parts]
             codes[whole], bases, _ = solve(chosen, penalty[whole], codes[whole], bases, self.max_iter, self.tol)
         codes, bases, objective = solve(parts, penalty, codes, bases, self.max_iter, self.tol)
         check_factors(parts, [codes[part.rows] for part in parts], bases, codes, views)
         self._store(codes, bases, objective, random_state)
-
-    def _start(
-        self, parts: list[Observed], views: Views, random_state: np.random.RandomState
-    ) -> tuple[Array, list[Array]]:
-        length, dtype = self._code_length, parts[0].matrix.dtype
-        if self._starts("random"):
-            return random_factors(views.n_samples, views.n_features, length, random_state, dtype)
-        codes, bases = read_factors(self.init, "'random'", views, [np.arange(views.n_samples)], length, dtype)
-        return codes[0], bases
 
     def _penalty(self, views: Views, codes: Array) -> Array:
         """Return λᵢ."""

@@ -90,10 +90,16 @@ def _filled(name: str, values: Matrix, reference: Matrix | None) -> Matrix:
             f"View '{name}' has {empty.size} feature(s) without a single value, in the column(s) {some(empty)}: "
             "no value exists to fill them from. Drop these columns."
         )
-    unit = unit_for_squares(source, dense)
-    nearest = KNNImputer(n_neighbors=_FILL_NEIGHBORS).fit(np.ldexp(source, -unit)).transform(np.ldexp(dense, -unit))
-    filled = np.where(np.isnan(dense), np.ldexp(nearest, unit), dense).astype(values.dtype, copy=False)
+    nearest = nearest_imputed(dense, source, _FILL_NEIGHBORS)
+    filled = np.where(np.isnan(dense), nearest, dense).astype(values.dtype, copy=False)
     return sparse.csr_array(filled) if sparse.issparse(values) else filled
+
+
+def nearest_imputed(rows: Array, donors: Array, n_neighbors: int) -> Array:
+    """Return rows whose gaps (NaN) are filled with the mean of the nearest donors that have the feature."""
+    unit = unit_for_squares(donors, rows)
+    imputer = KNNImputer(n_neighbors=n_neighbors).fit(np.ldexp(donors, -unit))
+    return np.asarray(np.ldexp(imputer.transform(np.ldexp(rows, -unit)), unit))
 
 
 def unit_for_squares(*arrays: Array) -> int:

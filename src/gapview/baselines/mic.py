@@ -10,7 +10,7 @@ import numpy as np
 from ..persist.registry import storable_method
 from ..utils.types import Array
 from ..views import Views
-from .filling import mean_filled
+from .concat import mean_filled
 from .nonnegative import (
     NonnegativeBaseline,
     Observed,

@@ -19,6 +19,11 @@ _FILL_NEIGHBORS = 5
 _FAR_FROM_ONE = 60  # as a power of 2: beyond it, squares leave single precision
 
 
+def dense(matrix: Matrix) -> Array:
+    """Return a matrix as a dense array, which shares the memory of a dense one."""
+    return np.asarray(matrix.toarray() if sparse.issparse(matrix) else matrix)
+
+
 def count_missing_cells(values: Matrix) -> Array:
     """Return the number of NaN in every row."""
     if not sparse.issparse(values):
@@ -81,17 +86,16 @@ def complete_rows(name: str, values: Matrix, policy: str, ids: Array, reference:
 
 def _filled(name: str, values: Matrix, reference: Matrix | None) -> Matrix:
     """Return values with gaps filled from the nearest rows of the reference or, without one, of the view itself."""
-    dense = values.toarray() if sparse.issparse(values) else values
-    source = dense if reference is None else reference
-    source = source.toarray() if sparse.issparse(source) else source
+    rows = dense(values)
+    source = rows if reference is None else dense(reference)
     empty = np.flatnonzero(np.isnan(source).all(axis=0))
     if empty.size:
         raise InputError(
             f"View '{name}' has {empty.size} feature(s) without a single value, in the column(s) {some(empty)}: "
             "no value exists to fill them from. Drop these columns."
         )
-    nearest = nearest_imputed(dense, source, _FILL_NEIGHBORS)
-    filled = np.where(np.isnan(dense), nearest, dense).astype(values.dtype, copy=False)
+    nearest = nearest_imputed(rows, source, _FILL_NEIGHBORS)
+    filled = np.where(np.isnan(rows), nearest, rows).astype(values.dtype, copy=False)
     return sparse.csr_array(filled) if sparse.issparse(values) else filled
 
 

@@ -11,7 +11,7 @@ from scipy import sparse
 from baselines.factor_problems import fitted, made, thinned
 from gapview import Views
 from gapview.baselines.gpmvc import GPMVC, build_view, gnmf_step, inner_steps
-from gapview.baselines.nonnegative import Observed
+from gapview.baselines.nmf import Observed
 from gapview.datasets import paired_split
 from gapview.errors import GapviewWarning, InputError, InputTypeError, ParameterError, ParameterTypeError
 from gapview.graph.knn import knn_graph

@@ -11,7 +11,7 @@ from scipy import sparse
 from baselines.factor_problems import fitted, made, thinned
 from gapview import Views
 from gapview.baselines.mic import MIC, build_view, chained_start, inner_steps
-from gapview.baselines.nonnegative import Observed, move_scale
+from gapview.baselines.nmf import Observed, move_scale
 from gapview.clusters import cluster_rows
 from gapview.datasets import paired_split
 from gapview.errors import GapviewWarning, InputError, InputTypeError, ParameterError, ParameterTypeError

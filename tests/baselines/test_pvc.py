@@ -11,7 +11,7 @@ from scipy.optimize import nnls
 
 from baselines.factor_problems import fitted, made, thinned
 from gapview import Views
-from gapview.baselines.nonnegative import Observed
+from gapview.baselines.nmf import Observed
 from gapview.baselines.pvc import PVC, nonnegative_quadratic, pattern_groups
 from gapview.datasets import paired_split
 from gapview.errors import GapviewWarning, InputError, InputTypeError, ParameterError, ParameterTypeError, SolutionError

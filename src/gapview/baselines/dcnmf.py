@@ -13,25 +13,15 @@ from ..graph.knn import knn_graph, resolve_n_neighbors
 from ..persist.registry import storable_method
 from ..utils.types import Array
 from ..views import Views
+from . import nmf
 from .base import without
-from .nonnegative import (
-    CodeBlock,
-    NonnegativeBaseline,
-    Observed,
-    alternate,
-    check_factors,
-    move_scale,
-    multiply_quotient,
-    roughness,
-    warn_if_unlinked,
-)
 
 _LAG = 10  # iterations over which the change of the objective is computed
 
 
 @storable_method
 @dataclass(kw_only=True, eq=False, repr=False)
-class DCNMF(NonnegativeBaseline):
+class DCNMF(nmf.NonnegativeBaseline):
     """Double constrained non-negative matrix factorisation (DCNMF).
 
     A reconstruction from the description in the IMC_GRMF paper, PVC with a graph regulariser, without access to the
@@ -133,33 +123,48 @@ class DCNMF(NonnegativeBaseline):
     )
 
     def _fit_views(self, views: Views, random_state: np.random.RandomState) -> None:
-        warn_if_unlinked(views)
+        nmf.warn_if_unlinked(views)
         parts = self._observed(views)
         counts = resolve_n_neighbors(self.n_neighbors, views, self.n_clusters)
         graphs = [knn_graph(part.matrix, count) for part, count in zip(parts, counts, strict=True)]
         blocks = self._blocks(parts, graphs, views)
         codes, flat = self._start(views, [block.rows for block in blocks], parts[0].matrix.dtype, random_state)
         bases = [flat] if self.consensus == "hard" else [[basis] for basis in flat]
-        consensus, objective = alternate(blocks, codes, bases, views.n_samples, self.max_iter, self.tol, lag=_LAG)
+        consensus, objective = self._alternate(blocks, codes, bases, views.n_samples, _LAG)
         flat = [basis for group in bases for basis in group]
         own = [code[place] for block, code in zip(blocks, codes, strict=True) for place in block.places]
-        check_factors(parts, own, flat, consensus, views)
+        nmf.check_factors(parts, own, flat, consensus, views)
         self._store(consensus, flat, objective, random_state)
 
-    def _blocks(self, parts: list[Observed], graphs: list[sparse.csr_array], views: Views) -> list[SharedCodes]:
-        weights = self.graph_weight, self.sparsity_weight
+    def _blocks(self, parts: list[nmf.Observed], graphs: list[sparse.csr_array], views: Views) -> list[SharedCodes]:
         if self.consensus == "hard":
-            return [build_block(parts, graphs, np.arange(views.n_samples), *weights, np.zeros(views.n_samples))]
+            return [self._block(parts, graphs, np.arange(views.n_samples), np.zeros(views.n_samples))]
         ties = self.consensus_weight * (views.mask.sum(axis=1) >= 2)
         pairs = zip(parts, graphs, strict=True)
-        return [build_block([part], [graph], part.rows, *weights, ties[part.rows]) for part, graph in pairs]
+        return [self._block([part], [graph], part.rows, ties[part.rows]) for part, graph in pairs]
+
+    def _block(
+        self, parts: list[nmf.Observed], graphs: list[sparse.csr_array], rows: Array, ties: Array
+    ) -> SharedCodes:
+        """Return the data of views that share the codes of the samples ``rows``."""
+        dtype = parts[0].matrix.dtype
+        places = [np.searchsorted(rows, part.rows) for part in parts]
+        total = sparse.csr_array((len(rows), len(rows)), dtype=dtype)
+        seen = np.zeros(len(rows), dtype=dtype)
+        for graph, place in zip(graphs, places, strict=True):
+            edges = graph.tocoo()
+            ends = (place[edges.row], place[edges.col])
+            total = total + sparse.csr_array((self.graph_weight * edges.data, ends), shape=total.shape, dtype=dtype)
+            seen[place] += 1
+        pull = self.sparsity_weight / 2 * seen
+        return SharedCodes(rows=rows, graph=total, ties=ties.astype(dtype), parts=parts, places=places, pull=pull)
 
 
 @dataclass(frozen=True, kw_only=True)
-class SharedCodes(CodeBlock):
+class SharedCodes(nmf.CodeBlock):
     """Views that share one set of codes: all of them (hard), or a single one (soft)."""
 
-    parts: list[Observed]
+    parts: list[nmf.Observed]
     places: list[Array]  # for each part the positions of its codes
     pull: Array  # λ/2 times the number of parts that have the sample
 
@@ -182,9 +187,9 @@ class SharedCodes(CodeBlock):
         for part, place, basis in zip(self.parts, self.places, bases, strict=True):
             own = codes[place]
             numerator = part.correlate(own) + lift[:, None] * basis
-            multiply_quotient(basis, numerator, (own.T @ own) @ basis + drag[:, None] * basis)
+            nmf.multiply_quotient(basis, numerator, (own.T @ own) @ basis + drag[:, None] * basis)
         lengths = np.sqrt(sum(np.einsum("km,km->k", basis, basis) for basis in bases))
-        move_scale(bases, codes, lengths)
+        nmf.move_scale(bases, codes, lengths)
         return self._update_codes(codes, bases, target)
 
     def _update_codes(self, codes: Array, bases: list[Array], target: Array) -> float:
@@ -194,31 +199,9 @@ class SharedCodes(CodeBlock):
         for place, product, basis in zip(self.places, projected, bases, strict=True):
             numerator[place] += product
             denominator[place] += codes[place] @ (basis @ basis.T)
-        multiply_quotient(codes, numerator, denominator)
+        nmf.multiply_quotient(codes, numerator, denominator)
         value = 2 * float(self.pull.astype(np.float64) @ codes.sum(axis=1, dtype=np.float64))
-        value += roughness(self.graph, self.degrees, codes)
+        value += nmf.roughness(self.graph, self.degrees, codes)
         for part, place, product, basis in zip(self.parts, self.places, projected, bases, strict=True):
             value += part.squared_error(product, codes[place], basis)
         return value
-
-
-def build_block(
-    parts: list[Observed],
-    graphs: list[sparse.csr_array],
-    rows: Array,
-    graph_weight: float,
-    sparsity_weight: float,
-    ties: Array,
-) -> SharedCodes:
-    """Build the data of views that share the codes of the samples ``rows``."""
-    dtype = parts[0].matrix.dtype
-    places = [np.searchsorted(rows, part.rows) for part in parts]
-    total = sparse.csr_array((len(rows), len(rows)), dtype=dtype)
-    seen = np.zeros(len(rows), dtype=dtype)
-    for graph, place in zip(graphs, places, strict=True):
-        edges = graph.tocoo()
-        ends = (place[edges.row], place[edges.col])
-        total = total + sparse.csr_array((graph_weight * edges.data, ends), shape=total.shape, dtype=dtype)
-        seen[place] += 1
-    pull = sparsity_weight / 2 * seen
-    return SharedCodes(rows=rows, graph=total, ties=ties.astype(dtype), parts=parts, places=places, pull=pull)

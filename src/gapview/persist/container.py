@@ -85,9 +85,7 @@ def read_header(stream: BinaryIO) -> dict[str, Any]:
     """Read and check the prefix and the header."""
     name, size = repr(os.path.basename(stream.name)), os.fstat(stream.fileno()).st_size
     start = stream.read(_PREFIX.size)
-    if not start.startswith(_MAGIC):
-        if start and _MAGIC.startswith(start):
-            raise _cut_off(name, size)
+    if not start or start[: len(_MAGIC)] != _MAGIC[: len(start)]:
         raise DataFileError(f"{name} is not a model file of gapview. Give a file that model.save has written.")
     if len(start) < _PREFIX.size:
         raise _cut_off(name, size)

@@ -111,7 +111,8 @@ def sparse_from_parts(kind: Any, shape: Any, parts: Any) -> Any:
         raise ValueError("it holds a sparse matrix whose positions are no whole numbers")
     if kind.startswith("coo"):
         fits = len(data) == len(first) == len(second) and _within(first, size[0]) and _within(second, size[1])
-        content, names = (data, (first, second)), ("row", "col")
+        content: Any = (data, (first, second))
+        names = ("row", "col")
     else:
         n_lines, n_places = size if kind.startswith("csr") else size[::-1]
         fits = len(data) == len(first) and _within(first, n_places) and _are_ends(second, n_lines, len(data))

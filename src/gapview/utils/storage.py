@@ -29,8 +29,7 @@ def write_whole(path: Path, content: bytes | Iterable[Any]) -> None:
         raise DataFileError(f"Cannot write to the folder {str(path.parent)!r}: {error.strerror}.") from None
     try:
         with os.fdopen(handle, "wb") as stream:
-            pieces: Iterable[Any] = [content] if isinstance(content, bytes) else content
-            for piece in pieces:
+            for piece in [content] if isinstance(content, bytes) else content:
                 stream.write(piece)
             stream.flush()
             os.fsync(stream.fileno())
@@ -68,12 +67,11 @@ def lock_folder(path: Path, *, wait: bool = False) -> int | None:
     handle = os.open(path, os.O_RDONLY)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
-    except BlockingIOError:
+    except OSError as error:
         os.close(handle)
-        raise
-    except OSError:  # some network disks cannot lock folders
-        os.close(handle)
-        return None
+        if isinstance(error, BlockingIOError):
+            raise
+        return None  # some network disks cannot lock folders
     return handle
 
 

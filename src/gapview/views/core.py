@@ -139,9 +139,7 @@ class Views:
 
         The rows of a large array with missing rows are copied at each access: avoid it in a loop.
         """
-        if not self.by_reference:
-            return self._held
-        return tuple(self.one_by_one())
+        return tuple(self.one_by_one()) if self.by_reference else self._held
 
     @matrices.setter
     def matrices(self, matrices: tuple[Any, ...]) -> None:

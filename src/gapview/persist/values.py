@@ -251,12 +251,10 @@ def _timestamp_parts(value: Any) -> list[Any]:
 
 
 def _read_timestamp(moment: Any, zone: Any) -> Any:
-    naive = _pandas().Timestamp(moment)
-    if zone is None:
-        return naive
-    resolved = _read_zone(zone)
+    naive, resolved = _pandas().Timestamp(moment), _read_zone(zone)
     # From a name pandas makes the kind of zone that its own frames have
-    return naive.tz_localize("UTC").tz_convert(zone if isinstance(zone, str) else resolved)
+    local = zone if isinstance(zone, str) else resolved
+    return naive if local is None else naive.tz_localize("UTC").tz_convert(local)
 
 
 _BUILT_IN: dict[type, str] = {

@@ -29,7 +29,8 @@ def write_whole(path: Path, content: bytes | Iterable[Any]) -> None:
         raise DataFileError(f"Cannot write to the folder {str(path.parent)!r}: {error.strerror}.") from None
     try:
         with os.fdopen(handle, "wb") as stream:
-            for piece in [content] if isinstance(content, bytes) else content:
+            pieces: Iterable[Any] = [content] if isinstance(content, bytes) else content
+            for piece in pieces:
                 stream.write(piece)
             stream.flush()
             os.fsync(stream.fileno())

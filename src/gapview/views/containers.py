@@ -202,8 +202,12 @@ def _read_pandas(name: str, view: Any, id_column: str | None) -> RawView:
         _demand_column(name, id_column, view.columns)
         view = view.set_index(id_column)
     is_keyed = id_column is not None or not has_default_index(view)
-    if not is_keyed:
-        _demand_no_id_column(name, view.columns)
+    named = [] if is_keyed else [column for column in _ID_COLUMNS if column in list(view.columns)]
+    if named:
+        raise InputError(
+            f"View '{name}' has the default index 0, 1, 2, … and a column '{named[0]}', which looks like sample ids. "
+            f"Give gapview.Views(…, id_column='{named[0]}') or set it as the index; rename it if it is a feature."
+        )
     text = [column for column in view.columns if not _is_numeric(view[column])]
     if text:
         raise _text_columns(name, text)
@@ -248,10 +252,9 @@ def _read_polars(name: str, view: Any, id_column: str | None) -> RawView:
     single = bool(table.columns) and all(str(dtype) == "Float32" for dtype in table.dtypes)
     columns = [table[column].cast(float).fill_null(float("nan")).to_numpy() for column in table.columns]
     values = np.column_stack(columns) if columns else np.empty((view.height, 0))
+    values = values.astype(np.float32) if single else values
     container = Container("polars", tuple(table.columns), id_column)
-    return RawView(
-        name, values.astype(np.float32) if single else values, as_objects(view[id_column].to_list()), container
-    )
+    return RawView(name, values, as_objects(view[id_column].to_list()), container)
 
 
 def _read_anndata(name: str, view: Any) -> RawView:
@@ -268,15 +271,6 @@ def _read_anndata(name: str, view: Any) -> RawView:
 def _demand_column(name: str, column: str, columns: Any) -> None:
     if column not in list(columns):
         raise InputError(f"View '{name}' has no column '{column}' to take the sample ids from; it has {some(columns)}.")
-
-
-def _demand_no_id_column(name: str, columns: Any) -> None:
-    named = [column for column in _ID_COLUMNS if column in list(columns)]
-    if named:
-        raise InputError(
-            f"View '{name}' has the default index 0, 1, 2, … and a column '{named[0]}', which looks like sample ids. "
-            f"Give gapview.Views(…, id_column='{named[0]}') or set it as the index; rename it if it is a feature."
-        )
 
 
 def demand_distinct_columns(name: str, columns: Any) -> None:

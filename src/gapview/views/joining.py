@@ -73,10 +73,8 @@ def read_mask(mask: Any, ids: Array, names: Sequence[str]) -> Array:
             f"got shape {given.shape}."
         )
     if given.dtype == object:  # nullable booleans of pandas
-        cells = [
-            cell if isinstance(cell, bool | int | float) and cell in (0, 1) else 2 for cell in given.ravel().tolist()
-        ]
-        given = np.array(cells).reshape(shape)
+        cells = given.ravel().tolist()
+        given = np.array([c if isinstance(c, bool | int | float) and c in (0, 1) else 2 for c in cells]).reshape(shape)
     if given.dtype.kind not in "biuf" or not np.isin(given, (0, 1)).all():
         raise InputError("mask must hold True (the sample has the view) and False, or 1 and 0; got other values.")
     return given.astype(bool)

@@ -14,7 +14,7 @@ from scipy.spatial.distance import cdist
 from sklearn.exceptions import ConvergenceWarning
 
 from ..clusters import cluster_rows
-from ..errors import GapviewWarning, InputError, InputTypeError, SolutionError
+from ..errors import InputError, InputTypeError, SolutionError
 from ..persist.registry import storable_method
 from ..scaling import row_lengths, scale_views
 from ..utils.parameters import check_real
@@ -360,8 +360,7 @@ def normalized_cut(affinity: Array, n_vectors: int) -> Array:
     if isolated.any():
         warn_user(
             f"{int(isolated.sum())} sample(s) have no link in the graph that IMG has learned; their group is "
-            "arbitrary. Raise graph_weight, or use output='codes'.",
-            GapviewWarning,
+            "arbitrary. Raise graph_weight, or use output='codes'."
         )
     factor = np.where(isolated, 0.0, 1 / np.sqrt(np.where(isolated, 1.0, degrees)))
     weights *= factor

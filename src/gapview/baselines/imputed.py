@@ -12,7 +12,7 @@ from sklearn.manifold import spectral_embedding
 from sklearn.neighbors import kneighbors_graph
 
 from ..clusters import N_RESTARTS, cluster_rows
-from ..errors import GapviewWarning, InputError
+from ..errors import InputError
 from ..persist.registry import storable_method
 from ..scaling import scale_views
 from ..utils.parameters import check_integer
@@ -145,8 +145,7 @@ class ImputedSpectral(_ImputedClusterer):
         if n_parts > 1:
             warn_user(
                 f"The neighbour graph of the filled samples has {n_parts} connected components; groups follow these "
-                "components first. Raise n_graph_neighbors to connect them.",
-                GapviewWarning,
+                "components first. Raise n_graph_neighbors to connect them."
             )
         with ignoring("Graph is not fully connected"):  # reported above
             self.embedding_ = spectral_embedding(

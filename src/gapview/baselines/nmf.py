@@ -12,7 +12,7 @@ from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
 from ..clusters import cluster_rows
-from ..errors import GapviewWarning, InputError, InputTypeError, SolutionError, some
+from ..errors import InputError, InputTypeError, SolutionError, some
 from ..scaling import row_lengths, scale_views, unit_rows
 from ..utils.types import Array, Matrix
 from ..utils.warnings import warn_user
@@ -212,8 +212,7 @@ def warn_if_unlinked(views: Views) -> None:
         parts = [[n for n, i in zip(views.names, island, strict=True) if i == part] for part in range(n_islands)]
         warn_user(
             f"The views fall into {n_islands} parts that share no sample: {parts}. The factors of one part are not "
-            "aligned with those of another, so groups across parts are arbitrary. Add samples with views of both.",
-            GapviewWarning,
+            "aligned with those of another, so groups across parts are arbitrary. Add samples with views of both."
         )
 
 
@@ -294,8 +293,7 @@ def check_factors(
         if n_vanished > _FEW * views.n_samples:
             warn_user(
                 f"The codes of {n_vanished} of {views.n_samples} samples have nearly shrunk to zero: the penalty "
-                "outweighs their data. Lower sparsity_weight.",
-                GapviewWarning,
+                "outweighs their data. Lower sparsity_weight."
             )
 
 
@@ -315,10 +313,10 @@ def _in_order(given: Any, views: Views, count: int, what: str) -> Sequence[Any]:
         return [given[name] for name in views.names]
     if isinstance(given, Sequence) and len(given) == count:
         return given
-    wanted = (
-        "one array" if count == 1 else f"one array for each of the {count} views, in a list or a dict with their names"
+    each = "" if count == 1 else f" for each of the {count} views, in a list or a dict with their names"
+    raise InputTypeError(
+        f"The {what} in init must be one array{each}; got a {type(given).__name__} with other contents."
     )
-    raise InputTypeError(f"The {what} in init must be {wanted}; got a {type(given).__name__} with other contents.")
 
 
 def _factor(

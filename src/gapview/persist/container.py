@@ -47,9 +47,7 @@ def check_path(path: Any, expected: str = "path must be the path of a model file
 def pieces(header: dict[str, Any], blocks: Sequence[Array]) -> list[Any]:
     """Return the content of a file in pieces, without a copy of the blocks."""
     digest = hashlib.sha256()
-    body: list[Any] = []
-    for block in blocks:
-        body += [block, bytes(-len(block) % _STEP)]
+    body: list[Any] = [piece for block in blocks for piece in (block, bytes(-len(block) % _STEP))]
     for piece in body:
         digest.update(piece)
     text = to_json({**header, "blocks": [len(block) for block in blocks], "sha256": digest.hexdigest()})

@@ -20,6 +20,8 @@ from typing import Any
 import numpy as np
 import sklearn
 
+from ..errors import GapviewWarning
+
 # Python 3.12 can skip these by itself (skip_file_prefixes); 3.11 cannot.
 _FOLDERS = (Path(__file__).absolute().parents[1], Path(sklearn.__file__).absolute().parent)
 _INSIDE = tuple(str(folder) + os.sep for folder in _FOLDERS)
@@ -29,7 +31,7 @@ _lock = Lock()
 _LEFTOVERS: tuple[Any, ...] = (("error", None, np.exceptions.ComplexWarning, None, 0),)
 
 
-def warn_user(message: str, category: type[Warning]) -> None:
+def warn_user(message: str, category: type[Warning] = GapviewWarning) -> None:
     """Issue a warning that names the first caller outside gapview and scikit-learn."""
     if issubclass(category, _muted.get()):
         return

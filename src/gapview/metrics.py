@@ -37,11 +37,10 @@ def clustering_scores(y_true: Any, y_pred: Any) -> dict[str, float]:
     {'accuracy': 0.75, 'nmi': 0.667, 'purity': 1.0, 'ari': 0.571}
     """
     true, found = _paired(y_true, y_pred)
-    counts = contingency_matrix(true, found)
     return {
-        "accuracy": _accuracy(counts),
+        "accuracy": clustering_accuracy(true, found),
         "nmi": float(normalized_mutual_info_score(true, found, average_method="max")),
-        "purity": _purity(counts),
+        "purity": purity(true, found),
         "ari": float(adjusted_rand_score(true, found)),
     }
 
@@ -62,7 +61,8 @@ def clustering_accuracy(y_true: Any, y_pred: Any) -> float:
     >>> clustering_accuracy([0, 0, 1, 1], [1, 1, 0, 2])
     0.75
     """
-    return _accuracy(contingency_matrix(*_paired(y_true, y_pred)))
+    counts = contingency_matrix(*_paired(y_true, y_pred))
+    return float(counts[linear_sum_assignment(-counts)].sum() / counts.sum())
 
 
 def purity(y_true: Any, y_pred: Any) -> float:
@@ -81,14 +81,7 @@ def purity(y_true: Any, y_pred: Any) -> float:
     >>> purity([0, 0, 1, 1], [0, 0, 0, 1])
     0.75
     """
-    return _purity(contingency_matrix(*_paired(y_true, y_pred)))
-
-
-def _accuracy(counts: Array) -> float:
-    return float(counts[linear_sum_assignment(-counts)].sum() / counts.sum())
-
-
-def _purity(counts: Array) -> float:
+    counts = contingency_matrix(*_paired(y_true, y_pred))
     return float(counts.max(axis=0).sum() / counts.sum())
 
 

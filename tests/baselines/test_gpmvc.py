@@ -11,7 +11,7 @@ from scipy import sparse
 from baselines.factor_problems import fitted, made, thinned
 from gapview import Views
 from gapview.baselines.gpmvc import GPMVC, build_view, gnmf_step, inner_steps
-from gapview.baselines.nonnegative import observe
+from gapview.baselines.nmf import Observed
 from gapview.datasets import paired_split
 from gapview.errors import GapviewWarning, InputError, InputTypeError, ParameterError, ParameterTypeError
 from gapview.graph.knn import knn_graph
@@ -26,7 +26,7 @@ def test_golden_inner_steps(golden):
     x, n_paired, alpha = recorded["X"], int(recorded["n_paired"]), float(recorded["alpha"])
     ties = np.where(np.arange(len(x)) < n_paired, alpha, 0.0)
     graph = sparse.csr_array(recorded["graph"])
-    term = build_view(observe(x, np.arange(len(x))), graph, float(recorded["graph_weight"]), ties, 1)
+    term = build_view(Observed(x, np.arange(len(x))), graph, float(recorded["graph_weight"]), ties, 1)
     codes, basis = recorded["P_start"].copy(), recorded["U_start"].copy()
     target = np.full_like(codes, 7.0)  # what is not tied must not be looked at
     target[:n_paired] = recorded["consensus"]
@@ -60,7 +60,7 @@ def test_inner_steps_follow_the_text(careful):
     rng = np.random.RandomState(1)
     x, z, tied = unit_rows(matrices[0]), rng.uniform(size=codes.shape), rng.uniform(size=30) < 0.5
     graph = knn_graph(x, 4)
-    term = build_view(observe(x, np.arange(30)), graph, 0.4, 0.3 * tied, 1)
+    term = build_view(Observed(x, np.arange(30)), graph, 0.4, 0.3 * tied, 1)
     p, u = codes.copy(), bases[0].copy()
     inner_steps(term, p, u, z, 12, careful=careful)
     wanted = naive_inner(x, graph.toarray(), codes, bases[0], z, tied, 0.3, 0.4, 12, careful)
@@ -74,7 +74,7 @@ def test_step_of_the_start_follows_the_text():
     graph = knn_graph(x, 4)
     w, d = graph.toarray(), np.diag(graph.sum(axis=1))
     p, u = codes.copy(), bases[0].copy()
-    gnmf_step(build_view(observe(x, np.arange(30)), graph, 0.4, np.zeros(30), 1), p, u)
+    gnmf_step(build_view(Observed(x, np.arange(30)), graph, 0.4, np.zeros(30), 1), p, u)
     wanted = codes * (x @ bases[0].T + 0.4 * w @ codes) / (codes @ bases[0] @ bases[0].T + 0.4 * d @ codes)
     np.testing.assert_allclose(p, wanted, rtol=1e-12)
     np.testing.assert_allclose(u, bases[0] * (wanted.T @ x) / (wanted.T @ wanted @ bases[0]), rtol=1e-12)

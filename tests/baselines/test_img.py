@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from gapview import Views
 from gapview.baselines import IMG
-from gapview.baselines.img_steps import IMGWeights, build_problem, graph_step, normalized_cut, solve
+from gapview.baselines.img import IMGWeights, build_problem, graph_step, normalized_cut, solve
 from gapview.clusters import cluster_rows
 from gapview.datasets import make_views, paired_split
 from gapview.errors import GapviewWarning, InputError, InputTypeError, ParameterError, ParameterTypeError, SolutionError

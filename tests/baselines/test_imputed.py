@@ -15,7 +15,7 @@ from sklearn.metrics import adjusted_rand_score
 
 from gapview import Views
 from gapview.baselines import ImputedKMeans, ImputedSpectral
-from gapview.baselines.filling import knn_filled
+from gapview.baselines.imputed import knn_filled
 from gapview.datasets import make_views, paired_split
 from gapview.errors import GapviewWarning, InputError, ParameterError, ParameterTypeError
 from gapview.metrics import clustering_accuracy

@@ -11,7 +11,7 @@ from scipy import sparse
 from baselines.factor_problems import fitted, made, thinned
 from gapview import Views
 from gapview.baselines.mic import MIC, build_view, chained_start, inner_steps
-from gapview.baselines.nonnegative import move_scale, observe
+from gapview.baselines.nmf import Observed, move_scale
 from gapview.clusters import cluster_rows
 from gapview.datasets import paired_split
 from gapview.errors import GapviewWarning, InputError, InputTypeError, ParameterError, ParameterTypeError
@@ -121,7 +121,7 @@ def test_start_lines_up_the_components_of_the_views():
     """The columns of codes that are found in turn belong together: each is nearest to its own in the other view."""
     rng = np.random.RandomState(0)
     hidden_codes = np.repeat(np.eye(4), 25, axis=0) + 0.05 * rng.uniform(size=(100, 4))
-    parts = [observe(hidden_codes @ rng.uniform(size=(4, m)) ** 2, np.arange(100)) for m in (20, 15)]
+    parts = [Observed(hidden_codes @ rng.uniform(size=(4, m)) ** 2, np.arange(100)) for m in (20, 15)]
     codes, bases = chained_start(parts, 4, 100, np.random.RandomState(1))
     for part, code, basis in zip(parts, codes, bases, strict=True):
         np.testing.assert_allclose(basis.sum(axis=1), 1)

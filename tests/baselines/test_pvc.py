@@ -11,7 +11,7 @@ from scipy.optimize import nnls
 
 from baselines.factor_problems import fitted, made, thinned
 from gapview import Views
-from gapview.baselines.nonnegative import observe
+from gapview.baselines.nmf import Observed
 from gapview.baselines.pvc import PVC, nonnegative_quadratic, pattern_groups
 from gapview.datasets import paired_split
 from gapview.errors import GapviewWarning, InputError, InputTypeError, ParameterError, ParameterTypeError, SolutionError
@@ -151,7 +151,7 @@ def test_objective_never_rises_and_is_that_of_the_text(case, scale_penalty):
 
 def test_groups_hold_every_sample_once():
     mask = np.array([[1, 1, 1], [1, 0, 1], [0, 0, 1], [1, 0, 1], [1, 1, 1]], dtype=bool)
-    parts = [observe(np.ones((column.sum(), 2)), np.flatnonzero(column)) for column in mask.T]
+    parts = [Observed(np.ones((column.sum(), 2)), np.flatnonzero(column)) for column in mask.T]
     gapped, whole = pattern_groups(parts, 5)
     assert [group.samples.tolist() for group in whole] == [[0, 4]]
     assert sorted(group.samples.tolist() for group in gapped) == [[1, 3], [2]]

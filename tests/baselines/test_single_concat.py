@@ -11,7 +11,7 @@ from sklearn.metrics import adjusted_rand_score
 
 from gapview import Views
 from gapview.baselines import BestSingleView, Concat, best_view_scores
-from gapview.baselines.filling import mean_filled
+from gapview.baselines.concat import mean_filled
 from gapview.datasets import make_views, paired_split
 from gapview.errors import GapviewWarning, InputError, NotFittedError, ParameterError, ParameterTypeError
 from gapview.graph.knn import knn_graph, mean_modularity

@@ -8,7 +8,7 @@ from scipy import sparse
 
 from gapview import GRMF, BridgedGRMF
 from gapview.baselines import DCNMF, GPMVC, MIC, PVC, ImputedKMeans, ImputedSpectral
-from gapview.baselines.nonnegative import roughness
+from gapview.baselines.nmf import roughness
 from gapview.errors import InputError, SolutionError
 from gapview.factorization.starts import nearest_orthonormal
 from gapview.graph.knn import knn_graph

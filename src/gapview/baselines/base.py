@@ -7,7 +7,7 @@ from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from typing import Any, ClassVar
 
-from ..estimators.base import MultiViewClusterer
+from ..estimators.base import MultiViewClusterer, NoEffect
 from ..utils.parameters import check_choice, check_flag, check_integer, check_real
 
 Checks = Mapping[str, Callable[[str, Any], None]]
@@ -30,6 +30,11 @@ CHECKS: Checks = {
     ),
     **dict.fromkeys(("normalize", "scale_penalty"), check_flag),
 }
+
+
+def without(weight: str, parameter: str) -> NoEffect:
+    """Return the rule that a parameter has no effect while a weight is 0."""
+    return NoEffect(parameter, lambda model, _: getattr(model, weight) == 0, f"{weight} is 0", f"raise {weight}")
 
 
 @dataclass(eq=False, repr=False)

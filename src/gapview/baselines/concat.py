@@ -1,4 +1,4 @@
-"""``Concat``: k-means on all views side by side."""
+"""``Concat``: k-means on all views side by side, and the filling of missing rows with the mean of the view."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ import numpy as np
 from ..clusters import N_RESTARTS, cluster_rows
 from ..persist.registry import storable_method
 from ..scaling import scale_views
+from ..utils.types import Array, Matrix
 from ..views import Views
+from ..views.cells import dense
 from .base import Baseline
-from .filling import mean_filled
 
 
 @storable_method
@@ -71,3 +72,32 @@ class Concat(Baseline):
         self.embedding_ = np.hstack(mean_filled(scaled, views))
         clustering = cluster_rows(self.embedding_, self.n_clusters, random_state, normalize=False, n_init=self.n_init)
         self.labels_, self.cluster_centers_ = clustering.labels, clustering.centers
+
+
+def mean_filled(scaled: list[Matrix], views: Views) -> list[Array]:
+    """Return the views with every missing row replaced by the mean of the present rows.
+
+    The mean is not scaled again, so filled rows are shorter than rows of unit length. The result is dense, since the
+    mean of sparse rows is not sparse.
+
+    Parameters
+    ----------
+    scaled : list of arrays or csr_arrays of shape (n_present, n_features)
+        The present rows of every view.
+    views : Views
+        The samples that the rows belong to.
+
+    Returns
+    -------
+    list of arrays of shape (n_samples, n_features)
+        In sample order, in the type of the rows.
+    """
+    filled = []
+    for k, matrix in enumerate(scaled):
+        # float32 is not precise enough for the sum of many float32 rows
+        mean = np.asarray(matrix.mean(axis=0, dtype=np.float64)).ravel()
+        whole = np.empty((views.n_samples, matrix.shape[1]), dtype=matrix.dtype)
+        whole[:] = mean
+        whole[views.rows(k)] = dense(matrix)
+        filled.append(whole)
+    return filled

@@ -13,26 +13,15 @@ from ..graph.knn import knn_graph, resolve_n_neighbors
 from ..persist.registry import storable_method
 from ..utils.types import Array
 from ..views import Views
-from .nonnegative import (
-    NonnegativeBaseline,
-    Observed,
-    alternate,
-    check_factors,
-    move_scale,
-    multiply_quotient,
-    random_factors,
-    read_factors,
-    roughness,
-    scaled_nonnegative,
-    warn_if_unlinked,
-)
+from . import nmf
+from .base import without
 
 _LAG = 10  # iterations over which the change of the objective is computed
 
 
 @storable_method
 @dataclass(kw_only=True, eq=False, repr=False)
-class DCNMF(NonnegativeBaseline):
+class DCNMF(nmf.NonnegativeBaseline):
     """Double constrained non-negative matrix factorisation (DCNMF).
 
     A reconstruction from the description in the IMC_GRMF paper, PVC with a graph regulariser, without access to the
@@ -100,7 +89,7 @@ class DCNMF(NonnegativeBaseline):
     -----
     The multiplicative step U ← U ∘ PᵀX ⊘ PᵀPU ignores that the penalties change when the bases are scaled back to unit
     length. It is used until an iteration raises the objective; from then on, the bases are updated by a step that
-    includes the penalties, see :func:`block_step`.
+    includes the penalties, see :meth:`SharedCodes.advance`.
 
     References
     ----------
@@ -128,122 +117,91 @@ class DCNMF(NonnegativeBaseline):
 
     _no_effect: ClassVar[tuple[NoEffect, ...]] = (
         NoEffect(
-            "consensus_weight",
-            lambda model, _: model.consensus != "soft",
-            "consensus is not 'soft'",
-            "use consensus='soft'",
+            "consensus_weight", lambda m, _: m.consensus != "soft", "consensus is not 'soft'", "use consensus='soft'"
         ),
-        NoEffect("n_neighbors", lambda model, _: model.graph_weight == 0, "graph_weight is 0", "raise graph_weight"),
+        without("graph_weight", "n_neighbors"),
     )
 
     def _fit_views(self, views: Views, random_state: np.random.RandomState) -> None:
-        warn_if_unlinked(views)
-        parts = scaled_nonnegative(views, self.scale, self.nonnegative)
+        nmf.warn_if_unlinked(views)
+        parts = self._observed(views)
         counts = resolve_n_neighbors(self.n_neighbors, views, self.n_clusters)
         graphs = [knn_graph(part.matrix, count) for part, count in zip(parts, counts, strict=True)]
         blocks = self._blocks(parts, graphs, views)
-        codes, bases = self._start(blocks, views, random_state)
-        consensus, objective = alternate(blocks, codes, bases, views.n_samples, self.max_iter, self.tol, lag=_LAG)
+        codes, flat = self._start(views, [block.rows for block in blocks], parts[0].matrix.dtype, random_state)
+        bases = [flat] if self.consensus == "hard" else [[basis] for basis in flat]
+        consensus, objective = self._alternate(blocks, codes, bases, views.n_samples, _LAG)
         flat = [basis for group in bases for basis in group]
         own = [code[place] for block, code in zip(blocks, codes, strict=True) for place in block.places]
-        check_factors(parts, own, flat, consensus, views)
+        nmf.check_factors(parts, own, flat, consensus, views)
         self._store(consensus, flat, objective, random_state)
 
-    def _blocks(self, parts: list[Observed], graphs: list[sparse.csr_array], views: Views) -> list[SharedCodes]:
-        weights = self.graph_weight, self.sparsity_weight
+    def _blocks(self, parts: list[nmf.Observed], graphs: list[sparse.csr_array], views: Views) -> list[SharedCodes]:
         if self.consensus == "hard":
-            return [build_block(parts, graphs, np.arange(views.n_samples), *weights, np.zeros(views.n_samples))]
+            return [self._block(parts, graphs, np.arange(views.n_samples), np.zeros(views.n_samples))]
         ties = self.consensus_weight * (views.mask.sum(axis=1) >= 2)
         pairs = zip(parts, graphs, strict=True)
-        return [build_block([part], [graph], part.rows, *weights, ties[part.rows]) for part, graph in pairs]
+        return [self._block([part], [graph], part.rows, ties[part.rows]) for part, graph in pairs]
 
-    def _start(
-        self, blocks: list[SharedCodes], views: Views, random_state: np.random.RandomState
-    ) -> tuple[list[Array], list[list[Array]]]:
-        n_components, dtype = self._code_length, blocks[0].degrees.dtype
-        rows = [block.rows for block in blocks]
-        if self._starts("random"):
-            shared, bases = random_factors(views.n_samples, views.n_features, n_components, random_state, dtype)
-            codes = [shared[row] for row in rows]
-        else:
-            codes, bases = read_factors(self.init, "'random'", views, rows, n_components, dtype)
-        return codes, [bases] if self.consensus == "hard" else [[basis] for basis in bases]
+    def _block(
+        self, parts: list[nmf.Observed], graphs: list[sparse.csr_array], rows: Array, ties: Array
+    ) -> SharedCodes:
+        """Return the data of views that share the codes of the samples ``rows``."""
+        dtype = parts[0].matrix.dtype
+        places = [np.searchsorted(rows, part.rows) for part in parts]
+        total = sparse.csr_array((len(rows), len(rows)), dtype=dtype)
+        seen = np.zeros(len(rows), dtype=dtype)
+        for graph, place in zip(graphs, places, strict=True):
+            edges = graph.tocoo()
+            ends = (place[edges.row], place[edges.col])
+            total = total + sparse.csr_array((self.graph_weight * edges.data, ends), shape=total.shape, dtype=dtype)
+            seen[place] += 1
+        pull = self.sparsity_weight / 2 * seen
+        return SharedCodes(rows=rows, graph=total, ties=ties.astype(dtype), parts=parts, places=places, pull=pull)
 
 
-@dataclass(frozen=True)
-class SharedCodes:
+@dataclass(frozen=True, kw_only=True)
+class SharedCodes(nmf.CodeBlock):
     """Views that share one set of codes: all of them (hard), or a single one (soft)."""
 
-    rows: Array  # the samples that have codes in this block
-    parts: list[Observed]
+    parts: list[nmf.Observed]
     places: list[Array]  # for each part the positions of its codes
-    graph: sparse.csr_array  # W̃: β times the sum of the graphs of the parts
-    degrees: Array
     pull: Array  # λ/2 times the number of parts that have the sample
-    ties: Array  # α where the sample is tied to the consensus, else 0
 
     def advance(self, codes: Array, bases: list[Array], target: Array, careful: bool) -> float:
-        """Do one iteration in place; return the objective without ties."""
-        return block_step(self, codes, bases, target, careful=careful)
+        """Update the bases, scale them to unit length, update the codes, all in place; return the objective.
 
+        The careful step minimises the objective after the bases are scaled to unit length. With s = ‖u‖ the length
+        of a component, 1 before the step, a = p̃ᵀL̃p̃, b = λ Σ p, h = Σ α p² and g = Σ α p z of its codes p, that is::
 
-def build_block(
-    parts: list[Observed],
-    graphs: list[sparse.csr_array],
-    rows: Array,
-    graph_weight: float,
-    sparsity_weight: float,
-    ties: Array,
-) -> SharedCodes:
-    """Build the data of views that share the codes of the samples ``rows``."""
-    dtype = parts[0].matrix.dtype
-    places = [np.searchsorted(rows, part.rows) for part in parts]
-    total = sparse.csr_array((len(rows), len(rows)), dtype=dtype)
-    seen = np.zeros(len(rows), dtype=dtype)
-    for graph, place in zip(graphs, places, strict=True):
-        edges = graph.tocoo()
-        ends = (place[edges.row], place[edges.col])
-        total = total + sparse.csr_array((graph_weight * edges.data, ends), shape=total.shape, dtype=dtype)
-        seen[place] += 1
-    degrees = np.asarray(total.sum(axis=1)).ravel()
-    return SharedCodes(rows, parts, places, total, degrees, sparsity_weight / 2 * seen, ties.astype(dtype))
+            ‖X − PU‖²  +  (a + h) s²  +  b s  −  2 g s          with  s ≤ (s² + 1)/2  and  −s ≤ −uᵀu_old
 
+        so that a + h + b/2 is added to the diagonal of PᵀP and g·u to PᵀX. Both bounds are tight at the old u, so the
+        objective does not rise.
+        """
+        drag = lift = np.zeros(codes.shape[1], dtype=codes.dtype)
+        if careful:
+            smoothness = np.einsum("ik,ik->k", codes, self.degrees[:, None] * codes - self.graph @ codes)
+            drag = np.maximum(smoothness, 0) + self.ties @ codes**2 + self.pull @ codes
+            lift = self.ties @ (codes * target)
+        for part, place, basis in zip(self.parts, self.places, bases, strict=True):
+            own = codes[place]
+            numerator = part.correlate(own) + lift[:, None] * basis
+            nmf.multiply_quotient(basis, numerator, (own.T @ own) @ basis + drag[:, None] * basis)
+        lengths = np.sqrt(sum(np.einsum("km,km->k", basis, basis) for basis in bases))
+        nmf.move_scale(bases, codes, lengths)
+        return self._update_codes(codes, bases, target)
 
-def block_step(block: SharedCodes, codes: Array, bases: list[Array], target: Array, *, careful: bool = False) -> float:
-    """Update the bases, scale them to unit length, update the codes, all in place; return the objective without ties.
-
-    The careful step minimises the objective after the bases are scaled to unit length. With s = ‖u‖ the length
-    of a component, 1 before the step, a = p̃ᵀL̃p̃, b = λ Σ p, h = Σ α p² and g = Σ α p z of its codes p, that is::
-
-        ‖X − PU‖²  +  (a + h) s²  +  b s  −  2 g s          with  s ≤ (s² + 1)/2  and  −s ≤ −uᵀu_old
-
-    so that a + h + b/2 is added to the diagonal of PᵀP and g·u to PᵀX. Both bounds are tight at the old u, so the
-    objective does not rise.
-    """
-    drag = lift = np.zeros(codes.shape[1], dtype=codes.dtype)
-    if careful:
-        smoothness = np.einsum("ik,ik->k", codes, block.degrees[:, None] * codes - block.graph @ codes)
-        drag = np.maximum(smoothness, 0) + block.ties @ codes**2 + block.pull @ codes
-        lift = block.ties @ (codes * target)
-    for part, place, basis in zip(block.parts, block.places, bases, strict=True):
-        own = codes[place]
-        numerator = part.correlate(own) + lift[:, None] * basis
-        multiply_quotient(basis, numerator, (own.T @ own) @ basis + drag[:, None] * basis)
-    lengths = np.sqrt(sum(np.einsum("km,km->k", basis, basis) for basis in bases))
-    move_scale(bases, codes, lengths)
-    return _codes_step(block, codes, bases, target)
-
-
-def _codes_step(block: SharedCodes, codes: Array, bases: list[Array], target: Array) -> float:
-    numerator = np.asarray(block.graph @ codes) + block.ties[:, None] * target
-    denominator = (block.degrees + block.ties)[:, None] * codes + block.pull[:, None]
-    projected = [part.project(basis) for part, basis in zip(block.parts, bases, strict=True)]
-    for place, product, basis in zip(block.places, projected, bases, strict=True):
-        numerator[place] += product
-        denominator[place] += codes[place] @ (basis @ basis.T)
-    multiply_quotient(codes, numerator, denominator)
-    value = 2 * float(block.pull.astype(np.float64) @ codes.sum(axis=1, dtype=np.float64))
-    value += roughness(block.graph, block.degrees, codes)
-    for part, place, product, basis in zip(block.parts, block.places, projected, bases, strict=True):
-        value += part.squared_error(product, codes[place], basis)
-    return value
+    def _update_codes(self, codes: Array, bases: list[Array], target: Array) -> float:
+        numerator = np.asarray(self.graph @ codes) + self.ties[:, None] * target
+        denominator = (self.degrees + self.ties)[:, None] * codes + self.pull[:, None]
+        projected = [part.project(basis) for part, basis in zip(self.parts, bases, strict=True)]
+        for place, product, basis in zip(self.places, projected, bases, strict=True):
+            numerator[place] += product
+            denominator[place] += codes[place] @ (basis @ basis.T)
+        nmf.multiply_quotient(codes, numerator, denominator)
+        value = 2 * float(self.pull.astype(np.float64) @ codes.sum(axis=1, dtype=np.float64))
+        value += nmf.roughness(self.graph, self.degrees, codes)
+        for part, place, product, basis in zip(self.parts, self.places, projected, bases, strict=True):
+            value += part.squared_error(product, codes[place], basis)
+        return value

@@ -13,19 +13,8 @@ from ..graph.knn import knn_graph, resolve_n_neighbors
 from ..persist.registry import storable_method
 from ..utils.types import Array
 from ..views import Views
-from .nonnegative import (
-    NonnegativeBaseline,
-    Observed,
-    alternate,
-    basis_step,
-    move_scale,
-    multiply_quotient,
-    random_factors,
-    read_factors,
-    roughness,
-    scaled_nonnegative,
-    warn_if_unlinked,
-)
+from . import nmf
+from .base import without
 
 _N_STARTS = 10  # random starts of a view, of _N_TRIAL steps each; the best is continued
 _N_TRIAL = 30
@@ -35,7 +24,7 @@ _START_CAP = 1000  # maximum number of steps of a start
 
 @storable_method
 @dataclass(kw_only=True, eq=False, repr=False)
-class GPMVC(NonnegativeBaseline):
+class GPMVC(nmf.NonnegativeBaseline):
     """Graph regularised partial multi-view clustering (GPMVC).
 
     Every view has non-negative codes Pᵥ and a non-negative basis Uᵥ; the row sums Qᵥ of the basis bring the codes of
@@ -124,73 +113,53 @@ class GPMVC(NonnegativeBaseline):
     graph_weight: float = 0.1
     n_neighbors: int | str = 5
     init: Any = "independent"
-    max_iter: int = 30
     n_steps: int = 100
 
+    _random_starts: ClassVar[tuple[str, ...]] = ("independent", "aligned")
     _no_effect: ClassVar[tuple[NoEffect, ...]] = (
-        NoEffect(
-            "graph_weight",
-            lambda model, _: model.consensus_weight == 0,
-            "consensus_weight is 0",
-            "raise consensus_weight",
-        ),
-        NoEffect("n_neighbors", lambda model, _: model.graph_weight == 0, "graph_weight is 0", "raise graph_weight"),
+        without("consensus_weight", "graph_weight"),
+        without("graph_weight", "n_neighbors"),
     )
 
     def _fit_views(self, views: Views, random_state: np.random.RandomState) -> None:
-        warn_if_unlinked(views)
-        terms = self._views(views)
-        codes, bases = self._start(terms, views, random_state)
-        consensus, objective = alternate(terms, codes, bases, views.n_samples, self.max_iter, self.tol)
-        self.codes_ = codes
-        self._store(consensus, [own[0] for own in bases], objective, random_state)
-
-    def _views(self, views: Views) -> list[GraphView]:
-        parts = scaled_nonnegative(views, self.scale, self.nonnegative)
+        nmf.warn_if_unlinked(views)
+        parts = self._observed(views)
         counts = resolve_n_neighbors(self.n_neighbors, views, self.n_clusters)
         ties = self.consensus_weight * (views.mask.sum(axis=1) >= 2)
         weight = self.consensus_weight * self.graph_weight
-        return [
+        terms = [
             build_view(part, knn_graph(part.matrix, count), weight, ties[part.rows], self.n_steps)
             for part, count in zip(parts, counts, strict=True)
         ]
+        codes, flat = self._factorized(terms, views, random_state)
+        bases = [[basis] for basis in flat]
+        consensus, objective = self._alternate(terms, codes, bases, views.n_samples)
+        self.codes_ = codes
+        self._store(consensus, [own[0] for own in bases], objective, random_state)
 
-    def _start(
+    def _factorized(
         self, terms: list[GraphView], views: Views, random_state: np.random.RandomState
-    ) -> tuple[list[Array], list[list[Array]]]:
-        n_components, dtype = self._code_length, terms[0].ties.dtype
-        rows = [term.rows for term in terms]
+    ) -> tuple[list[Array], list[Array]]:
+        """Return the factors to start from, rows of the bases scaled to sum 1."""
         if self._starts("independent"):
-            pairs = [independent_start(term, n_components, random_state) for term in terms]
+            pairs = [independent_start(term, self._code_length, random_state) for term in terms]
             codes, bases = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
-        elif self._starts("aligned"):
-            shared, bases = random_factors(views.n_samples, views.n_features, n_components, random_state, dtype)
-            codes = [shared[row] for row in rows]
-            for term, code, basis in zip(terms, codes, bases, strict=True):
-                move_scale([basis], code, np.linalg.norm(basis, axis=1))
-                factorize_view(term, code, basis)
         else:
-            choices = "'independent', 'aligned'"
-            codes, bases = read_factors(self.init, choices, views, rows, n_components, dtype)
-        for code, basis in zip(codes, bases, strict=True):
-            move_scale([basis], code, basis.sum(axis=1))
-        return codes, [[basis] for basis in bases]
+            codes, bases = self._start(views, [term.rows for term in terms], terms[0].ties.dtype, random_state)
+        for term, code, basis in zip(terms, codes, bases, strict=True):
+            if self._starts("aligned"):
+                nmf.move_scale([basis], code, np.linalg.norm(basis, axis=1))
+                factorize_view(term, code, basis)
+            nmf.move_scale([basis], code, basis.sum(axis=1))
+        return codes, bases
 
 
-@dataclass(frozen=True)
-class GraphView:
+@dataclass(frozen=True, kw_only=True)
+class GraphView(nmf.CodeBlock):
     """One view with its weighted graph and its ties to the consensus."""
 
-    data: Observed
-    graph: sparse.csr_array  # λ_g W, with λ_g = αβ
-    degrees: Array  # λ_g d
-    ties: Array  # α where the sample is tied to the consensus, else 0
+    data: nmf.Observed
     n_steps: int  # in a round
-
-    @property
-    def rows(self) -> Array:
-        """The samples that have this view."""
-        return self.data.rows
 
     def advance(self, codes: Array, bases: list[Array], target: Array, careful: bool) -> float:
         """Do the steps of one round in place; return the objective without ties."""
@@ -198,17 +167,19 @@ class GraphView:
         return view_objective(self, codes, bases[0])
 
 
-def build_view(data: Observed, graph: sparse.csr_array, graph_weight: float, ties: Array, n_steps: int) -> GraphView:
-    """Build the data of a view, its graph multiplied by ``graph_weight``."""
+def build_view(
+    data: nmf.Observed, graph: sparse.csr_array, graph_weight: float, ties: Array, n_steps: int
+) -> GraphView:
+    """Build the data of a view, its graph multiplied by ``graph_weight``, λ_g = αβ."""
     dtype = data.matrix.dtype
     weighted = sparse.csr_array(graph * graph_weight, dtype=dtype)
-    return GraphView(data, weighted, np.asarray(weighted.sum(axis=1)).ravel(), ties.astype(dtype), n_steps)
+    return GraphView(rows=data.rows, graph=weighted, ties=ties.astype(dtype), data=data, n_steps=n_steps)
 
 
 def view_objective(term: GraphView, codes: Array, basis: Array) -> float:
     """Return ‖X − PU‖² + λ_g tr(PᵀLP)."""
     error = term.data.squared_error(term.data.project(basis), codes, basis)
-    return error + roughness(term.graph, term.degrees, codes)
+    return error + nmf.roughness(term.graph, term.degrees, codes)
 
 
 def inner_steps(
@@ -234,7 +205,7 @@ def inner_steps(
         numerator[tied] += pulled
         denominator = codes @ (basis @ basis.T)
         denominator += loads * codes
-        multiply_quotient(codes, numerator, denominator)
+        nmf.multiply_quotient(codes, numerator, denominator)
 
         sums = basis.sum(axis=1)
         own = codes[tied]
@@ -247,15 +218,15 @@ def inner_steps(
         top += lift[:, None]
         bottom = (codes.T @ codes) @ basis
         bottom += drag[:, None]
-        multiply_quotient(basis, top, bottom)
-        move_scale([basis], codes, basis.sum(axis=1))
+        nmf.multiply_quotient(basis, top, bottom)
+        nmf.move_scale([basis], codes, basis.sum(axis=1))
 
 
 def gnmf_step(term: GraphView, codes: Array, basis: Array) -> None:
     """Update P ← P ∘ (XUᵀ + λ_g WP) ⊘ (PUUᵀ + λ_g DP), then U ← U ∘ (PᵀX) ⊘ (PᵀPU), in place."""
     numerator = term.data.project(basis) + term.graph @ codes
-    multiply_quotient(codes, numerator, codes @ (basis @ basis.T) + term.degrees[:, None] * codes)
-    basis_step(term.data, codes, basis)
+    nmf.multiply_quotient(codes, numerator, codes @ (basis @ basis.T) + term.degrees[:, None] * codes)
+    nmf.basis_step(term.data, codes, basis)
 
 
 def factorize_view(term: GraphView, codes: Array, basis: Array) -> None:
@@ -279,8 +250,8 @@ def independent_start(term: GraphView, n_components: int, random_state: np.rando
 
 def _trial(term: GraphView, n_components: int, random_state: np.random.RandomState) -> tuple[float, Array, Array]:
     n_rows, n_features = term.data.matrix.shape
-    codes, (basis,) = random_factors(n_rows, [n_features], n_components, random_state, term.ties.dtype)
-    move_scale([basis], codes, np.linalg.norm(basis, axis=1))
+    codes, (basis,) = nmf.random_factors(n_rows, [n_features], n_components, random_state, term.ties.dtype)
+    nmf.move_scale([basis], codes, np.linalg.norm(basis, axis=1))
     for _ in range(_N_TRIAL):
         gnmf_step(term, codes, basis)
     return view_objective(term, codes, basis), codes, basis

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar
@@ -13,18 +12,51 @@ from sklearn.manifold import spectral_embedding
 from sklearn.neighbors import kneighbors_graph
 
 from ..clusters import N_RESTARTS, cluster_rows
-from ..errors import GapviewWarning, InputError
+from ..errors import InputError
 from ..persist.registry import storable_method
 from ..scaling import scale_views
 from ..utils.parameters import check_integer
-from ..utils.types import Array
-from ..utils.warnings import warn_user
+from ..utils.types import Array, Matrix
+from ..utils.warnings import ignoring, warn_user
 from ..views import Views
-from ..views.cells import unit_for_squares
+from ..views.cells import dense, nearest_imputed, unit_for_squares
 from .base import Baseline, Checks
-from .filling import knn_filled
 
 _SPECTRAL_RESTARTS = 10  # as in scikit-learn's SpectralClustering, so that labels are the same
+
+
+def knn_filled(scaled: list[Matrix], views: Views, n_neighbors: int) -> Array:
+    """Return the views side by side, missing ones imputed from the nearest samples that have them.
+
+    Distances are computed on the views that two samples share. The missing features of a sample are the mean over its
+    ``n_neighbors`` nearest samples that have the view; over fewer if it shares a view with fewer of them; and over all
+    samples that have the view if it shares a view with none.
+
+    Parameters
+    ----------
+    scaled : list of arrays or csr_arrays of shape (n_present, n_features)
+        The present rows of every view.
+    views : Views
+        The samples that the rows belong to.
+    n_neighbors : int
+        Number of samples in the mean.
+
+    Returns
+    -------
+    array of shape (n_samples, sum of n_features)
+        In sample order.
+
+    Notes
+    -----
+    Every incomplete sample is compared with all samples: the time grows with the square of their number, and the
+    distances are held in pieces of scikit-learn's ``working_memory`` (1 GiB unless configured otherwise).
+    """
+    dtype = np.result_type(*(matrix.dtype for matrix in scaled))
+    ends = np.cumsum(views.n_features)
+    gapped = np.full((views.n_samples, int(ends[-1])), np.nan, dtype=dtype)
+    for k, (matrix, end) in enumerate(zip(scaled, ends, strict=True)):
+        gapped[views.rows(k), end - matrix.shape[1] : end] = dense(matrix)
+    return nearest_imputed(gapped, gapped, n_neighbors)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -113,11 +145,9 @@ class ImputedSpectral(_ImputedClusterer):
         if n_parts > 1:
             warn_user(
                 f"The neighbour graph of the filled samples has {n_parts} connected components; groups follow these "
-                "components first. Raise n_graph_neighbors to connect them.",
-                GapviewWarning,
+                "components first. Raise n_graph_neighbors to connect them."
             )
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", "Graph is not fully connected", UserWarning)  # reported above
+        with ignoring("Graph is not fully connected"):  # reported above
             self.embedding_ = spectral_embedding(
                 self.affinity_matrix_, n_components=self.n_clusters, random_state=random_state, drop_first=False
             )

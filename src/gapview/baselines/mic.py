@@ -10,28 +10,15 @@ import numpy as np
 from ..persist.registry import storable_method
 from ..utils.types import Array
 from ..views import Views
-from .filling import mean_filled
-from .nonnegative import (
-    NonnegativeBaseline,
-    Observed,
-    basis_step,
-    check_factors,
-    floor_of,
-    inner,
-    move_scale,
-    multiply_quotient,
-    observe,
-    random_factors,
-    read_factors,
-    scaled_nonnegative,
-)
+from . import nmf
+from .concat import mean_filled
 
 _N_CYCLES = 3  # passes of the start over all views
 
 
 @storable_method
 @dataclass(kw_only=True, eq=False, repr=False)
-class MIC(NonnegativeBaseline):
+class MIC(nmf.NonnegativeBaseline):
     """Multi-incomplete-view clustering (MIC).
 
     Missing rows of a view are filled with the mean of its present rows, at a lower weight: wᵥᵢ is 1 for a present row
@@ -114,41 +101,46 @@ class MIC(NonnegativeBaseline):
     consensus_weight: float = 0.01
     sparsity_weight: float = 0.01
     normalize: bool = True
-    max_iter: int = 30
     n_steps: int = 100
     tol: float = 1e-12
 
     def _fit_views(self, views: Views, random_state: np.random.RandomState) -> None:
-        terms = self._weighted_views(views)
-        codes, bases = self._start(terms, views, random_state)
+        present = [part.matrix for part in self._observed(views)]
+        weights = np.where(views.mask, 1.0, views.mask.mean(axis=0))
+        penalties = self.consensus_weight, self.sparsity_weight
+        terms = [build_view(m, weights[:, v], *penalties) for v, m in enumerate(mean_filled(present, views))]
+        parts = [term.data for term in terms]
+        if self._starts("random"):
+            codes, bases = chained_start(parts, self._code_length, self.n_steps, random_state)
+        else:
+            codes, bases = self._start(views, [part.rows for part in parts], present[0].dtype, random_state)
         for code, basis in zip(codes, bases, strict=True):
-            move_scale([basis], code, basis.sum(axis=1))
-        consensus, objective = solve(terms, codes, bases, self.max_iter, self.n_steps, self.tol)
-        check_factors([term.data for term in terms], codes, bases, consensus, views)
+            nmf.move_scale([basis], code, basis.sum(axis=1))
+        consensus, objective = self._solve(terms, codes, bases)
+        nmf.check_factors(parts, codes, bases, consensus, views)
         self.codes_ = codes
         self._store(consensus, bases, objective, random_state, normalize=bool(self.normalize))
 
-    def _weighted_views(self, views: Views) -> list[WeightedView]:
-        present = scaled_nonnegative(views, self.scale, self.nonnegative)
-        filled = mean_filled([part.matrix for part in present], views)
-        weights = np.where(views.mask, 1.0, views.mask.mean(axis=0))
-        penalties = self.consensus_weight, self.sparsity_weight
-        return [build_view(matrix, weights[:, v], *penalties) for v, matrix in enumerate(filled)]
-
-    def _start(
-        self, terms: list[WeightedView], views: Views, random_state: np.random.RandomState
-    ) -> tuple[list[Array], list[Array]]:
-        if self._starts("random"):
-            return chained_start([term.data for term in terms], self._code_length, self.n_steps, random_state)
-        rows = [term.data.rows for term in terms]
-        return read_factors(self.init, "'random'", views, rows, self._code_length, terms[0].squares.dtype)
+    def _solve(self, terms: list[WeightedView], codes: list[Array], bases: list[Array]) -> tuple[Array, list[float]]:
+        """Alternate between views and consensus, updating the factors in place; return consensus and objective."""
+        consensus = weighted_mean(terms, codes)
+        objective: list[float] = []
+        triples = list(zip(terms, codes, bases, strict=True))
+        for _ in range(self.max_iter):
+            for term, code, basis in triples:
+                inner_steps(term, code, basis, consensus, self.n_steps)
+            before, consensus = consensus, weighted_mean(terms, codes)
+            objective.append(sum(view_objective(term, code, basis, consensus) for term, code, basis in triples))
+            if nmf.inner(consensus - before, consensus - before) < self.tol:
+                break
+        return consensus, objective
 
 
 @dataclass(frozen=True)
 class WeightedView:
     """One filled view with the weights of its rows and the weights of the two penalties."""
 
-    data: Observed  # all rows, present or filled
+    data: nmf.Observed  # all rows, present or filled
     squares: Array  # w²
     energy: float  # ‖diag(w)X‖²
     consensus: float  # α
@@ -159,46 +151,26 @@ def build_view(matrix: Array, weights: Array, consensus: float, sparsity: float)
     """Build the data of a filled view from its rows and their positive weights."""
     squares = (weights**2).astype(matrix.dtype)
     energy = float(np.einsum("i,im,im->", squares, matrix, matrix, dtype=np.float64))
-    return WeightedView(observe(matrix, np.arange(len(matrix))), squares, energy, consensus, sparsity)
+    return WeightedView(nmf.Observed(matrix, np.arange(len(matrix))), squares, energy, consensus, sparsity)
 
 
 def chained_start(
-    parts: Sequence[Observed], n_components: int, n_steps: int, random_state: np.random.RandomState
+    parts: Sequence[nmf.Observed], n_components: int, n_steps: int, random_state: np.random.RandomState
 ) -> tuple[list[Array], list[Array]]:
     """Return factors of the views without weights, each from the codes of the previous view, in three passes."""
     n_samples, dtype = parts[0].matrix.shape[0], parts[0].matrix.dtype
-    code, _ = random_factors(n_samples, [], n_components, random_state, dtype)
-    codes: list[Array] = []
-    bases: list[Array] = []
+    code, _ = nmf.random_factors(n_samples, [], n_components, random_state, dtype)
     for _ in range(_N_CYCLES):
-        codes, bases = [], []
+        pairs = []
         for part in parts:
             code = code.copy()
             basis = random_state.uniform(size=(n_components, part.matrix.shape[1])).astype(dtype)
             for _ in range(n_steps):
-                basis_step(part, code, basis)  # first, so that the new basis follows the codes
-                multiply_quotient(code, part.project(basis), code @ (basis @ basis.T))
-            move_scale([basis], code, basis.sum(axis=1))
-            codes.append(code)
-            bases.append(basis)
-    return codes, bases
-
-
-def solve(
-    terms: Sequence[WeightedView], codes: list[Array], bases: list[Array], max_iter: int, n_steps: int, tol: float
-) -> tuple[Array, list[float]]:
-    """Alternate between views and consensus, updating the factors in place; return consensus and objective."""
-    consensus = weighted_mean(terms, codes)
-    objective: list[float] = []
-    for _ in range(max_iter):
-        for term, code, basis in zip(terms, codes, bases, strict=True):
-            inner_steps(term, code, basis, consensus, n_steps)
-        before, consensus = consensus, weighted_mean(terms, codes)
-        triples = zip(terms, codes, bases, strict=True)
-        objective.append(sum(view_objective(term, code, basis, consensus) for term, code, basis in triples))
-        if inner(consensus - before, consensus - before) < tol:
-            break
-    return consensus, objective
+                nmf.basis_step(part, code, basis)  # first, so that the new basis follows the codes
+                nmf.multiply_quotient(code, part.project(basis), code @ (basis @ basis.T))
+            nmf.move_scale([basis], code, basis.sum(axis=1))
+            pairs.append((code, basis))
+    return [code for code, _ in pairs], [basis for _, basis in pairs]
 
 
 def weighted_mean(terms: Sequence[WeightedView], codes: Sequence[Array]) -> Array:
@@ -225,18 +197,18 @@ def inner_steps(term: WeightedView, codes: Array, basis: Array, consensus: Array
         lengths = np.sqrt(np.einsum("ik,ik->i", codes, codes))
         denominator = codes @ (basis @ basis.T)
         denominator += term.consensus * codes
-        denominator += halves * (codes / np.maximum(lengths, floor_of(lengths))[:, None])
-        multiply_quotient(codes, numerator, denominator, root=True)
+        denominator += halves * (codes / np.maximum(lengths, nmf.floor_of(lengths))[:, None])
+        nmf.multiply_quotient(codes, numerator, denominator, root=True)
         weighted = term.squares[:, None] * codes
-        multiply_quotient(basis, term.data.correlate(weighted), (weighted.T @ codes) @ basis, root=True)
-        move_scale([basis], codes, basis.sum(axis=1))
+        nmf.multiply_quotient(basis, term.data.correlate(weighted), (weighted.T @ codes) @ basis, root=True)
+        nmf.move_scale([basis], codes, basis.sum(axis=1))
 
 
 def view_objective(term: WeightedView, codes: Array, basis: Array, consensus: Array) -> float:
     """Return ‖diag(w)(X − PU)‖² + α‖diag(w)(P − P*)‖² + β Σᵢ ‖pᵢ‖."""
     weighted = term.squares[:, None] * codes
-    fit = inner(weighted.T @ codes, basis @ basis.T) - 2 * inner(term.data.project(basis), weighted)
+    fit = nmf.inner(weighted.T @ codes, basis @ basis.T) - 2 * nmf.inner(term.data.project(basis), weighted)
     apart = codes - consensus
     lengths = np.linalg.norm(codes, axis=1).sum(dtype=np.float64)
-    ties = inner(term.squares[:, None] * apart, apart)
+    ties = nmf.inner(term.squares[:, None] * apart, apart)
     return max(term.energy + fit, 0.0) + term.consensus * ties + term.sparsity * float(lengths)

@@ -14,23 +14,13 @@ from ..persist.registry import storable_method
 from ..utils.parameters import check_choice
 from ..utils.types import Array
 from ..views import Views
-from .base import NONNEGATIVE, Checks
-from .nonnegative import (
-    NonnegativeBaseline,
-    Observed,
-    check_factors,
-    has_converged,
-    observe,
-    random_factors,
-    read_factors,
-    scaled_nonnegative,
-    warn_if_unlinked,
-)
+from . import nmf
+from .base import NONNEGATIVE, Checks, without
 
 
 @storable_method
 @dataclass(kw_only=True, eq=False, repr=False)
-class PVC(NonnegativeBaseline):
+class PVC(nmf.NonnegativeBaseline):
     """Partial multi-view clustering (PVC).
 
     Every sample has one non-negative code p, which all its views share, and every view has a non-negative basis U::
@@ -107,42 +97,54 @@ class PVC(NonnegativeBaseline):
 
     _checks: ClassVar[Checks] = {"nonnegative": partial(check_choice, choices=(None, *NONNEGATIVE))}
 
-    _no_effect: ClassVar[tuple[NoEffect, ...]] = (
-        NoEffect(
-            "scale_penalty",
-            lambda model, _: model.sparsity_weight == 0,
-            "sparsity_weight is 0",
-            "raise sparsity_weight",
-        ),
-    )
+    _no_effect: ClassVar[tuple[NoEffect, ...]] = (without("sparsity_weight", "scale_penalty"),)
 
     def _fit_views(self, views: Views, random_state: np.random.RandomState) -> None:
-        warn_if_unlinked(views)
-        parts = scaled_nonnegative(views, self.scale, self.nonnegative)
-        codes, bases = self._start(parts, views, random_state)
+        nmf.warn_if_unlinked(views)
+        parts = self._observed(views)
+        (codes,), bases = self._start(views, [np.arange(views.n_samples)], parts[0].matrix.dtype, random_state)
         penalty = self._penalty(views, codes)
         whole = np.asarray(views.mask.all(axis=1))
         if whole.any():
             n_whole = int(whole.sum())
-            chosen = [observe(part.matrix[whole[part.rows]], np.arange(n_whole)) for part in parts]
-            codes[whole], bases, _ = solve(chosen, penalty[whole], codes[whole], bases, self.max_iter, self.tol)
-        codes, bases, objective = solve(parts, penalty, codes, bases, self.max_iter, self.tol)
-        check_factors(parts, [codes[part.rows] for part in parts], bases, codes, views)
+            chosen = [nmf.Observed(part.matrix[whole[part.rows]], np.arange(n_whole)) for part in parts]
+            codes[whole], bases, _ = self._solve(chosen, penalty[whole], codes[whole], bases)
+        codes, bases, objective = self._solve(parts, penalty, codes, bases)
+        nmf.check_factors(parts, [codes[part.rows] for part in parts], bases, codes, views)
         self._store(codes, bases, objective, random_state)
-
-    def _start(
-        self, parts: list[Observed], views: Views, random_state: np.random.RandomState
-    ) -> tuple[Array, list[Array]]:
-        length, dtype = self._code_length, parts[0].matrix.dtype
-        if self._starts("random"):
-            return random_factors(views.n_samples, views.n_features, length, random_state, dtype)
-        codes, bases = read_factors(self.init, "'random'", views, [np.arange(views.n_samples)], length, dtype)
-        return codes[0], bases
 
     def _penalty(self, views: Views, codes: Array) -> Array:
         """Return λᵢ."""
         sizes = np.array(views.n_features) / codes.shape[1] if self.scale_penalty else np.ones(views.n_views)
         return np.asarray(self.sparsity_weight * (views.mask @ sizes), dtype=codes.dtype)
+
+    def _solve(
+        self, parts: Sequence[nmf.Observed], penalty: Array, codes: Array, bases: Sequence[Array]
+    ) -> tuple[Array, list[Array], list[float]]:
+        """Update in turn the codes of incomplete samples, the bases, and the codes of complete samples.
+
+        Returns
+        -------
+        codes, bases, objective
+            The objective after every round.
+        """
+        codes, bases = codes.copy(), list(bases)
+        gapped, whole = pattern_groups(parts, len(codes))
+        projected = [part.project(basis) for part, basis in zip(parts, bases, strict=True)]
+        energy = sum(part.energy for part in parts)
+        objective: list[float] = []
+        for _ in range(self.max_iter):
+            _codes_steps(gapped, penalty, codes, bases, projected)
+            for v, part in enumerate(parts):
+                own = codes[part.rows]
+                target = part.correlate(own).T
+                bases[v] = nonnegative_quadratic(own.T @ own, target, 0.0, bases[v].T).T
+                projected[v] = part.project(bases[v])
+            _codes_steps(whole, penalty, codes, bases, projected)
+            objective.append(objective_value(parts, penalty, codes, bases, projected))
+            if nmf.has_converged(objective, self.tol) or objective[-1] <= self.tol * energy:
+                break
+        return codes, bases, objective
 
 
 @dataclass(frozen=True)
@@ -153,7 +155,7 @@ class PatternGroup:
     places: dict[int, Array]  # for each of their views the rows of these samples
 
 
-def pattern_groups(parts: Sequence[Observed], n_samples: int) -> tuple[list[PatternGroup], list[PatternGroup]]:
+def pattern_groups(parts: Sequence[nmf.Observed], n_samples: int) -> tuple[list[PatternGroup], list[PatternGroup]]:
     """Return the groups of samples with the same views: incomplete samples, and complete ones."""
     where = np.full((n_samples, len(parts)), -1)
     for v, part in enumerate(parts):
@@ -168,35 +170,6 @@ def pattern_groups(parts: Sequence[Observed], n_samples: int) -> tuple[list[Patt
     return gapped, whole
 
 
-def solve(
-    parts: Sequence[Observed], penalty: Array, codes: Array, bases: Sequence[Array], max_iter: int, tol: float
-) -> tuple[Array, list[Array], list[float]]:
-    """Update in turn the codes of incomplete samples, the bases, and the codes of complete samples.
-
-    Returns
-    -------
-    codes, bases, objective
-        The objective after every round.
-    """
-    codes, bases = codes.copy(), list(bases)
-    gapped, whole = pattern_groups(parts, len(codes))
-    projected = [part.project(basis) for part, basis in zip(parts, bases, strict=True)]
-    energy = sum(part.energy for part in parts)
-    objective: list[float] = []
-    for _ in range(max_iter):
-        _codes_steps(gapped, penalty, codes, bases, projected)
-        for v, part in enumerate(parts):
-            own = codes[part.rows]
-            target = part.correlate(own).T
-            bases[v] = nonnegative_quadratic(own.T @ own, target, 0.0, bases[v].T).T
-            projected[v] = part.project(bases[v])
-        _codes_steps(whole, penalty, codes, bases, projected)
-        objective.append(objective_value(parts, penalty, codes, bases, projected))
-        if has_converged(objective, tol) or objective[-1] <= tol * energy:
-            break
-    return codes, bases, objective
-
-
 def _codes_steps(
     groups: Sequence[PatternGroup], penalty: Array, codes: Array, bases: Sequence[Array], projected: Sequence[Array]
 ) -> None:
@@ -209,7 +182,7 @@ def _codes_steps(
 
 
 def objective_value(
-    parts: Sequence[Observed], penalty: Array, codes: Array, bases: Sequence[Array], projected: Sequence[Array]
+    parts: Sequence[nmf.Observed], penalty: Array, codes: Array, bases: Sequence[Array], projected: Sequence[Array]
 ) -> float:
     """Return Σᵥ ‖Xᵥ − P[Oᵥ]Uᵥ‖² + Σᵢ λᵢ‖pᵢ‖₁ from XᵥUᵥᵀ."""
     triples = zip(parts, projected, bases, strict=True)

@@ -14,7 +14,7 @@ from ..persist.registry import storable_method
 from ..scaling import scale_views
 from ..views import Views
 from .base import Baseline
-from .filling import mean_filled
+from .concat import mean_filled
 
 
 @storable_method

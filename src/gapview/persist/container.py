@@ -47,9 +47,7 @@ def check_path(path: Any, expected: str = "path must be the path of a model file
 def pieces(header: dict[str, Any], blocks: Sequence[Array]) -> list[Any]:
     """Return the content of a file in pieces, without a copy of the blocks."""
     digest = hashlib.sha256()
-    body: list[Any] = []
-    for block in blocks:
-        body += [block, bytes(-len(block) % _STEP)]
+    body: list[Any] = [piece for block in blocks for piece in (block, bytes(-len(block) % _STEP))]
     for piece in body:
         digest.update(piece)
     text = to_json({**header, "blocks": [len(block) for block in blocks], "sha256": digest.hexdigest()})
@@ -85,9 +83,7 @@ def read_header(stream: BinaryIO) -> dict[str, Any]:
     """Read and check the prefix and the header."""
     name, size = repr(os.path.basename(stream.name)), os.fstat(stream.fileno()).st_size
     start = stream.read(_PREFIX.size)
-    if not start.startswith(_MAGIC):
-        if start and _MAGIC.startswith(start):
-            raise _cut_off(name, size)
+    if not start or start[: len(_MAGIC)] != _MAGIC[: len(start)]:
         raise DataFileError(f"{name} is not a model file of gapview. Give a file that model.save has written.")
     if len(start) < _PREFIX.size:
         raise _cut_off(name, size)

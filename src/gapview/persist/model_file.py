@@ -215,10 +215,9 @@ def describe(path: Any) -> ModelSummary:
 
 def _read_summary(header: dict[str, Any]) -> ModelSummary:
     """Return the summary in the header of a file."""
-    content = dict(header["model"])
-    content["views"] = tuple(ViewSummary(**view) for view in content["views"])
-    content["group_sizes"] = tuple(content["group_sizes"])
-    summary = ModelSummary(**content)
+    content = header["model"]
+    views = tuple(ViewSummary(**view) for view in content["views"])
+    summary = ModelSummary(**content | {"views": views, "group_sizes": tuple(content["group_sizes"])})
     for part in (summary, *summary.views):
         if not all(fits(getattr(part, name), hint) for name, hint in hints_of(type(part)).items()):
             raise ValueError("its header does not describe a model")

@@ -20,19 +20,11 @@ import numpy as np
 from scipy import sparse
 
 from ..compute import TensorGraph, graph_like, host, host_graph, is_tensor, to_device
-from ..errors import InputTypeError, MissingExtraError
-from ..utils.packing import (
-    is_storable,
-    is_storable_sparse,
-    packed,
-    read_shape,
-    sparse_from_parts,
-    sparse_parts,
-    unpacked,
-)
+from ..errors import InputTypeError, extra
+from ..utils import packing
 from ..utils.types import Array
 from ..views import Views
-from ..views.containers import descends
+from ..views.containers import as_objects, descends
 from .consistency import hints_of
 from .container import from_json, to_json
 from .registry import RECORDS
@@ -73,7 +65,7 @@ class Encoder:
             return value if math.isfinite(value) else {"float": struct.pack(">d", value).hex()}
         if kind is list:
             return self._each(value, where, depth)
-        if kind in (np.ndarray, np.memmap) and (value.dtype == object or is_storable(value.dtype)):
+        if kind in (np.ndarray, np.memmap) and (value.dtype == object or packing.is_storable(value.dtype)):
             return self._array(value, where, depth)
         return self._object(value, where, depth)
 
@@ -112,7 +104,7 @@ class Encoder:
             self.objects.append({"shape": list(array.shape), "items": items})
             place = {"objects": len(self.objects) - 1}
         else:
-            entry, block = packed(array)
+            entry, block = packing.packed(array)
             self.entries.append(entry)
             self.blocks.append(block)
             place = {"array": len(self.blocks) - 1}
@@ -124,7 +116,7 @@ class Decoder:
     """Turns JSON and blocks of bytes back into values; raises ValueError, TypeError and the like for forgeries."""
 
     def __init__(self, entries: list[dict[str, Any]], blocks: list[Array], objects: list[dict[str, Any]]) -> None:
-        self._arrays = [unpacked(entry, block) for entry, block in zip(entries, blocks, strict=True)]
+        self._arrays = [packing.unpacked(entry, block) for entry, block in zip(entries, blocks, strict=True)]
         self._objects: list[Array] = []
         for entry in objects:  # an array of objects can hold those before it, never itself
             self._objects.append(self._object_array(entry))
@@ -167,12 +159,10 @@ class Decoder:
         return [self.decode(item, depth + 1) for item in items]
 
     def _object_array(self, entry: dict[str, Any]) -> Array:
-        shape, items = read_shape(entry["shape"]), self._each(entry["items"], 0)
+        shape, items = packing.read_shape(entry["shape"]), self._each(entry["items"], 0)
         if math.prod(shape) != len(items):
             raise ValueError(f"an array of shape {shape} has {len(items)} values")
-        flat = np.empty(len(items), dtype=object)
-        flat[:] = items
-        return flat.reshape(shape)
+        return as_objects(items).reshape(shape)
 
     def _record(self, record: type[Any], content: dict[str, Any], depth: int) -> Any:
         default = _default_parts(record)  # for parts that are newer than the file
@@ -200,9 +190,9 @@ class _NotStorableError(TypeError):
 def _kind_name(value: Any, with_tensors: bool) -> str:
     """Return under which of the names in ``KINDS`` a value is written."""
     kind = type(value)
-    if isinstance(value, np.generic) and is_storable(value.dtype):
+    if isinstance(value, np.generic) and packing.is_storable(value.dtype):
         return "scalar"
-    if sparse.issparse(value) and is_storable_sparse(value):
+    if sparse.issparse(value) and packing.is_storable_sparse(value):
         return "sparse"
     if with_tensors and (is_tensor(value) or kind is TensorGraph):
         return "TensorGraph" if kind is TensorGraph else "tensor"
@@ -252,11 +242,7 @@ def _read_datetime(text: str, fold: int, zone: Any) -> datetime.datetime:
 
 
 def _pandas() -> Any:
-    try:
-        import pandas
-    except ImportError:
-        raise MissingExtraError("pandas", "tables", "Loading a model whose samples or features have dates") from None
-    return pandas
+    return extra("pandas", "tables", "Loading a model whose samples or features have dates")
 
 
 def _timestamp_parts(value: Any) -> list[Any]:
@@ -265,12 +251,10 @@ def _timestamp_parts(value: Any) -> list[Any]:
 
 
 def _read_timestamp(moment: Any, zone: Any) -> Any:
-    naive = _pandas().Timestamp(moment)
-    if zone is None:
-        return naive
-    resolved = _read_zone(zone)
+    naive, resolved = _pandas().Timestamp(moment), _read_zone(zone)
     # From a name pandas makes the kind of zone that its own frames have
-    return naive.tz_localize("UTC").tz_convert(zone if isinstance(zone, str) else resolved)
+    local = zone if isinstance(zone, str) else resolved
+    return naive if local is None else naive.tz_localize("UTC").tz_convert(local)
 
 
 _BUILT_IN: dict[type, str] = {
@@ -282,7 +266,7 @@ _PANDAS = ("Timestamp", "Timedelta", "Period", "Interval")
 KINDS: dict[str, tuple[Callable[[Any], Any], Callable[..., Any]]] = {
     "tuple": (list, lambda *items: items),
     "scalar": (lambda value: [np.asarray(value)], lambda array: array[()]),
-    "sparse": (sparse_parts, sparse_from_parts),
+    "sparse": (packing.sparse_parts, packing.sparse_from_parts),
     "RandomState": (lambda value: value.get_state()[1:], _random_state),
     "tensor": (lambda value: [host(value), str(value.device)], to_device),
     "TensorGraph": (lambda value: [host_graph(value), str(value.values.device)], _read_tensor_graph),

@@ -111,16 +111,16 @@ def sparse_from_parts(kind: Any, shape: Any, parts: Any) -> Any:
         raise ValueError("it holds a sparse matrix whose positions are no whole numbers")
     if kind.startswith("coo"):
         fits = len(data) == len(first) == len(second) and _within(first, size[0]) and _within(second, size[1])
-        matrix = _SPARSE[kind]((data, (first, second)), shape=size) if fits else None
+        content: Any = (data, (first, second))
+        names = ("row", "col")
     else:
         n_lines, n_places = size if kind.startswith("csr") else size[::-1]
         fits = len(data) == len(first) and _within(first, n_places) and _are_ends(second, n_lines, len(data))
-        matrix = _SPARSE[kind]((data, first, second), shape=size) if fits else None
-    if matrix is None:
+        content, names = (data, first, second), ("indices", "indptr")
+    if not fits:
         raise ValueError("it holds a sparse matrix whose positions are outside of it")
-    # The constructor may have narrowed the type of the positions
-    names = ("row", "col") if kind.startswith("coo") else ("indices", "indptr")
-    for name, part in zip(names, (first, second), strict=True):
+    matrix = _SPARSE[kind](content, shape=size)
+    for name, part in zip(names, (first, second), strict=True):  # the constructor may have narrowed their type
         setattr(matrix, name, part)
     return matrix
 
@@ -131,6 +131,5 @@ def _within(positions: Array, end: int) -> bool:
 
 def _are_ends(ends: Array, n_lines: int, n_entries: int) -> bool:
     """Return whether these are valid row (or column) pointers of a compressed matrix."""
-    if len(ends) != n_lines + 1 or not _within(ends, n_entries + 1):
-        return False
-    return bool(ends[0] == 0 and ends[-1] == n_entries and (ends[1:] >= ends[:-1]).all())
+    is_whole = len(ends) == n_lines + 1 and ends[0] == 0 and ends[-1] == n_entries
+    return bool(is_whole and (ends[1:] >= ends[:-1]).all())

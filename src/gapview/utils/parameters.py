@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from numbers import Integral, Real
 from typing import Any
 
@@ -14,36 +15,32 @@ from ..errors import ParameterError, ParameterTypeError
 
 def check_integer(name: str, value: Any, *, low: int, also: Sequence[Any] = ()) -> None:
     """Raise an error unless the value is an integer of at least ``low``, or one of the values in ``also``."""
-    if _is_one_of(value, also):
-        return
-    allowed = _either(f"an integer of at least {low}", also)
-    if not isinstance(value, Integral) or isinstance(value, bool):
-        raise ParameterTypeError(f"{name} must be {allowed}; got {value!r}.")
-    if value < low:
-        raise ParameterError(f"{name} must be {allowed}; got {value!r}.")
+    _check_number(name, value, Integral, f"an integer of at least {low}", lambda number: bool(number >= low), also)
 
 
 def check_real(
-    name: str,
-    value: Any,
-    *,
-    low: float,
-    high: float = float("inf"),
-    open_low: bool = False,
-    also: Sequence[Any] = (),
+    name: str, value: Any, *, low: float, high: float = math.inf, open_low: bool = False, also: Sequence[Any] = ()
 ) -> None:
     """Raise an error unless the value is finite and between ``low`` and ``high``, or one of those in ``also``."""
+    above = f"above {low:g}" if open_low else f"of at least {low:g}"
+    below = "" if high == math.inf else f" and at most {high:g}"
+
+    def is_inside(number: Any) -> bool:  # False for NaN
+        return math.isfinite(number) and (number > low if open_low else number >= low) and bool(number <= high)
+
+    _check_number(name, value, Real, f"a finite number {above}{below}", is_inside, also)
+
+
+def _check_number(
+    name: str, value: Any, kind: type, expected: str, is_inside: Callable[[Any], bool], also: Sequence[Any]
+) -> None:
     if _is_one_of(value, also):
         return
-    above = f"above {low:g}" if open_low else f"of at least {low:g}"
-    below = "" if high == float("inf") else f" and at most {high:g}"
-    allowed = _either(f"a finite number {above}{below}", also)
-    if not isinstance(value, Real) or isinstance(value, bool):
-        raise ParameterTypeError(f"{name} must be {allowed}; got {value!r}.")
-    number = float(value)
-    inside = (number > low if open_low else number >= low) and number <= high and number != float("inf")
-    if not inside:  # NaN fails every comparison and ends here too
-        raise ParameterError(f"{name} must be {allowed}; got {value!r}.")
+    message = f"{name} must be {' or '.join([expected, *map(repr, also)])}; got {value!r}."
+    if not isinstance(value, kind) or isinstance(value, bool):
+        raise ParameterTypeError(message)
+    if not is_inside(value):
+        raise ParameterError(message)
 
 
 def check_choice(name: str, value: Any, choices: Sequence[Any]) -> None:
@@ -72,7 +69,3 @@ def random_generator(random_state: Any) -> np.random.RandomState:
 def _is_one_of(value: Any, choices: Sequence[Any]) -> bool:
     # `in` would compare arrays element by element
     return (value is None or isinstance(value, str)) and value in choices
-
-
-def _either(text: str, also: Sequence[Any]) -> str:
-    return " or ".join([text, *map(repr, also)])

@@ -68,12 +68,11 @@ def lock_folder(path: Path, *, wait: bool = False) -> int | None:
     handle = os.open(path, os.O_RDONLY)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
-    except BlockingIOError:
+    except OSError as error:
         os.close(handle)
-        raise
-    except OSError:  # some network disks cannot lock folders
-        os.close(handle)
-        return None
+        if isinstance(error, BlockingIOError):
+            raise
+        return None  # some network disks cannot lock folders
     return handle
 
 

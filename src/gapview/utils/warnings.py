@@ -20,6 +20,8 @@ from typing import Any
 import numpy as np
 import sklearn
 
+from ..errors import GapviewWarning
+
 # Python 3.12 can skip these by itself (skip_file_prefixes); 3.11 cannot.
 _FOLDERS = (Path(__file__).absolute().parents[1], Path(sklearn.__file__).absolute().parent)
 _INSIDE = tuple(str(folder) + os.sep for folder in _FOLDERS)
@@ -29,7 +31,7 @@ _lock = Lock()
 _LEFTOVERS: tuple[Any, ...] = (("error", None, np.exceptions.ComplexWarning, None, 0),)
 
 
-def warn_user(message: str, category: type[Warning]) -> None:
+def warn_user(message: str, category: type[Warning] = GapviewWarning) -> None:
     """Issue a warning that names the first caller outside gapview and scikit-learn."""
     if issubclass(category, _muted.get()):
         return
@@ -62,29 +64,31 @@ def drop_leftovers(leftovers: list[Any]) -> None:
 
 
 class _SharedFilter:
-    """A filter that is set as long as any thread uses it."""
+    """A filter of warnings by the start of their message, set as long as any thread is inside."""
 
     def __init__(self) -> None:
         self.n_users = 0
         self.places: list[list[Any]] = []  # lists with the filter: other code may replace the list in use
         self.filter: Any = None
 
-    def add(self, message: str) -> None:
+    @contextmanager
+    def set(self, message: str) -> Iterator[None]:
         with _lock:
             self.n_users += 1
             if self.filter not in warnings.filters:
                 warnings.filterwarnings("ignore", message)
                 self.filter = warnings.filters[0]
                 self.places.append(warnings.filters)  # type: ignore[arg-type]
-
-    def remove(self) -> None:
-        with _lock:
-            self.n_users -= 1
-            if not self.n_users:
-                for place in (*self.places, warnings.filters):
-                    if self.filter in place:
-                        place.remove(self.filter)  # type: ignore[attr-defined]
-                self.places.clear()
+        try:
+            yield
+        finally:
+            with _lock:
+                self.n_users -= 1
+                if not self.n_users:
+                    for place in (*self.places, warnings.filters):
+                        if self.filter in place:
+                            place.remove(self.filter)  # type: ignore[attr-defined]
+                    self.places.clear()
 
 
 _by_message: defaultdict[str, _SharedFilter] = defaultdict(_SharedFilter)
@@ -97,10 +101,6 @@ def ignoring(message: str) -> Iterator[None]:
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message)
             yield
-        return
-    shared = _by_message[message]
-    shared.add(message)
-    try:
-        yield
-    finally:
-        shared.remove()
+    else:
+        with _by_message[message].set(message):
+            yield

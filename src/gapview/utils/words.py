@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from itertools import chain, count
+from itertools import count
 
 NO_BREAK = "\u00a0"
 _SPELLED = {2: "two", 3: "three", 4: "four", 5: "five", 6: "six", 7: "seven"}
@@ -103,5 +103,4 @@ def numbered(n_columns: int) -> list[str]:
 
 def free_name(name: str, taken: set[str]) -> str:
     """Return the name, or the name with the first number from 2 that makes it unique."""
-    candidates = chain([name], (f"{name}_{number}" for number in count(2)))
-    return next(candidate for candidate in candidates if candidate not in taken)
+    return name if name not in taken else next(f"{name}_{k}" for k in count(2) if f"{name}_{k}" not in taken)

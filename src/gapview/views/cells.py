@@ -19,6 +19,11 @@ _FILL_NEIGHBORS = 5
 _FAR_FROM_ONE = 60  # as a power of 2: beyond it, squares leave single precision
 
 
+def dense(matrix: Matrix) -> Array:
+    """Return a matrix as a dense array, which shares the memory of a dense one."""
+    return np.asarray(matrix.toarray() if sparse.issparse(matrix) else matrix)
+
+
 def count_missing_cells(values: Matrix) -> Array:
     """Return the number of NaN in every row."""
     if not sparse.issparse(values):
@@ -81,19 +86,24 @@ def complete_rows(name: str, values: Matrix, policy: str, ids: Array, reference:
 
 def _filled(name: str, values: Matrix, reference: Matrix | None) -> Matrix:
     """Return values with gaps filled from the nearest rows of the reference or, without one, of the view itself."""
-    dense = values.toarray() if sparse.issparse(values) else values
-    source = dense if reference is None else reference
-    source = source.toarray() if sparse.issparse(source) else source
+    rows = dense(values)
+    source = rows if reference is None else dense(reference)
     empty = np.flatnonzero(np.isnan(source).all(axis=0))
     if empty.size:
         raise InputError(
             f"View '{name}' has {empty.size} feature(s) without a single value, in the column(s) {some(empty)}: "
             "no value exists to fill them from. Drop these columns."
         )
-    unit = unit_for_squares(source, dense)
-    nearest = KNNImputer(n_neighbors=_FILL_NEIGHBORS).fit(np.ldexp(source, -unit)).transform(np.ldexp(dense, -unit))
-    filled = np.where(np.isnan(dense), np.ldexp(nearest, unit), dense).astype(values.dtype, copy=False)
+    nearest = nearest_imputed(rows, source, _FILL_NEIGHBORS)
+    filled = np.where(np.isnan(rows), nearest, rows).astype(values.dtype, copy=False)
     return sparse.csr_array(filled) if sparse.issparse(values) else filled
+
+
+def nearest_imputed(rows: Array, donors: Array, n_neighbors: int) -> Array:
+    """Return rows whose gaps (NaN) are filled with the mean of the nearest donors that have the feature."""
+    unit = unit_for_squares(donors, rows)
+    imputer = KNNImputer(n_neighbors=n_neighbors).fit(np.ldexp(donors, -unit))
+    return np.asarray(np.ldexp(imputer.transform(np.ldexp(rows, -unit)), unit))
 
 
 def unit_for_squares(*arrays: Array) -> int:

@@ -133,8 +133,7 @@ def one_per_view(given: Any, views: SampleCounts, expected: str) -> list[Any]:
     if isinstance(given, str) or not isinstance(given, Sequence):
         raise InputTypeError(f"{expected}; got {repr(given) if isinstance(given, str) else type(given).__name__}.")
     if len(given) != views.n_views or any(item is None for item in given):
-        n_given = sum(item is not None for item in given)
-        raise InputTypeError(f"{expected}; got {n_given} in a list.")
+        raise InputTypeError(f"{expected}; got {sum(item is not None for item in given)} in a list.")
     return list(given)
 
 

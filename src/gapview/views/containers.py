@@ -6,7 +6,7 @@ the user passes one of its objects.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -60,15 +60,27 @@ class RawView:
 
     name: str
     values: Matrix | None  # None: the user passed None, no sample has the view
-    ids: Array | None = None
-    positional: bool = True  # the rows have no ids: row i is sample i
+    ids: Array | None = None  # None: row i is sample i
     container: Container = Container()
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return 0 if self.values is None else int(self.values.shape[0])
 
     @property
     def features(self) -> Array | None:
         """Names of the features, if the view has them."""
         columns = self.container.columns
         return None if columns is None else np.asarray([str(column) for column in columns], dtype=object)
+
+
+def as_objects(items: Iterable[Any]) -> Array:
+    """Return items as an array of objects, also those that are sequences."""
+    listed = list(items)
+    array = np.empty(len(listed), dtype=object)
+    array[:] = listed
+    return array
 
 
 def descends(data: Any, library: str, *names: str) -> bool:
@@ -106,9 +118,9 @@ def read_view(name: str, view: Any, id_column: str | None) -> RawView:
 
 def _is_one_view(data: Any) -> bool:
     # Includes a 3-D array, so that the message can name its shape
-    frame = descends(data, "pandas", "DataFrame") or descends(data, "polars", "DataFrame", "LazyFrame")
-    array = sparse.issparse(data) or (hasattr(data, "__array__") and not np.isscalar(data))
-    return frame or array or descends(data, "anndata", "AnnData")
+    if sparse.issparse(data) or (hasattr(data, "__array__") and not np.isscalar(data)):  # includes frames of pandas
+        return True
+    return descends(data, "polars", "DataFrame", "LazyFrame") or descends(data, "anndata", "AnnData")
 
 
 def _read_array(name: str, view: Any) -> Array:
@@ -185,24 +197,29 @@ def _is_nothing(cell: Any) -> bool:
 
 
 def _read_pandas(name: str, view: Any, id_column: str | None) -> RawView:
-    import pandas as pd
-
+    demand_distinct_columns(name, view.columns)
     if id_column is not None:
-        demand_distinct_columns(name, view.columns)
         _demand_column(name, id_column, view.columns)
         view = view.set_index(id_column)
-    index = view.index
-    positional = id_column is None and isinstance(index, pd.RangeIndex) and index.start == 0 and index.step == 1
-    if positional:
-        _demand_no_id_column(name, view.columns)
-    demand_distinct_columns(name, view.columns)
+    is_keyed = id_column is not None or not has_default_index(view)
+    named = [] if is_keyed else [column for column in _ID_COLUMNS if column in list(view.columns)]
+    if named:
+        raise InputError(
+            f"View '{name}' has the default index 0, 1, 2, … and a column '{named[0]}', which looks like sample ids. "
+            f"Give gapview.Views(…, id_column='{named[0]}') or set it as the index; rename it if it is a feature."
+        )
     text = [column for column in view.columns if not _is_numeric(view[column])]
     if text:
         raise _text_columns(name, text)
     single = len(view.columns) > 0 and all(dtype == np.float32 or dtype == np.float16 for dtype in view.dtypes)
     values = view.to_numpy(dtype=np.float32 if single else np.float64, na_value=np.nan)
-    ids = index.astype(object).to_numpy()  # dates stay dates
-    return RawView(name, values, ids, positional, Container("pandas", tuple(view.columns), index.name))
+    ids = view.index.astype(object).to_numpy() if is_keyed else None  # dates stay dates
+    return RawView(name, values, ids, Container("pandas", tuple(view.columns), view.index.name))
+
+
+def has_default_index(frame: Any) -> bool:
+    """Return whether the index of a pandas frame is 0, 1, 2, … as if none had been given."""
+    return descends(frame.index, "pandas", "RangeIndex") and frame.index.start == 0 and frame.index.step == 1
 
 
 def _is_numeric(column: Any) -> bool:
@@ -232,13 +249,12 @@ def _read_polars(name: str, view: Any, id_column: str | None) -> RawView:
     if text:
         raise _text_columns(name, text)
     table = view.drop(id_column)
-    ids = np.empty(view.height, dtype=object)
-    ids[:] = view[id_column].to_list()
     single = bool(table.columns) and all(str(dtype) == "Float32" for dtype in table.dtypes)
     columns = [table[column].cast(float).fill_null(float("nan")).to_numpy() for column in table.columns]
     values = np.column_stack(columns) if columns else np.empty((view.height, 0))
+    values = values.astype(np.float32) if single else values
     container = Container("polars", tuple(table.columns), id_column)
-    return RawView(name, values.astype(np.float32) if single else values, ids, False, container)
+    return RawView(name, values, as_objects(view[id_column].to_list()), container)
 
 
 def _read_anndata(name: str, view: Any) -> RawView:
@@ -249,21 +265,12 @@ def _read_anndata(name: str, view: Any) -> RawView:
     matrix = _read_sparse(name, values) if sparse.issparse(values) else _read_array(name, values)
     demand_distinct_columns(name, view.var_names)
     container = Container("pandas", tuple(view.var_names), view.obs_names.name)
-    return RawView(name, matrix, np.asarray(view.obs_names, dtype=object), False, container)
+    return RawView(name, matrix, np.asarray(view.obs_names, dtype=object), container)
 
 
 def _demand_column(name: str, column: str, columns: Any) -> None:
     if column not in list(columns):
         raise InputError(f"View '{name}' has no column '{column}' to take the sample ids from; it has {some(columns)}.")
-
-
-def _demand_no_id_column(name: str, columns: Any) -> None:
-    named = [column for column in _ID_COLUMNS if column in list(columns)]
-    if named:
-        raise InputError(
-            f"View '{name}' has the default index 0, 1, 2, … and a column '{named[0]}', which looks like sample ids. "
-            f"Give gapview.Views(…, id_column='{named[0]}') or set it as the index; rename it if it is a feature."
-        )
 
 
 def demand_distinct_columns(name: str, columns: Any) -> None:

@@ -139,9 +139,7 @@ class Views:
 
         The rows of a large array with missing rows are copied at each access: avoid it in a loop.
         """
-        if not self.by_reference:
-            return self._held
-        return tuple(self.one_by_one())
+        return tuple(self.one_by_one()) if self.by_reference else self._held
 
     @matrices.setter
     def matrices(self, matrices: tuple[Any, ...]) -> None:
@@ -366,10 +364,10 @@ def read(data: Any, mask: Any, names: Any, sample_ids: Any, id_column: str | Non
     matrices = []
     for k, (view, place) in enumerate(zip(raw, places, strict=True)):
         matrix, rows = _present_rows(view, place, wanted[:, k], ids)
-        if mask is not None:
-            _demand_rows_for_mask(view.name, wanted[:, k], rows, ids)
         matrices.append(matrix)
         present[rows, k] = True
+        if mask is not None:
+            _demand_values(view.name, ids[wanted[:, k] & ~present[:, k]])
     views = Views.__new__(Views)
     views.matrices, views.mask, views.sample_ids = tuple(matrices), present, ids
     views.names = tuple(view.name for view in raw)
@@ -429,13 +427,11 @@ def demand_features(name: str, shape: tuple[int, ...]) -> None:
         raise InputError(f"View '{name}' has no features: its shape is {shape}. Leave this view out.")
 
 
-def _demand_rows_for_mask(name: str, wanted: Array, rows: Array, ids: Array) -> None:
-    lacking = wanted.copy()
-    lacking[rows] = False
-    if lacking.any():
+def _demand_values(name: str, lacking: Array) -> None:
+    if len(lacking):
         raise InputError(
-            f"mask marks view '{name}' as present for {int(lacking.sum())} sample(s) that have no values in it, "
-            f"among them {some(ids[lacking])}. Correct the mask, or leave it out."
+            f"mask marks view '{name}' as present for {len(lacking)} sample(s) that have no values in it, "
+            f"among them {some(lacking)}. Correct the mask, or leave it out."
         )
 
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from ..errors import InputError, InputTypeError, some
 from ..utils.types import Array
-from .containers import RawView, descends, repeats
+from .containers import RawView, as_objects, descends, has_default_index, repeats
 
 
 def join(raw: Sequence[RawView], sample_ids: Any = None) -> tuple[Array, list[Array]]:
@@ -17,53 +17,48 @@ def join(raw: Sequence[RawView], sample_ids: Any = None) -> tuple[Array, list[Ar
     given = [view for view in raw if view.values is not None]
     if not given:
         raise InputError("There is no view: every one is None. Give at least one matrix.")
-    keyed = [view for view in given if not view.positional]
+    keyed = {view.name: view.ids for view in given if view.ids is not None}
     if sample_ids is not None:
-        return _join_by_given_ids(raw, given, keyed, sample_ids)
-    for view in keyed:
-        _demand_ids(f"view '{view.name}'", view.ids)
-    _demand_no_default_index_beside_ids(given, keyed)
-    if not keyed or _same_rows(given, keyed):
-        first = keyed[0] if keyed else given[0]
-        n_samples = _length(first)
-        demand_equal_length(given, n_samples, f"view '{first.name}'")
-        ids = _as_integers(first.ids) if keyed and first.ids is not None else np.arange(n_samples)
-        return ids, [np.arange(_length(view)) for view in raw]
-    if len(keyed) < len(given):
-        plain = [view.name for view in given if view.positional]
-        raise InputError(
-            f"The views {some([view.name for view in keyed])} are keyed by sample id and do not hold the same samples "
-            f"in the same order, but {some(plain)} have no ids, so their rows cannot be matched. "
-            "Give every view as a frame whose index holds the sample ids."
-        )
-    _demand_one_kind_of_id(keyed)
-    return _join_by_id(raw)
+        ids, of = _given_ids(sample_ids, keyed), "sample_ids"
+    else:
+        for name, own in keyed.items():
+            _demand_ids(f"view '{name}'", own)
+        _demand_no_default_index_beside_ids(given, keyed)
+        if keyed and not _same_rows(given, keyed):
+            return _join_by_id(raw, keyed)
+        ids = _as_integers(next(iter(keyed.values()))) if keyed else np.arange(given[0].n_rows)
+        of = f"view '{next(iter(keyed), given[0].name)}'"
+    demand_equal_length(given, len(ids), of)
+    return ids, [np.arange(view.n_rows) for view in raw]
 
 
-def _join_by_given_ids(
-    raw: Sequence[RawView], given: Sequence[RawView], keyed: Sequence[RawView], sample_ids: Any
-) -> tuple[Array, list[Array]]:
+def _given_ids(sample_ids: Any, keyed: Mapping[str, Array]) -> Array:
     if keyed:
         raise InputError(
-            f"sample_ids are for views without ids; {some([view.name for view in keyed])} are keyed by sample id. "
-            "Leave sample_ids out."
+            f"sample_ids are for views without ids; {some(keyed)} are keyed by sample id. Leave sample_ids out."
         )
     if isinstance(sample_ids, str | bytes) or not hasattr(sample_ids, "__iter__"):
         raise InputTypeError(f"sample_ids must be a sequence with one id for each sample; got {sample_ids!r}.")
-    listed = np.ravel(sample_ids).tolist() if isinstance(sample_ids, np.ndarray) else list(sample_ids)
-    ids = _as_integers(_objects(listed))
+    ids = _as_integers(as_objects(np.ravel(sample_ids).tolist() if isinstance(sample_ids, np.ndarray) else sample_ids))
     _demand_ids("sample_ids", ids)
-    demand_equal_length(given, len(ids), "sample_ids")
-    return ids, [np.arange(_length(view)) for view in raw]
+    return ids
 
 
-def _join_by_id(raw: Sequence[RawView]) -> tuple[Array, list[Array]]:
+def _join_by_id(raw: Sequence[RawView], keyed: Mapping[str, Array]) -> tuple[Array, list[Array]]:
+    plain = [view.name for view in raw if view.values is not None and view.ids is None]
+    if plain:
+        raise InputError(
+            f"The views {some(keyed)} are keyed by sample id and do not hold the same samples in the same order, but "
+            f"{some(plain)} have no ids, so their rows cannot be matched. "
+            "Give every view as a frame whose index holds the sample ids."
+        )
+    _demand_one_kind_of_id(keyed)
     position: dict[Any, int] = {}
     places = []
     for view in raw:
         ids = [] if view.ids is None else view.ids.tolist()
         places.append(np.asarray([position.setdefault(key, len(position)) for key in ids], dtype=np.intp))
-    return _as_integers(_objects(list(position))), places
+    return _as_integers(as_objects(position)), places
 
 
 def read_mask(mask: Any, ids: Array, names: Sequence[str]) -> Array:
@@ -78,19 +73,15 @@ def read_mask(mask: Any, ids: Array, names: Sequence[str]) -> Array:
             f"got shape {given.shape}."
         )
     if given.dtype == object:  # nullable booleans of pandas
-        cells = [
-            cell if isinstance(cell, bool | int | float) and cell in (0, 1) else 2 for cell in given.ravel().tolist()
-        ]
-        given = np.array(cells).reshape(shape)
+        cells = given.ravel().tolist()
+        given = np.array([c if isinstance(c, bool | int | float) and c in (0, 1) else 2 for c in cells]).reshape(shape)
     if given.dtype.kind not in "biuf" or not np.isin(given, (0, 1)).all():
         raise InputError("mask must hold True (the sample has the view) and False, or 1 and 0; got other values.")
     return given.astype(bool)
 
 
 def _aligned(mask: Any, ids: Array, names: Sequence[str]) -> Any:
-    import pandas as pd
-
-    if not (isinstance(mask.index, pd.RangeIndex) and mask.index.start == 0 and mask.index.step == 1):
+    if not has_default_index(mask):
         keys = mask.index.astype(object).tolist()
         if len(set(keys)) < len(keys) or set(keys) != set(ids.tolist()):
             raise InputError(
@@ -99,7 +90,7 @@ def _aligned(mask: Any, ids: Array, names: Sequence[str]) -> Any:
                 "Give it the ids of the samples as index, or pass its values if the rows are in the same order."
             )
         mask = mask.set_axis(keys, axis=0).loc[ids.tolist()]
-    if not isinstance(mask.columns, pd.RangeIndex):
+    if not descends(mask.columns, "pandas", "RangeIndex"):
         if sorted(map(str, mask.columns)) != sorted(names):
             raise InputError(
                 f"mask is a frame with the columns {some(mask.columns)}; the views are {some(names)}. "
@@ -107,12 +98,6 @@ def _aligned(mask: Any, ids: Array, names: Sequence[str]) -> Any:
             )
         mask = mask.set_axis([str(column) for column in mask.columns], axis=1)[list(names)]
     return mask.to_numpy(dtype=object)
-
-
-def _objects(items: list[Any]) -> Array:
-    array = np.empty(len(items), dtype=object)
-    array[:] = items
-    return array
 
 
 def _as_integers(ids: Array) -> Array:
@@ -125,29 +110,25 @@ def _as_integers(ids: Array) -> Array:
     return ids
 
 
-def _same_rows(given: Sequence[RawView], keyed: Sequence[RawView]) -> bool:
+def _same_rows(given: Sequence[RawView], keyed: Mapping[str, Array]) -> bool:
     """Return whether all views list the same samples in the same order."""
-    first, *others = [view.ids.tolist() for view in keyed if view.ids is not None]
-    return all(ids == first for ids in others) and all(_length(view) == len(first) for view in given)
+    first, *others = [ids.tolist() for ids in keyed.values()]
+    return all(ids == first for ids in others) and all(view.n_rows == len(first) for view in given)
 
 
-def _length(view: RawView) -> int:
-    return 0 if view.values is None else int(view.values.shape[0])
-
-
-def _demand_no_default_index_beside_ids(given: Sequence[RawView], keyed: Sequence[RawView]) -> None:
-    unlabelled = [view.name for view in given if view.positional and view.container.kind == "pandas"]
+def _demand_no_default_index_beside_ids(given: Sequence[RawView], keyed: Mapping[str, Array]) -> None:
+    unlabelled = [view.name for view in given if view.ids is None and view.container.kind == "pandas"]
     if keyed and unlabelled:
         raise InputError(
-            f"The views {some([view.name for view in keyed])} are keyed by sample id, but the frame(s) "
-            f"{some(unlabelled)} have only the default index 0, 1, 2, …, which may or may not be the same samples. "
+            f"The views {some(keyed)} are keyed by sample id, but the frame(s) {some(unlabelled)} have only the "
+            "default index 0, 1, 2, …, which may or may not be the same samples. "
             "Set their index to the sample ids, or pass their values as an array if the rows are in the same order."
         )
 
 
 def demand_equal_length(given: Sequence[RawView], n_samples: int, of: str) -> None:
     """Raise an error if views without sample ids differ in their numbers of rows."""
-    lengths = {view.name: _length(view) for view in given}
+    lengths = {view.name: view.n_rows for view in given}
     if any(length != n_samples for length in lengths.values()):
         listed = ", ".join(f"'{name}' has {length}" for name, length in lengths.items())
         raise InputError(
@@ -156,9 +137,8 @@ def demand_equal_length(given: Sequence[RawView], n_samples: int, of: str) -> No
         )
 
 
-def _demand_ids(where: str, ids: Array | None) -> None:
+def _demand_ids(where: str, ids: Array) -> None:
     """Raise an error unless every row has an id that occurs once."""
-    assert ids is not None
     listed = ids.tolist()
     empty = sum(key is None or key != key or type(key).__name__ in ("NAType", "NaTType") for key in listed)
     if empty:
@@ -177,8 +157,8 @@ def _demand_ids(where: str, ids: Array | None) -> None:
         )
 
 
-def _demand_one_kind_of_id(keyed: Sequence[RawView]) -> None:
-    kinds = {view.name: _kind_of_id(view.ids) for view in keyed}
+def _demand_one_kind_of_id(keyed: Mapping[str, Array]) -> None:
+    kinds = {name: _kind_of_id(ids) for name, ids in keyed.items()}
     if len(set(kinds.values()) - {"nothing"}) > 1:
         listed = ", ".join(f"'{name}' has {kind}" for name, kind in kinds.items())
         raise InputTypeError(
@@ -187,8 +167,8 @@ def _demand_one_kind_of_id(keyed: Sequence[RawView]) -> None:
         )
 
 
-def _kind_of_id(ids: Array | None) -> str:
-    if ids is None or not len(ids):
+def _kind_of_id(ids: Array) -> str:
+    if not len(ids):
         return "nothing"
     types = {type(key) for key in ids.tolist()}
     if types == {str}:

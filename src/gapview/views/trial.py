@@ -40,10 +40,8 @@ def draw_samples(n_samples: int, n_wanted: int, seed: int, rare_rows: Callable[[
     source = np.random.RandomState(seed)
     order = source.permutation(n_samples) if n_samples <= _MANY else None
     first = sample_without_replacement(n_samples, n_wanted, random_state=source) if order is None else order[:n_wanted]
-    drawn = [first]
-    for rows in rare_rows(np.sort(first)):
-        drawn.append(_first_of(rows, order, source))
-    return np.unique(np.concatenate(drawn))
+    added = [_first_of(rows, order, source) for rows in rare_rows(np.sort(first))]
+    return np.unique(np.concatenate([first, *added]))
 
 
 def _first_of(rows: Array, order: Array | None, source: np.random.RandomState) -> Array:

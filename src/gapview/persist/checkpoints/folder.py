@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Self
 
-from ...errors import DataFileError, GapviewWarning
+from ...errors import DataFileError
 from ...utils.storage import lock_folder, sync_folder, write_whole
 from ...utils.warnings import warn_user
 from ...views import Views
@@ -24,7 +24,6 @@ __all__ = ["Checkpoint", "CheckpointFolder", "recording"]
 _ENDING = ".part"
 _IDENTITY = "fit" + _ENDING
 _UNFINISHED = re.compile(r"\.[\w.+-]+\.part\.[0-9a-f]{12}")  # names of temporary files of storage.write_whole
-_START_AGAIN = "Give another folder, or delete this one to start again."
 
 
 class Checkpoint:
@@ -160,10 +159,7 @@ class CheckpointFolder:
         try:
             return _read(file, self._digest)
         except DataFileError as error:
-            warn_user(
-                f"A part of the checkpoint {self._shown!r} cannot be used, and is computed again: {error}",
-                GapviewWarning,
-            )
+            warn_user(f"A part of the checkpoint {self._shown!r} cannot be used, and is computed again: {error}")
             return MISSING
 
     def save(self, key: str, value: Any) -> None:
@@ -179,8 +175,7 @@ class CheckpointFolder:
                 reason = str(error) if isinstance(error, DataFileError) else f"{error.strerror or error}."
                 warn_user(
                     f"The checkpoint {self._shown!r} cannot be written: {reason} The fit continues; if it is "
-                    "interrupted, everything computed since the last checkpoint is lost.",
-                    GapviewWarning,
+                    "interrupted, everything computed since the last checkpoint is lost."
                 )
             self._has_failed = True
 
@@ -234,19 +229,13 @@ class CheckpointFolder:
             )
         try:
             found = differences(_read(self.path / _IDENTITY, None), self._identity)
+            problem = f"belongs to another fit: {'; '.join(found)}. Repeat that fit to resume it" if found else ""
         except (DataFileError, AttributeError, TypeError, ValueError) as error:
-            if self._replace:
-                return False
-            raise DataFileError(
-                f"The checkpoint {self._shown!r} is damaged, so that its fit cannot be identified ({error}). "
-                f"{_START_AGAIN}"
-            ) from None
-        if found and not self._replace:
-            raise DataFileError(
-                f"The checkpoint {self._shown!r} belongs to another fit: {'; '.join(found)}. Repeat that fit to resume "
-                f"it. {_START_AGAIN}"
-            )
-        return not found
+            problem = f"is damaged, so that its fit cannot be identified ({error})"
+        if problem and not self._replace:
+            advice = "Give another folder, or delete this one to start again."
+            raise DataFileError(f"The checkpoint {self._shown!r} {problem}. {advice}")
+        return not problem
 
     def _file(self, key: str) -> Path:
         return self.path / (_file_name(key) + _ENDING)

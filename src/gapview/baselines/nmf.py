@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from functools import cached_property
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
 from ..clusters import cluster_rows
-from ..errors import GapviewWarning, InputError, InputTypeError, SolutionError, some
+from ..errors import InputError, InputTypeError, SolutionError, some
 from ..scaling import row_lengths, scale_views, unit_rows
 from ..utils.types import Array, Matrix
 from ..utils.warnings import warn_user
@@ -29,6 +30,87 @@ class NonnegativeBaseline(FactorBaseline):
     """Base class of the non-negative factorisations."""
 
     nonnegative: str | None = "raise"
+    max_iter: int = 30
+
+    _random_starts: ClassVar[tuple[str, ...]] = ("random",)  # names that ``init`` may be
+
+    def _observed(self, views: Views) -> list[Observed]:
+        """Return the scaled views without negative values (with them if ``nonnegative`` is None)."""
+        scaled, _ = scale_views(views, self.scale)
+        dtype = np.result_type(*(matrix.dtype for matrix in scaled))
+        scaled = [matrix.astype(dtype, copy=False) for matrix in scaled]
+        if self.nonnegative is not None:
+            unit = self.scale is not None and self.scale.endswith("unit")
+            named = zip(scaled, views.names, strict=True)
+            scaled = [_nonnegative(matrix, name, self.nonnegative, unit) for matrix, name in named]
+        parts = [Observed(matrix, views.rows(k)) for k, matrix in enumerate(scaled)]
+        for name, part in zip(views.names, parts, strict=True):
+            _check_magnitude(name, part)
+        return parts
+
+    def _start(
+        self, views: Views, rows: Sequence[Array], dtype: Any, random_state: np.random.RandomState
+    ) -> tuple[list[Array], list[Array]]:
+        """Return codes of the samples ``rows`` of each set of codes, and bases: random ones, or those in ``init``."""
+        if isinstance(self.init, str) and self.init in self._random_starts:
+            shared, bases = random_factors(views.n_samples, views.n_features, self._code_length, random_state, dtype)
+            return [shared[row] for row in rows], bases
+        return self._given_start(views, rows, dtype)
+
+    def _given_start(self, views: Views, rows: Sequence[Array], dtype: Any) -> tuple[list[Array], list[Array]]:
+        """Return checked copies of the factors in ``init``, a pair of codes and bases.
+
+        The codes are one array for all samples, or one array for each set of codes: one set that all views share, or
+        one for each view.
+        """
+        init, n_components = self.init, self._code_length
+        if isinstance(init, str) or not isinstance(init, Sequence) or len(init) != 2:
+            choices = ", ".join(map(repr, self._random_starts))
+            raise InputTypeError(f"init must be {choices} or a pair (codes, bases) of starting factors; got {init!r}.")
+        given_codes, given_bases = init
+        if not isinstance(given_codes, Mapping | list | tuple):
+            given_codes = [given_codes] * len(rows)
+        of_views = [f"view '{name}'" for name in views.names]
+        of_codes = ["all views"] if len(rows) == 1 else of_views
+        sets = zip(of_codes, rows, _in_order(given_codes, views, len(rows), "codes"), strict=True)
+        codes = [
+            _factor(values, f"codes of {where}", (len(row), n_components), dtype, row, views.n_samples)
+            for where, row, values in sets
+        ]
+        ordered = zip(of_views, views.n_features, _in_order(given_bases, views, views.n_views, "bases"), strict=True)
+        return codes, [_factor(values, f"basis of {where}", (n_components, m), dtype) for where, m, values in ordered]
+
+    def _alternate(
+        self, blocks: Sequence[CodeBlock], codes: list[Array], bases: list[list[Array]], n_samples: int, lag: int = 1
+    ) -> tuple[Array, list[float]]:
+        """Alternate between the blocks and their consensus; the factors are updated in place.
+
+        Returns
+        -------
+        consensus, objective
+            The mean codes of every sample, and the objective after every round; it never rises.
+        """
+        rows = [block.rows for block in blocks]
+        consensus = mean_codes(codes, rows, n_samples)
+        own = [np.inf] * len(blocks)  # objective of each block without its ties
+        careful = [False] * len(blocks)
+        objective: list[float] = []
+        for _ in range(self.max_iter):
+            for b, block in enumerate(blocks):
+                target = consensus[block.rows]
+                before = own[b] + _tie_value(block, codes[b], target)
+                start = codes[b].copy(), [basis.copy() for basis in bases[b]]
+                own[b] = block.advance(codes[b], bases[b], target, careful[b])
+                if not careful[b] and own[b] + _tie_value(block, codes[b], target) > before:
+                    careful[b] = True
+                    codes[b], bases[b] = start
+                    own[b] = block.advance(codes[b], bases[b], target, True)
+            consensus = mean_codes(codes, rows, n_samples)
+            ties = (_tie_value(block, code, consensus[block.rows]) for block, code in zip(blocks, codes, strict=True))
+            objective.append(sum(own) + sum(ties))
+            if has_converged(objective, self.tol, lag):
+                break
+        return consensus, objective
 
     def _store(
         self,
@@ -54,7 +136,12 @@ class Observed:
 
     matrix: Matrix
     rows: Array
-    energy: float  # ‖X‖²
+
+    @cached_property
+    def energy(self) -> float:
+        """‖X‖²."""
+        values = self.matrix.data if sparse.issparse(self.matrix) else self.matrix
+        return inner(values, values)
 
     def project(self, basis: Array) -> Array:
         """Return XUᵀ."""
@@ -72,29 +159,9 @@ class Observed:
         return max(self.energy - 2 * inner(projected, codes) + inner(gram, basis @ basis.T), 0.0)
 
 
-def observe(matrix: Matrix, rows: Array) -> Observed:
-    """Build the data of a view from its present rows and the samples they belong to."""
-    values = matrix.data if sparse.issparse(matrix) else matrix
-    return Observed(matrix, rows, inner(values, values))
-
-
 def inner(left: Array, right: Array) -> float:
     """Return the sum of the products of all entries, computed in float64."""
     return float(np.einsum("i,i->", np.ravel(left), np.ravel(right), dtype=np.float64))
-
-
-def scaled_nonnegative(views: Views, scale: str | None, nonnegative: str | None) -> list[Observed]:
-    """Return the scaled views without negative values (with them if ``nonnegative`` is None)."""
-    scaled, _ = scale_views(views, scale)
-    dtype = np.result_type(*(matrix.dtype for matrix in scaled))
-    scaled = [matrix.astype(dtype, copy=False) for matrix in scaled]
-    if nonnegative is not None:
-        unit = scale is not None and scale.endswith("unit")
-        scaled = [_nonnegative(m, name, nonnegative, unit) for m, name in zip(scaled, views.names, strict=True)]
-    parts = [observe(matrix, views.rows(k)) for k, matrix in enumerate(scaled)]
-    for name, part in zip(views.names, parts, strict=True):
-        _check_magnitude(name, part)
-    return parts
 
 
 def _check_magnitude(name: str, part: Observed) -> None:
@@ -145,8 +212,7 @@ def warn_if_unlinked(views: Views) -> None:
         parts = [[n for n, i in zip(views.names, island, strict=True) if i == part] for part in range(n_islands)]
         warn_user(
             f"The views fall into {n_islands} parts that share no sample: {parts}. The factors of one part are not "
-            "aligned with those of another, so groups across parts are arbitrary. Add samples with views of both.",
-            GapviewWarning,
+            "aligned with those of another, so groups across parts are arbitrary. Add samples with views of both."
         )
 
 
@@ -227,8 +293,7 @@ def check_factors(
         if n_vanished > _FEW * views.n_samples:
             warn_user(
                 f"The codes of {n_vanished} of {views.n_samples} samples have nearly shrunk to zero: the penalty "
-                "outweighs their data. Lower sparsity_weight.",
-                GapviewWarning,
+                "outweighs their data. Lower sparsity_weight."
             )
 
 
@@ -243,68 +308,29 @@ def random_factors(
     return codes, [random_state.uniform(size=(n_components, m)).astype(dtype) for m in n_features]
 
 
-def read_factors(
-    init: Any, choices: str, views: Views, rows: Sequence[Array], n_components: int, dtype: Any
-) -> tuple[list[Array], list[Array]]:
-    """Return checked copies of the factors that a user gives as ``init``, ``(codes, bases)``.
-
-    Parameters
-    ----------
-    init : pair of codes and bases
-        Codes for all samples in one array, or one array for each set of codes; one basis for each view.
-    choices : str
-        The other valid values of ``init``, for messages.
-    views : Views
-        The data.
-    rows : sequence of arrays
-        The samples in each set of codes: one set that all views share, or one for each view.
-    n_components : int
-        Length of the codes.
-    dtype : data type
-        Type of the factors.
-    """
-    if isinstance(init, str) or not isinstance(init, Sequence) or len(init) != 2:
-        raise InputTypeError(f"init must be {choices} or a pair (codes, bases) of starting factors; got {init!r}.")
-    given_codes, given_bases = init
-    if not isinstance(given_codes, Mapping | list | tuple):
-        given_codes = [given_codes] * len(rows)
-    sets = ["all views"] if len(rows) == 1 else [f"view '{name}'" for name in views.names]
-    codes = []
-    for where, row, values in zip(sets, rows, _in_order(given_codes, views, len(rows), "codes"), strict=True):
-        code = _nonnegative_array(values, f"codes of {where}", dtype)
-        code = code[row] if code.shape == (views.n_samples, n_components) else code
-        codes.append(_of_shape(code, (len(row), n_components), f"codes of {where}"))
-    bases = []
-    for name, m, values in zip(
-        views.names, views.n_features, _in_order(given_bases, views, views.n_views, "bases"), strict=True
-    ):
-        basis = _nonnegative_array(values, f"basis of view '{name}'", dtype)
-        bases.append(_of_shape(basis, (n_components, m), f"basis of view '{name}'"))
-    return codes, bases
-
-
 def _in_order(given: Any, views: Views, count: int, what: str) -> Sequence[Any]:
     if isinstance(given, Mapping) and count == views.n_views and set(given) == set(views.names):
         return [given[name] for name in views.names]
     if isinstance(given, Sequence) and len(given) == count:
         return given
-    wanted = (
-        "one array" if count == 1 else f"one array for each of the {count} views, in a list or a dict with their names"
+    each = "" if count == 1 else f" for each of the {count} views, in a list or a dict with their names"
+    raise InputTypeError(
+        f"The {what} in init must be one array{each}; got a {type(given).__name__} with other contents."
     )
-    raise InputTypeError(f"The {what} in init must be {wanted}; got a {type(given).__name__} with other contents.")
 
 
-def _nonnegative_array(values: Any, what: str, dtype: Any) -> Array:
+def _factor(
+    values: Any, what: str, shape: tuple[int, int], dtype: Any, row: Array | None = None, n_samples: int = 0
+) -> Array:
+    """Return a checked copy of a factor; of codes given for all samples, the rows of some."""
     try:
         array = np.array(values, dtype=dtype)  # a copy, since the steps write into it
     except (TypeError, ValueError) as error:
         raise InputTypeError(f"The starting {what} must be an array of numbers: {error}.") from None
     if not np.isfinite(array).all() or (array < 0).any() or not array.any():
         raise InputError(f"The starting {what} must be finite and at least 0, and not all of them 0.")
-    return array
-
-
-def _of_shape(array: Array, shape: tuple[int, int], what: str) -> Array:
+    if row is not None and array.shape == (n_samples, shape[1]):
+        array = array[row]
     if array.shape != shape:
         raise InputError(f"The starting {what} must have shape {shape}; got {array.shape}.")
     return array
@@ -313,62 +339,25 @@ def _of_shape(array: Array, shape: tuple[int, int], what: str) -> Array:
 # -- consensus -------------------------------------------------------------------------------------------------------
 
 
-class CodeBlock(Protocol):
-    """Codes of some samples and the bases they belong to; ties draw the codes to the consensus of all blocks."""
+@dataclass(frozen=True, kw_only=True)
+class CodeBlock:
+    """Samples with codes, a graph of them, and ties that draw their codes to the consensus of all blocks."""
 
-    @property
-    def rows(self) -> Array:
-        """The samples that have codes in this block."""
+    rows: Array  # the samples
+    graph: sparse.csr_array  # W, times the weight of the graph penalty
+    ties: Array  # the weight that ties the code of each sample to the consensus
 
-    @property
-    def ties(self) -> Array:
-        """The weight that ties the code of each of them to the consensus."""
+    @cached_property
+    def degrees(self) -> Array:
+        """Row sums of the graph."""
+        return np.asarray(self.graph.sum(axis=1)).ravel()
 
     def advance(self, codes: Array, bases: list[Array], target: Array, careful: bool) -> float:
         """Update the factors in place towards ``target``; return the objective of the block without its ties.
 
         The published step (``careful=False``) may raise the objective; the careful step never does.
         """
-
-
-def alternate(
-    blocks: Sequence[CodeBlock],
-    codes: list[Array],
-    bases: list[list[Array]],
-    n_samples: int,
-    max_iter: int,
-    tol: float,
-    *,
-    lag: int = 1,
-) -> tuple[Array, list[float]]:
-    """Alternate between the blocks and their consensus; the factors are updated in place.
-
-    Returns
-    -------
-    consensus, objective
-        The mean codes of every sample, and the objective after every round; it never rises.
-    """
-    rows = [block.rows for block in blocks]
-    consensus = mean_codes(codes, rows, n_samples)
-    own = [np.inf] * len(blocks)  # objective of each block without its ties
-    careful = [False] * len(blocks)
-    objective: list[float] = []
-    for _ in range(max_iter):
-        for b, block in enumerate(blocks):
-            target = consensus[block.rows]
-            before = own[b] + _tie_value(block, codes[b], target)
-            start = codes[b].copy(), [basis.copy() for basis in bases[b]]
-            own[b] = block.advance(codes[b], bases[b], target, careful[b])
-            if not careful[b] and own[b] + _tie_value(block, codes[b], target) > before:
-                careful[b] = True
-                codes[b], bases[b] = start
-                own[b] = block.advance(codes[b], bases[b], target, True)
-        consensus = mean_codes(codes, rows, n_samples)
-        ties = (_tie_value(block, code, consensus[block.rows]) for block, code in zip(blocks, codes, strict=True))
-        objective.append(sum(own) + sum(ties))
-        if has_converged(objective, tol, lag):
-            break
-    return consensus, objective
+        raise NotImplementedError
 
 
 def mean_codes(codes: Sequence[Array], rows: Sequence[Array], n_samples: int) -> Array:

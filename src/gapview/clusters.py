@@ -19,7 +19,7 @@ from .compute import (
     on_free_cores,
     single_threaded,
 )
-from .errors import GapviewWarning, SolutionError
+from .errors import SolutionError
 from .scaling import Reduce, largest_magnitude, rows_in_blocks, unit_rows
 from .utils.types import Array
 from .utils.warnings import ignoring, warn_user
@@ -189,8 +189,7 @@ def cluster_rows(
     if n_found < n_clusters:
         warn_user(
             f"Only {n_found} distinct groups were found for n_clusters={n_clusters}: the samples "
-            "have too few distinct representations.",
-            GapviewWarning,
+            "have too few distinct representations."
         )
     return Clustering(labels, centers * size)
 
@@ -199,8 +198,7 @@ def warn_of_zeros(n_samples: int) -> None:
     """Warn of samples whose representation is zero, so that their cluster is arbitrary."""
     warn_user(
         f"{n_samples} sample(s) have a representation of nothing but zeros, so that the group they are in means "
-        "nothing: rows of zeros have no neighbours and no codes, or a penalty has shrunk their codes away.",
-        GapviewWarning,
+        "nothing: rows of zeros have no neighbours and no codes, or a penalty has shrunk their codes away."
     )
 
 

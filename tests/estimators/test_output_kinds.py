@@ -202,7 +202,7 @@ def test_unknown_containers_are_refused(frames):
 def test_without_the_library(monkeypatch, matrices):
     real = importlib.import_module
     monkeypatch.setattr(
-        "gapview.estimators._output.import_module",
+        "gapview.errors.import_module",
         lambda name: builtins.__import__("no_such_package") if name == "polars" else real(name),
     )
     model = Concat(2, random_state=0).set_output(transform="polars")

@@ -222,7 +222,7 @@ def use_union_bridge(
     if only_union is None or setting.bridge == "union":
         return selection, setting
     text = f"bridge='{setting.bridge}' suits these views, but {only_union}"
-    warn_user(f"{text} Its groups may differ; give bridge='union' to do without this warning.", GapviewWarning)
+    warn_user(f"{text} Its groups may differ; give bridge='union' to do without this warning.")
     if selection is None:
         return None, replace(setting, bridge="union")
     scores = [trial.score if trial.setting.bridge == "union" else -np.inf for trial in selection.trials]

@@ -10,12 +10,13 @@ from numbers import Number
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from sklearn import get_config
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.utils.validation import check_is_fitted
 
 from ..backends.dask import demand_in_memory
 from ..backends.disk import read_into_memory
-from ..errors import GapviewWarning, NotFittedError
+from ..errors import NotFittedError, extra
 from ..persist.checkpoints.journal import fit_generator
 from ..persist.model_file import save
 from ..progress import phase
@@ -25,7 +26,9 @@ from ..utils.types import Array
 from ..utils.warnings import warn_user
 from ..views import Views, training_views
 from ..views.cells import PARTIAL_ROWS
-from ._output import CLUSTER, OUTPUTS, as_series
+
+CLUSTER = "cluster"  # name of a series of labels
+OUTPUTS = ("default", "pandas", "polars")
 
 
 @dataclass(frozen=True)
@@ -263,4 +266,35 @@ def warn_no_effect(function: Callable[..., Any], parameter: str, value: Any, rea
     if declared is None or (is_plain and value == declared.default):
         return
     given = f"{parameter}={value!r}" if is_plain else parameter
-    warn_user(f"{given} has no effect, since {reason}. Leave out {parameter}, or {remedy}.", GapviewWarning)
+    warn_user(f"{given} has no effect, since {reason}. Leave out {parameter}, or {remedy}.")
+
+
+# -- containers of results -----------------------------------------------------------------------------------
+
+
+def as_frame(model: Any, values: Array, views: Views) -> Any:
+    """Return a pandas frame with the sample ids, if selected; scikit-learn makes all other containers."""
+    if output_kind(model) != "pandas":
+        return values
+    return _library("pandas").DataFrame(values, index=_index(views))
+
+
+def as_series(model: Any, values: Array, views: Views, name: str) -> Any:
+    """Return a named series if frames are selected, with sample ids for pandas; else the array."""
+    kind = output_kind(model)
+    if kind == "pandas":
+        return _library("pandas").Series(values, index=_index(views), name=name)
+    return _library("polars").Series(name, values) if kind == "polars" else values
+
+
+def output_kind(model: Any) -> str:
+    """Return the container that ``set_output`` or else scikit-learn's configuration selects."""
+    return str(getattr(model, "_sklearn_output_config", {}).get("transform", get_config()["transform_output"]))
+
+
+def _library(name: str) -> Any:
+    return extra(name, "tables", f"set_output(transform={name!r})")
+
+
+def _index(views: Views) -> Any:
+    return _library("pandas").Index(views.sample_ids, name=views.id_name)

@@ -29,8 +29,7 @@ from ..utils.parameters import check_choice, check_integer, check_real
 from ..utils.types import Array, Matrix
 from ..utils.warnings import muted, warn_user
 from ..views import Views, new_views
-from ._output import CLUSTER, as_frame, as_series
-from .base import warn_no_effect, warn_unused_parameters
+from .base import CLUSTER, as_frame, as_series, warn_no_effect, warn_unused_parameters
 from .predict import distance_to_training, fill_missing_rows, predict_labels, project, recover_rows
 
 __all__ = ["N_LATENT_NEIGHBORS", "LatentSpaceMixin", "warn_unless_converged"]

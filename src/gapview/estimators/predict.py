@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from ..errors import GapviewWarning, InputError, SolutionError
+from ..errors import InputError, SolutionError
 from ..graph.donors import donor_means
 from ..graph.neighbors import distance_to_distinct, nearest
 from ..utils.types import Array, Matrix
@@ -66,8 +66,7 @@ def predict_labels(model: Any, embedding: Array, method: str, n_neighbors: int) 
     if n_empty:
         warn_user(
             f"{n_empty} sample(s) have no place in the latent space, so that the group they are assigned to means "
-            "nothing: their rows are zeros, which have no direction.",
-            GapviewWarning,
+            "nothing: their rows are zeros, which have no direction."
         )
     if method == "centers":
         return nearest(model.cluster_centers_, 1, points)[1][:, 0].astype(model.labels_.dtype)  # type: ignore[no-any-return]

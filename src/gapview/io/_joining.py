@@ -8,7 +8,7 @@ from typing import Any
 
 from scipy import sparse
 
-from ..errors import DataFileError, GapviewWarning, extra, some
+from ..errors import DataFileError, extra, some
 from ..utils.warnings import warn_user
 from ..utils.words import counted, percent
 from ..views import Views
@@ -124,10 +124,7 @@ def _whole_rows(files: Sequence[ViewFile]) -> list[ViewFile]:
     kept = {key for view in whole for key in view.frame.index}
     lost = dict.fromkeys(key for view in files for key in view.frame.index if key not in kept)
     if lost:
-        warn_user(
-            f"{counted(len(lost), 'sample')} without a row that has all its values left out: {some(lost)}.",
-            GapviewWarning,
-        )
+        warn_user(f"{counted(len(lost), 'sample')} without a row that has all its values left out: {some(lost)}.")
     return whole
 
 
@@ -181,8 +178,7 @@ def _demand_common_samples(keyed: Sequence[ViewFile]) -> None:
         if most < _FEW * min(len(ids[k]), max(map(len, their_ids))):
             warn_user(
                 f"The view '{view.name}' has only {counted(most, 'sample')} in common with another: {examples}. "
-                "Check that the ids are written in the same way.",
-                GapviewWarning,
+                "Check that the ids are written in the same way."
             )
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from ..errors import GapviewWarning, InputError, InputTypeError, ParameterError, ParameterTypeError, some
+from ..errors import InputError, InputTypeError, ParameterError, ParameterTypeError, some
 from ..estimators import MultiViewClusterer
 from ..persist.model_file import shown_setting
 from ..utils.parameters import check_flag
@@ -152,8 +152,7 @@ def _places(model: MultiViewClusterer, targets: list[Any]) -> list[Array]:
     if strangers:
         warn_user(
             f"{len(strangers)} sample(s) were not in the fit, and have no group: {some(sorted(strangers))}. They get "
-            "NaN; predict places new samples.",
-            GapviewWarning,
+            "NaN; predict places new samples."
         )
     return places
 

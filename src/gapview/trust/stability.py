@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from ..errors import GapviewError, GapviewWarning, InputError, SolutionError
+from ..errors import GapviewError, InputError, SolutionError
 from ..persist.registry import storable_record
 from ..utils.parameters import check_integer, check_real, random_generator
 from ..utils.types import Array
@@ -193,10 +193,7 @@ def _report_failures(failures: list[str], n_resamples: int) -> None:
             f"The fit fails on every one of {n_resamples} resamples, so that the stability of the groups is unknown. "
             f"Raise share, so that resamples are more like all the data. {reason}"
         )
-    warn_user(
-        f"{len(failures)} of {n_resamples} resamples were skipped, since the fit fails on them. {reason}",
-        GapviewWarning,
-    )
+    warn_user(f"{len(failures)} of {n_resamples} resamples were skipped, since the fit fails on them. {reason}")
 
 
 def _read_found(found: Any, size: int) -> Array:

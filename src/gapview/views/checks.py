@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from scipy import sparse
@@ -15,7 +15,30 @@ from ..utils.types import Matrix
 from .cells import PARTIAL_ROWS
 from .containers import Container
 from .core import Views, completed, read
-from .counts import SampleCounts
+
+
+class SampleCounts(Protocol):
+    """What a fit knows of its training data, wherever they are; :class:`gapview.Views` has more."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the views."""
+
+    @property
+    def n_views(self) -> int:
+        """Number of views."""
+
+    @property
+    def n_samples(self) -> int:
+        """Number of samples, complete or not."""
+
+    @property
+    def n_present(self) -> tuple[int, ...]:
+        """Number of samples that have every view."""
+
+    @property
+    def n_features(self) -> tuple[int, ...]:
+        """Number of features of every view."""
 
 
 def training_views(data: Any, mask: Any, partial_rows: str, n_clusters: int) -> Views:

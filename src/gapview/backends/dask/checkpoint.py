@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import DataFileError, GapviewWarning, InputTypeError, MissingExtraError
+from ...errors import DataFileError, InputTypeError, MissingExtraError
 from ...factorization.loop import LoopState, Solution
 from ...factorization.problem import Problem
 from ...persist.checkpoints.identity import differences, digest_of, digest_of_matrix, fit_identity
@@ -98,7 +98,7 @@ class ClusterCheckpoint:
             state = dict(self._head["state"])
             codes, ended = self._read_blocks(tasks, problems, bool(state["active"]), state["ended"])
         except DataFileError as error:
-            warn_user(f"{error} The iterations start again.", GapviewWarning)
+            warn_user(f"{error} The iterations start again.")
             return None
         state["correlations"] = self._of_views("correlation") if codes else []
         state["ended"] = [[place, self._of_views(f"basis{place}"), blocks] for place, blocks in ended.items()]
@@ -141,8 +141,7 @@ class ClusterCheckpoint:
             if not self._has_failed:
                 warn_user(
                     f"{error} The fit continues; if it is interrupted, the iterations since the last checkpoint are "
-                    "lost.",
-                    GapviewWarning,
+                    "lost."
                 )
             self._has_failed = True
             return None

@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import GapviewWarning
 from ...graph.knn import has_unit_rows
 from ...graph.neighbors import Search, SearchReport
 from ...graph.neighbors import search as _search
@@ -93,8 +92,7 @@ def find_neighbors(points: BlockedPoints, n_neighbors: int, search: Search) -> l
             return found
         warn_user(
             f"No cells hold {search.recall:.0%} of the neighbours of {n_points} samples, so that all their distances "
-            "are computed, block by block. Fewer may do: search=Search(recall=...).",
-            GapviewWarning,
+            "are computed, block by block. Fewer may do: search=Search(recall=...)."
         )
     search.done.append(SearchReport("exact", "scikit-learn", n_points, n_points, count))
     return _search_all(points, count)

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...errors import GapviewWarning
 from ...graph.neighbors import Search, SearchReport
 from ...graph.neighbors import search as _search
 from ...graph.neighbors.distances import common_exponent, far_center, nearest_listed
@@ -155,8 +154,7 @@ def _search_cells(
             warn_user(
                 f"The neighbours of {len(points)} samples are searched by computing all distances: this will take "
                 f"about {duration(seconds)}. No cheaper way finds {search.recall:.0%} of the neighbours in these data; "
-                "fewer may do (recall=...).",
-                GapviewWarning,
+                "fewer may do (recall=...)."
             )
         return None
     size = len(points), len(points), n_neighbors

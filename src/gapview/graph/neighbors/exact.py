@@ -11,7 +11,6 @@ from sklearn import get_config
 from sklearn.neighbors import NearestNeighbors
 
 from ...compute import on_free_cores, single_threaded
-from ...errors import GapviewWarning
 from ...utils.types import Array, Matrix
 from ...utils.warnings import warn_user
 from ...utils.words import duration
@@ -47,8 +46,7 @@ def exact_with_warning(points: Matrix, n_neighbors: int, queries: Matrix | None,
     gibibytes = get_config()["working_memory"] / 2**10 + n_queries * n_neighbors / 2**26
     warn_user(
         f"The neighbours of {n_queries} samples among {points.shape[0]} are searched by computing all distances: this "
-        f"will take about {duration(seconds)} and up to {gibibytes:.1f} GiB of memory. {reason}",
-        GapviewWarning,
+        f"will take about {duration(seconds)} and up to {gibibytes:.1f} GiB of memory. {reason}"
     )
     with on_free_cores():
         distances, indices = search.kneighbors(queries)

@@ -63,22 +63,6 @@ def test_paths_come_out_as_they_are(tmp_path, name, monkeypatch):
     assert (tmp_path / name / "labels.csv").is_file()
 
 
-@pytest.mark.parametrize(
-    ("words", "old", "new"),
-    [
-        (["reproduce", "--data-dir", "data"], "reproduce", "reproduce"),
-        (["bench", "quality", "--quick"], "bench quality", "league"),
-        (["bench", "speed", "-h"], "bench speed", "speed"),
-        (["bench", "-h"], "bench", "--help"),
-    ],
-)
-def test_commands_of_the_lab_name_the_new_command(words, old, new):
-    result = CliRunner().invoke(main, words)
-    assert result.exit_code == 2
-    assert result.output == f"`gapview {old}` is now `gapview-lab {new}` (in the lab/ folder of the repository).\n"
-    assert words[0] not in CliRunner().invoke(main, ["--help"]).output
-
-
 def test_bad_options(tmp_path):
     assert CliRunner().invoke(main, ["demo", "--paired-rate", "2"]).exit_code == 2
     assert "Example:" in CliRunner().invoke(main, ["demo", "--help"]).output

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,22 +20,14 @@ from ..utils.words import counted, joined
 from ..views import Views, new_views
 from .console import Show, run_command, show_notes, show_warnings
 from .folder import check_new_file
-from .options import FilesRequest, file_option, read_files, samples_options
+from .options import file_option, named_paths, read_files, samples_options
 from .record import write_predictions
 
 _FAR = 3.0  # distance, in units of the usual distance between neighbours, above which a group is doubtful
 _ADVICE = " Columns of text can be encoded as columns of 0 and 1 (encode)."  # the model determines the encoding
 
 
-@dataclass(frozen=True, kw_only=True)
-class SamplesRequest(FilesRequest):
-    """Options of commands on new samples; without files, those are the samples that the model was trained on."""
-
-    model: Path
-    partial_rows: str | None = None
-
-
-def load_latent(path: Path, partial_rows: str | None = None) -> Any:
+def load_latent(path: Path, partial_rows: str | None) -> Any:
     """Return a model that can place new samples; ``partial_rows`` replaces its setting."""
     model = load(path)
     if not isinstance(model, LatentClusterer):
@@ -47,14 +39,16 @@ def load_latent(path: Path, partial_rows: str | None = None) -> Any:
     return model if partial_rows is None else model.set_params(partial_rows=partial_rows)
 
 
-def read_samples(request: SamplesRequest, model: Any, show: Show) -> tuple[Views, list[ViewFile]]:
+def read_samples(
+    model: Any, files: Sequence[str], id_columns: Sequence[str], duplicates: str, show: Show
+) -> tuple[Views, list[ViewFile]]:
     """Return new samples from files of any of the views of a model, and these files.
 
     A sample may be in one file only. Missing values within rows are handled as ``partial_rows`` of the model says.
     """
     trained = model.views_
     encoded = any("=" in name for names in trained.feature_names if names is not None for name in names)
-    views = match_views(read_files(request, encode=encoded), trained)
+    views = match_views(read_files(files, id_columns, duplicates, encode=encoded), trained)
     for view in views:
         show("View", f"{view.path.name} is {view.summary}.")
         show_notes([note.removesuffix(_ADVICE) for note in view.notes], show)
@@ -119,19 +113,29 @@ def _aligned(view: ViewFile, trained: Views) -> ViewFile:
     return view.aligned([str(name) for name in names])
 
 
-def predict_files(request: SamplesRequest, show: Show) -> list[Path]:
+def predict_files(
+    show: Show,
+    *,
+    model: Path,
+    files: tuple[str, ...],
+    output: Path,
+    id_columns: tuple[str, ...],
+    duplicates: str,
+    partial_rows: str | None,
+    force: bool,
+) -> list[Path]:
     """Assign the samples of files to the groups of a model, and write a table; return its path."""
-    check_new_file(request.output, [request.model, *request.paths], force=request.force)
+    check_new_file(output, [model, *(path for _, path in named_paths(files))], force=force)
     with show_warnings(show):
         tell("Loading the model")
-        model = load_latent(request.model, request.partial_rows)
+        loaded = load_latent(model, partial_rows)
         tell("Reading files")
-        new, _ = read_samples(request, model, show)
+        new, _ = read_samples(loaded, files, id_columns, duplicates, show)
         tell("Placing samples")
-        labels, distances = model.predict(new, return_distance=True)
-        make_folder(request.output.parent)
-        write_predictions(request.output, new, labels, distances)
-    sizes = np.bincount(labels, minlength=len(model.cluster_centers_))
+        labels, distances = loaded.predict(new, return_distance=True)
+        make_folder(output.parent)
+        write_predictions(output, new, labels, distances)
+    sizes = np.bincount(labels, minlength=len(loaded.cluster_centers_))
     listed = joined([f"{size:,} in group {group}" for group, size in enumerate(sizes) if size])
     show("Groups", f"{counted(new.n_samples, 'sample')}: {listed}.")
     far = int((distances > _FAR).sum())
@@ -141,7 +145,7 @@ def predict_files(request: SamplesRequest, show: Show) -> list[Path]:
             f"{counted(far, 'sample')} more than {_FAR:g} times as far from any training sample as these are from each "
             "other: see the column distance, and trust their groups less.",
         )
-    return [request.output]
+    return [output]
 
 
 @click.command(
@@ -155,4 +159,4 @@ def predict(**options: Any) -> None:
     Files are matched to views by NAME=FILE, by the name of the file, or by its features. Writes a table with the id,
     the label, the distance from the training samples (about 1 is usual) and the views of every sample.
     """
-    run_command(predict_files, SamplesRequest(**options))
+    run_command(predict_files, **options)

@@ -14,6 +14,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+import click
 import numpy as np
 
 from ..estimators import MultiViewClusterer
@@ -41,6 +42,12 @@ def write_model(folder: Path, model: MultiViewClusterer) -> None:
     model.save(folder / "model.gapview")
 
 
+def written_files(folder: Path) -> list[Path]:
+    """Return the paths of the results of clustering in a folder."""
+    names = ("labels.csv", "embedding.csv", "model.gapview", RECORD, "report.html")
+    return [folder / name for name in names if (folder / name).exists()]
+
+
 def write_labels(path: Path, model: MultiViewClusterer) -> None:
     """Write for every training sample its group, its confidence if the method has one, and which views it has."""
     columns = {"label": model.labels_.tolist()}
@@ -64,8 +71,10 @@ def _write_samples(path: Path, views: Views, columns: dict[str, Sequence[Any]]) 
 # -- the record ------------------------------------------------------------------------------------------------------
 
 
-def run_facts(arguments: Sequence[str]) -> dict[str, Any]:
+def run_facts() -> dict[str, Any]:
     """Return the command that was typed, the versions of packages, the machine and the time."""
+    context = click.get_current_context(silent=True)
+    arguments = context.find_root().obj or () if context else ()
     versions = {"python": platform.python_version()} | {name: _version(name) for name in _PACKAGES}
     return {
         "command": shlex.join(["gapview", *arguments]),

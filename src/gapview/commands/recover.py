@@ -17,35 +17,48 @@ from ..utils.words import counted, free_name, numbered
 from ..views import Views
 from .console import Show, run_command, show_notes, show_warnings
 from .folder import RECORD, results_folder
-from .options import fingerprints, folder_option, samples_options
-from .predict import SamplesRequest, load_latent, read_samples
+from .options import fingerprint, fingerprints, folder_option, samples_options
+from .predict import load_latent, read_samples
 from .record import run_facts, sample_counts, view_facts, write_record
 
 
-def recover_files(request: SamplesRequest, show: Show) -> list[Path]:
-    """Complete every view of the samples, and write each to a file; return the files."""
-    with results_folder(request.output, force=request.force) as folder, show_warnings(show) as warned:
+def recover_files(
+    show: Show,
+    *,
+    model: Path,
+    files: tuple[str, ...],
+    output: Path,
+    id_columns: tuple[str, ...],
+    duplicates: str,
+    partial_rows: str | None,
+    force: bool,
+) -> list[Path]:
+    """Complete every view of the samples, and write each to a file; return the files.
+
+    Without files, the samples are those that the model was trained on.
+    """
+    with results_folder(output, force=force) as folder, show_warnings(show) as warned:
         tell("Loading the model")
-        model = load_latent(request.model, request.partial_rows)
+        loaded = load_latent(model, partial_rows)
         sources: list[ViewFile] = []
-        given = model.views_ = model.views_.in_arrays()
-        if request.files:
+        given = loaded.views_ = loaded.views_.in_arrays()
+        if files:
             tell("Reading files")
-            given, sources = read_samples(request, model, show)
+            given, sources = read_samples(loaded, files, id_columns, duplicates, show)
         tell("Recovering views")
-        recovered = model.recover(given.in_arrays() if sources else None)
+        recovered = loaded.recover(given.in_arrays() if sources else None)
         tell("Writing results")
         written = _write_all(folder, given, sources, recovered, show)
-        record = run_facts(request.arguments) | {
-            "model": fingerprints([request.model])[0],
-            "files": fingerprints(request.paths),
+        record = run_facts() | {
+            "model": fingerprint(model),
+            "files": fingerprints(files),
             "views": [view_facts(view) for view in sources],
             "counts": sample_counts(given),
             "written": {name: file.path.name for name, file in written.items()},
             "warnings": warned,
         }
         write_record(folder, record)
-    return [*(request.output / file.path.name for file in written.values()), request.output / RECORD]
+    return [*(output / file.path.name for file in written.values()), output / RECORD]
 
 
 def _write_all(
@@ -142,4 +155,4 @@ def recover(**options: Any) -> None:
     written for all samples of the files; the column 'recovered' is 1 where a row is no measurement. Without FILES, the
     samples that the model was trained on are completed, and written as CSV.
     """
-    run_command(recover_files, SamplesRequest(**options))
+    run_command(recover_files, **options)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -23,23 +23,8 @@ from ..utils.words import counted
 from ..views import Views
 from .console import Show, printable, run_command, show_warnings
 from .folder import check_new_file
-from .options import file_option, force_option, id_option, model_argument, typed_arguments
+from .options import file_option, force_option, id_option, model_argument
 from .record import report_facts, run_facts
-
-
-@dataclass(frozen=True, kw_only=True)
-class ReportRequest:
-    """Options of ``gapview report``."""
-
-    model: Path
-    output: Path
-    covariates: Path | None = None
-    id_columns: tuple[str, ...] = ()
-    survival: tuple[tuple[str, str], ...] = ()  # columns of times and of events; none: detected by their names
-    no_ids: bool = False
-    title: str | None = None
-    force: bool = False
-    arguments: tuple[str, ...] = field(default_factory=typed_arguments)
 
 
 def can_report(method: type[MultiViewClusterer]) -> bool:
@@ -80,34 +65,34 @@ def read_covariates(path: Path, id_columns: Sequence[str], views: Views, show: S
     return frame.loc[common]
 
 
-def report_model(request: ReportRequest, show: Show) -> list[Path]:
+def report_model(
+    show: Show,
+    *,
+    model: Path,
+    output: Path,
+    covariates: Path | None,
+    id_columns: tuple[str, ...],
+    survival: tuple[tuple[str, str], ...],
+    force: bool,
+    **settings: Any,
+) -> list[Path]:
     """Write the report of a model; return its path."""
     check_packages()
-    inputs = [request.model, *([request.covariates] if request.covariates else [])]
-    check_new_file(request.output, inputs, force=request.force)
+    check_new_file(output, [path for path in (model, covariates) if path], force=force)
     with show_warnings(show):
         tell("Loading the model")
-        model = load(request.model)
-        table = None
-        if request.covariates is not None:
-            table = read_covariates(request.covariates, request.id_columns, model.views_, show)
-        if not can_report(type(model)):
+        loaded = load(model)
+        table = None if covariates is None else read_covariates(covariates, id_columns, loaded.views_, show)
+        if not can_report(type(loaded)):
             raise InputTypeError(
-                f"A report needs a model of GRMF or BridgedGRMF; this is one of {type(model).__name__}. Cluster the "
+                f"A report needs a model of GRMF or BridgedGRMF; this is one of {type(loaded).__name__}. Cluster the "
                 "data with one of the two."
             )
         tell("Writing the report")
-        make_folder(request.output.parent)
-        file = write_clustering_report(
-            model,
-            request.output,
-            covariates=table,
-            survival=list(request.survival) or None,
-            no_ids=request.no_ids,
-            title=request.title,
-            run=report_facts(run_facts(request.arguments)),
-        )
-    return [file]
+        make_folder(output.parent)
+        run = report_facts(run_facts())
+        write_clustering_report(loaded, output, covariates=table, survival=list(survival) or None, run=run, **settings)
+    return [output]
 
 
 @click.command(
@@ -137,7 +122,7 @@ def report(**options: Any) -> None:
     """Write one HTML file about the groups of a model: it needs no network, and can be sent by e-mail."""
     if options["survival"] and options["covariates"] is None:
         raise click.UsageError("--survival names columns of a table: give the table with --covariates.")
-    run_command(report_model, ReportRequest(**options), head="Report")
+    run_command(report_model, head="Report", **options)
 
 
 @click.command(short_help="Describe a model file.", epilog="Example: gapview info out/model.gapview --json")

@@ -13,7 +13,7 @@ from scipy import sparse
 
 from ..errors import DataFileError, some
 from ..utils.types import Array, Matrix
-from ._sources import is_hdf5
+from ._sources import is_hdf5, reporting_damage
 from .isolated import demand_package, read_isolated
 
 _LABELS = ("y", "gt", "gnd", "truth", "groundtruth", "label", "labels", "truelabel", "truelabels", "target", "class")
@@ -22,22 +22,20 @@ _NOT_VIEWS = (*_LABELS, "mask", "folds", "sample_ids", "view_names")
 
 def read_npz(file: Path) -> dict[str, Any]:
     """Read the arrays of a ``.npz`` file; nothing in it is ever unpickled."""
-    try:
-        # Warnings of numpy mean damage, which is reported below. The stream is ours: numpy leaves damaged files open
-        with warnings.catch_warnings(action="ignore"), file.open("rb") as stream:
-            archive = np.load(stream, allow_pickle=False)
-            if not isinstance(archive, np.ndarray):  # numpy detects the format from the contents
-                with archive:
-                    return {key: _demand_text(archive[key]) for key in archive.files}
-    except Exception as error:  # a damaged file can break any layer: zip, deflate, the array's header
-        raise DataFileError(
-            f"{file.name!r} cannot be read as a .npz file of plain arrays: {type(error).__name__}: {error}. Objects "
-            "are never unpickled; save matrices with numpy.savez."
-        ) from None
-    raise DataFileError(
-        f"{file.name!r} cannot be read as a .npz file: it holds a single array, as numpy.save writes it. "
-        "Save all views into one file with numpy.savez."
-    )
+    advice = "Objects are never unpickled; save matrices with numpy.savez."
+    with (
+        reporting_damage(file, "a .npz file of plain arrays", advice),
+        warnings.catch_warnings(action="ignore"),  # of damage, which is reported
+        file.open("rb") as stream,  # numpy leaves damaged files open
+    ):
+        archive = np.load(stream, allow_pickle=False)
+        if isinstance(archive, np.ndarray):  # numpy detects the format from the contents
+            raise DataFileError(
+                f"{file.name!r} cannot be read as a .npz file: it holds a single array, as numpy.save writes it. "
+                "Save all views into one file with numpy.savez."
+            )
+        with archive:
+            return {key: _demand_text(archive[key]) for key in archive.files}
 
 
 def _demand_text(array: Any) -> Any:

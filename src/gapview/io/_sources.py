@@ -85,23 +85,23 @@ _KINDS = {
 _HDF5, _GZIP = b"\x89HDF\r\n\x1a\n", b"\x1f\x8b"
 # The first bytes of a format, the kinds of files that may begin so, the format in words, and what to do with a file
 # whose name says otherwise
-_SIGNATURES: tuple[tuple[bytes, tuple[str, ...], str, str], ...] = (
-    (b"PAR1", ("parquet",), "a Parquet file", "Rename it to end in .parquet."),
-    (b"ARROW1", ("feather",), "a Feather file", "Rename it to end in .feather."),
-    (b"FEA1", ("feather",), "a Feather file", "Rename it to end in .feather."),
-    (b"\x93NUMPY", ("npy",), "an array of numpy", "Rename it to end in .npy."),
-    (b"PK\x03\x04", ("npz",), "a zip archive (.npz, or a workbook of a spreadsheet)", "Save a workbook as .csv first."),
-    (b"PK\x05\x06", ("npz",), "an empty zip archive", "Get it again."),
-    (_HDF5, ("mat", "h5ad", "h5mu"), "an HDF5 file", "Rename it to end in .h5ad, .h5mu or .mat."),
-    (b"MATLAB 5.0", ("mat",), "a MATLAB file", "Rename it to end in .mat."),
-    (b"MATLAB 7.3", ("mat",), "a MATLAB file", "Rename it to end in .mat."),
-    (b"MuData", ("h5mu",), "a MuData file", "Rename it to end in .h5mu."),
-    (_GZIP, (), "a file compressed with gzip", "Rename a compressed table to end in .csv.gz; decompress others."),
-    (b"\xd0\xcf\x11\xe0", (), "an old workbook of a spreadsheet", "Save it as .csv first."),
-    (b"BZh9", (), "a file compressed with bzip2", "Decompress it first."),
-    (b"\xfd7zXZ", (), "a file compressed with xz", "Decompress it first."),
-    (b"\x28\xb5\x2f\xfd", (), "a file compressed with zstd", "Decompress it first."),
-    (b"%PDF-", (), "a PDF document", "Give the table as .csv."),
+_SIGNATURES = (
+    (b"PAR1", "parquet", "a Parquet file", "Rename it to end in .parquet."),
+    (b"ARROW1", "feather", "a Feather file", "Rename it to end in .feather."),
+    (b"FEA1", "feather", "a Feather file", "Rename it to end in .feather."),
+    (b"\x93NUMPY", "npy", "an array of numpy", "Rename it to end in .npy."),
+    (b"PK\x03\x04", "npz", "a zip archive (.npz, or a workbook of a spreadsheet)", "Save a workbook as .csv first."),
+    (b"PK\x05\x06", "npz", "an empty zip archive", "Get it again."),
+    (_HDF5, "mat h5ad h5mu", "an HDF5 file", "Rename it to end in .h5ad, .h5mu or .mat, depending on its contents."),
+    (b"MATLAB 5.0", "mat", "a MATLAB file", "Rename it to end in .mat."),
+    (b"MATLAB 7.3", "mat", "a MATLAB file", "Rename it to end in .mat."),
+    (b"MuData", "h5mu", "a MuData file", "Rename it to end in .h5mu."),
+    (_GZIP, "", "a file compressed with gzip", "Rename a compressed table to end in .csv.gz; decompress others."),
+    (b"\xd0\xcf\x11\xe0", "", "an old workbook of a spreadsheet", "Save it as .csv first."),
+    (b"BZh9", "", "a file compressed with bzip2", "Decompress it first."),
+    (b"\xfd7zXZ", "", "a file compressed with xz", "Decompress it first."),
+    (b"\x28\xb5\x2f\xfd", "", "a file compressed with zstd", "Decompress it first."),
+    (b"%PDF-", "", "a PDF document", "Give the table as .csv."),
 )
 _CONTROLS = {*range(9), *range(14, 32)}
 _AGAIN = "Save it again, or get it again."
@@ -154,7 +154,9 @@ def kind_of(file: Path) -> str:
     head = head_of(file)
     if not head:
         raise DataFileError(f"{file.name!r} is empty: it has 0 bytes. Give a file with a header and rows.")
-    wanted = (_GZIP,) if compressed else tuple(signature for signature, kinds, *_ in _SIGNATURES if kind in kinds)
+    wanted = (
+        (_GZIP,) if compressed else tuple(signature for signature, kinds, *_ in _SIGNATURES if kind in kinds.split())
+    )
     if head.startswith(wanted) or head[512:].startswith(wanted):
         return kind
     for signature, _, what, advice in _SIGNATURES:

@@ -83,14 +83,10 @@ class Features:
         """Record a column that is left out."""
         self.left_out.setdefault(kind, []).append(name)
 
-    def matrix(self, n_rows: int) -> Array:
+    def matrix(self) -> Array:
         """Return the columns as a matrix, in single precision if all of them have it."""
-        single = bool(self.columns) and all(column.dtype == np.float32 for column in self.columns)
-        values = np.empty((n_rows, len(self.columns)), np.float32 if single else np.float64, order="F")
         with np.errstate(invalid="ignore"):  # a damaged file may hold signalling NaN
-            for position, column in enumerate(self.columns):
-                values[:, position] = column
-        return values
+            return np.stack(self.columns).T
 
     @property
     def empty(self) -> tuple[str, ...]:

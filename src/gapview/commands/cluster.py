@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from time import perf_counter
@@ -22,20 +22,10 @@ from ..progress import tell
 from ..report import write_clustering_report
 from ..utils.words import counted, duration, joined
 from ..views import Views
+from . import options
 from .console import Show, run_command, show_notes, show_warnings
 from .folder import results_folder
-from .options import (
-    build_model,
-    duplicates_option,
-    files_argument,
-    fingerprints,
-    folder_option,
-    force_option,
-    id_option,
-    partial_rows_option,
-    read_files,
-    seed_option,
-)
+from .options import build_model, fingerprints, read_files
 from .record import (
     model_facts,
     report_facts,
@@ -46,38 +36,25 @@ from .record import (
     write_record,
     written_files,
 )
-from .report import can_report, check_packages
+from .report import check_packages
 
 _UNFINISHED = ".unfinished"
 _UNSURE = 0.5  # confidence at which two groups are equally likely
 
 
 def cluster_files(
-    show: Show,
-    *,
-    files: tuple[str, ...],
-    output: Path,
-    id_columns: tuple[str, ...],
-    encode: bool,
-    duplicates: str,
-    no_report: bool,
-    force: bool,
-    **settings: Any,
+    show: Show, files: Sequence[str], output: Path, reading: Any, no_report: bool, force: bool, **settings: Any
 ) -> list[Path]:
     """Cluster the samples of files with a method and its settings, and write all results; return the files written."""
     model = build_model(**settings)
-    report = not no_report and can_report(type(model))
+    report = not no_report and isinstance(model, LatentClusterer)  # which have what a report shows
     if report:
         check_packages("Writing a report (--no-report leaves it out)")
     times = [perf_counter()]
     checkpoint = _checkpoint(output, force, model)
-    with (
-        _noted_checkpoint(checkpoint),
-        results_folder(output, force=force) as folder,
-        show_warnings(show) as warned,
-    ):
+    with _noted(checkpoint), results_folder(output, force=force) as folder, show_warnings(show) as warned:
         tell("Reading files")
-        found = [view for view, _ in read_files(files, id_columns, duplicates, encode=encode)]
+        found = read_files(files, **reading)
         views = _join(found, settings["partial_rows"], show)
         record = {
             "files": fingerprints(files),
@@ -122,7 +99,7 @@ def _fit(model: Any, views: Views, checkpoint: Checkpoint | None, show: Show) ->
 
 
 @contextmanager
-def _noted_checkpoint(checkpoint: Checkpoint | None) -> Iterator[None]:
+def _noted(checkpoint: Checkpoint | None) -> Iterator[None]:
     """Add a note about the checkpoint to every error and interruption."""
     try:
         yield
@@ -193,13 +170,13 @@ def _read_count(context: click.Context, parameter: click.Parameter, text: str) -
     short_help="Find groups in files of views.",
     epilog="Example: gapview cluster blood.csv scans.parquet genes.h5ad -k 5 -o out",
 )
-@files_argument(required=True)
+@options.files_argument(required=True)
 @click.option(
     "-k", "--groups", "n_clusters", callback=_read_count, required=True, metavar="NUMBER|auto",
     help="Number of groups; auto takes the number that the data suggest.",
 )  # fmt: skip
-@folder_option("gapview-results")
-@id_option
+@options.folder_option("gapview-results")
+@options.id_option
 @click.option(
     "--method", type=click.Choice(list(METHODS)), default="BridgedGRMF", show_default=True,
     help="How groups are found.",
@@ -210,13 +187,13 @@ def _read_count(context: click.Context, parameter: click.Parameter, text: str) -
     "with VIEW=WAY for each. By default BridgedGRMF chooses it (auto), and the others take unit.",
 )  # fmt: skip
 @click.option("--encode", is_flag=True, help="Turn columns of text with few different words into columns of 0 and 1.")
-@duplicates_option
-@partial_rows_option("raise")
-@seed_option
+@options.duplicates_option
+@options.partial_rows_option("raise")
+@options.seed_option
 @click.option("--set", "others", multiple=True, metavar="NAME=VALUE", help="Any other setting of the method.")
 @click.option("--no-report", is_flag=True, help="Write no report.")
-@force_option("results that are in the folder")
-def cluster(**options: Any) -> None:
+@options.force_option("results that are in the folder")
+def cluster(id_columns: Sequence[str], duplicates: str, encode: bool, **given: Any) -> None:
     """Find groups among samples that are described by several files, when many samples lack some of them.
 
     Every file is a view: a table with a row for each sample and a column for each feature. FILES may be .csv, .tsv or
@@ -227,4 +204,5 @@ def cluster(**options: Any) -> None:
     BridgedGRMF run for longer than some seconds, finished work is kept in a folder beside the results, its name ends in
     .unfinished: after an interruption or a power cut, the same command resumes from there.
     """
-    run_command(cluster_files, **options)
+    reading = {"id_columns": id_columns, "duplicates": duplicates, "encode": encode}
+    run_command(cluster_files, reading=reading, **given)

@@ -5,7 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+from collections import Counter
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -26,19 +28,13 @@ _WORDS = {"none": None, "true": True, "false": False}
 # -- declarations ----------------------------------------------------------------------------------------------------
 
 id_option = click.option(
-    "--id",
-    "id_columns",
-    multiple=True,
-    metavar="NAME",
+    "--id", "id_columns", multiple=True, metavar="NAME",
     help="Column that holds the sample ids; repeat it if files name it differently. By default it is detected.",
-)
+)  # fmt: skip
 duplicates_option = click.option(
-    "--duplicates",
-    type=click.Choice(DUPLICATES),
-    default="raise",
-    show_default=True,
+    "--duplicates", type=click.Choice(DUPLICATES), default="raise", show_default=True,
     help="Rows that share an id: refuse them, keep the first, or take their mean.",
-)
+)  # fmt: skip
 seed_option = click.option(
     "--seed", "random_state", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True, help="Random seed."
 )
@@ -73,12 +69,10 @@ def force_option(what: str) -> Decorator:
 def partial_rows_option(default: str | None) -> Decorator:
     """Declare what to do with rows that lack some values; None stands for the setting of the model."""
     return click.option(
-        "--partial-rows",
-        type=click.Choice(PARTIAL_ROWS),
-        default=default,
-        show_default=True if default else "as in training",
+        "--partial-rows", type=click.Choice(PARTIAL_ROWS),
+        default=default, show_default=True if default else "as in training",
         help="Rows that have some but not all values: refuse them, fill their gaps, or drop them.",
-    )
+    )  # fmt: skip
 
 
 def samples_options(output: Decorator, *, files_required: bool, replaces: str) -> Decorator:
@@ -111,24 +105,21 @@ def named_paths(files: Sequence[str]) -> list[tuple[str | None, Path]]:
     return found
 
 
-def read_files(
-    files: Sequence[str], id_columns: Sequence[str], duplicates: str, *, encode: bool
-) -> list[tuple[ViewFile, bool]]:
-    """Return all views in the order of the files, each with whether its name was typed."""
-    settings: dict[str, Any] = {"id_column": list(id_columns) or None, "encode": encode, "duplicates": duplicates}
+def read_files(files: Sequence[str], *, id_columns: Sequence[str], duplicates: str, encode: bool) -> list[ViewFile]:
+    """Return all views in the order of the files."""
+    read = partial(read_views, id_column=list(id_columns) or None, encode=encode, duplicates=duplicates)
     typed = named_paths(files)
     plain = [str(path) for name, path in typed if name is None]
-    unnamed = read_views(plain, **settings) if plain else []
-    found: list[tuple[ViewFile, bool]] = []
+    unnamed = read(plain) if plain else []
+    found: list[ViewFile] = []
     for name, path in typed:
         if name is None:
-            found += [(view, False) for view in unnamed if view.path == path]
+            found += [view for view in unnamed if view.path == path]
         else:
-            found += [(view, True) for view in read_views({name: path}, **settings)]
-    names = [view.name for view, _ in found]
-    twice = [name for name in names if names.count(name) > 1]
-    if twice:
-        raise DataFileError(f"The view '{twice[0]}' is given more than once. Give every view a name of its own.")
+            found += read({name: path})
+    name, n_views = Counter(view.name for view in found).most_common(1)[0]
+    if n_views > 1:
+        raise DataFileError(f"The view '{name}' is given more than once. Give every view a name of its own.")
     return found
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,7 @@ from ..views import Views, new_views
 from .console import Show, run_command, show_notes, show_warnings
 from .folder import check_new_file
 from .options import file_option, named_paths, read_files, samples_options
-from .record import write_predictions
+from .record import write_samples
 
 _FAR = 3.0  # distance, in units of the usual distance between neighbours, above which a group is doubtful
 _ADVICE = " Columns of text can be encoded as columns of 0 and 1 (encode)."  # the model determines the encoding
@@ -39,16 +39,15 @@ def load_latent(path: Path, partial_rows: str | None) -> Any:
     return model if partial_rows is None else model.set_params(partial_rows=partial_rows)
 
 
-def read_samples(
-    model: Any, files: Sequence[str], id_columns: Sequence[str], duplicates: str, show: Show
-) -> tuple[Views, list[ViewFile]]:
-    """Return new samples from files of any of the views of a model, and these files.
+def read_samples(model: Any, files: Sequence[str], show: Show, **reading: Any) -> tuple[Views, list[ViewFile]]:
+    """Return new samples from files of any of the views of a model, and these files; see :func:`read_files`.
 
     A sample may be in one file only. Missing values within rows are handled as ``partial_rows`` of the model says.
     """
     trained = model.views_
     encoded = any("=" in name for names in trained.feature_names if names is not None for name in names)
-    views = match_views(read_files(files, id_columns, duplicates, encode=encoded), trained)
+    found = read_files(files, encode=encoded, **reading)
+    views = _match_views(found, {name for name, _ in named_paths(files)}, trained)
     for view in views:
         show("View", f"{view.path.name} is {view.summary}.")
         show_notes([note.removesuffix(_ADVICE) for note in view.notes], show)
@@ -56,11 +55,11 @@ def read_samples(
     return new_views(samples, trained, model.partial_rows), views
 
 
-def match_views(found: Sequence[tuple[ViewFile, bool]], trained: Views) -> list[ViewFile]:
+def _match_views(found: Sequence[ViewFile], typed: Set[str | None], trained: Views) -> list[ViewFile]:
     """Return the files as views of the model, matched by the name typed, the name of the file, or the features."""
     matched: dict[str, ViewFile] = {}
-    for view, typed in found:
-        name = _known_name(view, typed, trained)
+    for view in found:
+        name = _known_name(view, view.name in typed, trained)
         if name in matched:
             raise DataFileError(
                 f"{matched[name].path.name!r} and {view.path.name!r} are both the view '{name}'. Give one file for "
@@ -114,15 +113,7 @@ def _aligned(view: ViewFile, trained: Views) -> ViewFile:
 
 
 def predict_files(
-    show: Show,
-    *,
-    model: Path,
-    files: tuple[str, ...],
-    output: Path,
-    id_columns: tuple[str, ...],
-    duplicates: str,
-    partial_rows: str | None,
-    force: bool,
+    show: Show, model: Path, files: Sequence[str], output: Path, partial_rows: str | None, force: bool, **reading: Any
 ) -> list[Path]:
     """Assign the samples of files to the groups of a model, and write a table; return its path."""
     check_new_file(output, [model, *(path for _, path in named_paths(files))], force=force)
@@ -130,11 +121,12 @@ def predict_files(
         tell("Loading the model")
         loaded = load_latent(model, partial_rows)
         tell("Reading files")
-        new, _ = read_samples(loaded, files, id_columns, duplicates, show)
+        new, _ = read_samples(loaded, files, show, **reading)
         tell("Placing samples")
         labels, distances = loaded.predict(new, return_distance=True)
         make_folder(output.parent)
-        write_predictions(output, new, labels, distances)
+        columns = {"label": labels.tolist(), "distance": [f"{value:.3f}" for value in distances]}
+        write_samples(output, new, columns)
     sizes = np.bincount(labels, minlength=len(loaded.cluster_centers_))
     listed = joined([f"{size:,} in group {group}" for group, size in enumerate(sizes) if size])
     show("Groups", f"{counted(new.n_samples, 'sample')}: {listed}.")

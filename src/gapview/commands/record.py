@@ -20,7 +20,6 @@ import numpy as np
 from ..estimators import MultiViewClusterer
 from ..io import ViewFile
 from ..utils.storage import write_table, write_whole
-from ..utils.types import Array
 from ..views import Views
 from .folder import RECORD
 
@@ -53,15 +52,11 @@ def write_labels(path: Path, model: MultiViewClusterer) -> None:
     columns = {"label": model.labels_.tolist()}
     if hasattr(model, "confidence_"):
         columns["confidence"] = [f"{value:.3f}" for value in model.confidence_]
-    _write_samples(path, model.views_, columns)
+    write_samples(path, model.views_, columns)
 
 
-def write_predictions(path: Path, new: Views, labels: Array, distances: Array) -> None:
-    """Write for every new sample its group, its distance from the training samples, and which views it has."""
-    _write_samples(path, new, {"label": labels.tolist(), "distance": [f"{value:.3f}" for value in distances]})
-
-
-def _write_samples(path: Path, views: Views, columns: dict[str, Sequence[Any]]) -> None:
+def write_samples(path: Path, views: Views, columns: Mapping[str, Sequence[Any]]) -> None:
+    """Write for every sample its id, the values of the columns, and which views it has."""
     presence = np.where(views.mask, "yes", "no").tolist()
     rows: Iterable[Any] = zip(views.sample_ids.tolist(), *columns.values(), presence, strict=True)
     header = ["id", *columns, *(f"has_{name}" for name in views.names)]

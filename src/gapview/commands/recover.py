@@ -23,15 +23,7 @@ from .record import run_facts, sample_counts, view_facts, write_record
 
 
 def recover_files(
-    show: Show,
-    *,
-    model: Path,
-    files: tuple[str, ...],
-    output: Path,
-    id_columns: tuple[str, ...],
-    duplicates: str,
-    partial_rows: str | None,
-    force: bool,
+    show: Show, model: Path, files: Sequence[str], output: Path, partial_rows: str | None, force: bool, **reading: Any
 ) -> list[Path]:
     """Complete every view of the samples, and write each to a file; return the files.
 
@@ -44,7 +36,7 @@ def recover_files(
         given = loaded.views_ = loaded.views_.in_arrays()
         if files:
             tell("Reading files")
-            given, sources = read_samples(loaded, files, id_columns, duplicates, show)
+            given, sources = read_samples(loaded, files, show, **reading)
         tell("Recovering views")
         recovered = loaded.recover(given.in_arrays() if sources else None)
         tell("Writing results")
@@ -113,15 +105,10 @@ def _file_name(view: ViewFile, sources: Sequence[ViewFile], taken: set[str]) -> 
 
 def _filled_cells(view: ViewFile, given: Views, lacking: Any) -> Any:
     """Return for every sample the number of empty cells in its row, which are filled now."""
-    filled = np.zeros(given.n_samples, dtype=np.int64)
     if view.is_sparse:
-        return filled
-    gaps = np.isnan(view.frame.to_numpy()).sum(axis=1)
-    where = {str(key): row for row, key in enumerate(given.sample_ids)}
-    for key, count in zip(view.frame.index, gaps, strict=True):
-        if (row := where.get(str(key))) is not None and not lacking[row]:
-            filled[row] = count
-    return filled
+        return np.zeros(given.n_samples, dtype=np.int64)
+    gaps = view.frame.isna().sum(axis=1).rename(index=str).reindex(map(str, given.sample_ids), fill_value=0)
+    return np.where(lacking, 0, gaps.to_numpy())
 
 
 def _like(view: ViewFile, frame: Any) -> Any:

@@ -12,7 +12,6 @@ from typing import Any
 import click
 
 from ..errors import DataFileError, InputTypeError, MissingExtraError, some
-from ..estimators import MultiViewClusterer
 from ..estimators.latent import LatentClusterer
 from ..io import read_table
 from ..methods import describe, load
@@ -25,11 +24,6 @@ from .console import Show, printable, run_command, show_warnings
 from .folder import check_new_file
 from .options import file_option, force_option, id_option, model_argument
 from .record import report_facts, run_facts
-
-
-def can_report(method: type[MultiViewClusterer]) -> bool:
-    """Return whether a method has what a report shows: a latent space, with confidence."""
-    return issubclass(method, LatentClusterer)
 
 
 def missing_package(purpose: str = "Writing a report") -> MissingExtraError | None:
@@ -57,24 +51,13 @@ def read_covariates(path: Path, id_columns: Sequence[str], views: Views, show: S
         )
     n_others = len(frame) - len(common)
     others = f"; {counted(n_others, 'row')} of other samples left out" if n_others else ""
-    columns = counted(frame.shape[1], "column")
-    show(
-        "Table",
-        f"{path.name}: {columns} for {len(common):,} of the {views.n_samples:,} samples of the model{others}.",
-    )
+    columns, n_samples = counted(frame.shape[1], "column"), f"{len(common):,} of the {views.n_samples:,} samples"
+    show("Table", f"{path.name}: {columns} for {n_samples} of the model{others}.")
     return frame.loc[common]
 
 
 def report_model(
-    show: Show,
-    *,
-    model: Path,
-    output: Path,
-    covariates: Path | None,
-    id_columns: tuple[str, ...],
-    survival: tuple[tuple[str, str], ...],
-    force: bool,
-    **settings: Any,
+    show: Show, model: Path, output: Path, covariates: Path | None, id_columns: Sequence[str], force: bool, **more: Any
 ) -> list[Path]:
     """Write the report of a model; return its path."""
     check_packages()
@@ -83,15 +66,14 @@ def report_model(
         tell("Loading the model")
         loaded = load(model)
         table = None if covariates is None else read_covariates(covariates, id_columns, loaded.views_, show)
-        if not can_report(type(loaded)):
+        if not isinstance(loaded, LatentClusterer):
             raise InputTypeError(
                 f"A report needs a model of GRMF or BridgedGRMF; this is one of {type(loaded).__name__}. Cluster the "
                 "data with one of the two."
             )
         tell("Writing the report")
         make_folder(output.parent)
-        run = report_facts(run_facts())
-        write_clustering_report(loaded, output, covariates=table, survival=list(survival) or None, run=run, **settings)
+        write_clustering_report(loaded, output, covariates=table, run=report_facts(run_facts()), **more)
     return [output]
 
 
@@ -102,27 +84,22 @@ def report_model(
 @model_argument
 @file_option("report.html")
 @click.option(
-    "--covariates",
-    type=click.Path(path_type=Path),
-    metavar="TABLE",
+    "--covariates", type=click.Path(path_type=Path), metavar="TABLE",
     help="Table of covariates of the samples, such as age, stage or survival time; the groups are compared in each.",
-)
+)  # fmt: skip
 @id_option
 @click.option(
-    "--survival",
-    nargs=2,
-    multiple=True,
-    metavar="TIME EVENT",
+    "--survival", nargs=2, multiple=True, metavar="TIME EVENT",
     help="Columns of the table with times and events (1 observed, 0 censored). By default they are detected by name.",
-)
+)  # fmt: skip
 @click.option("--no-ids", is_flag=True, help="Omit every sample id, for a report that is shared with others.")
 @click.option("--title", help="Title of the report.")
 @force_option("a file that is there")
-def report(**options: Any) -> None:
+def report(survival: Sequence[tuple[str, str]], **options: Any) -> None:
     """Write one HTML file about the groups of a model: it needs no network, and can be sent by e-mail."""
-    if options["survival"] and options["covariates"] is None:
+    if survival and options["covariates"] is None:
         raise click.UsageError("--survival names columns of a table: give the table with --covariates.")
-    run_command(report_model, head="Report", **options)
+    run_command(report_model, head="Report", survival=list(survival) or None, **options)
 
 
 @click.command(short_help="Describe a model file.", epilog="Example: gapview info out/model.gapview --json")

@@ -39,7 +39,7 @@ class RawTable:
     def cells(self, position: int) -> list[Any]:
         """Return the cells of a column as they are written: text stripped, None for a missing value."""
         column = self.columns[position]
-        converted = self.written is not None and not arrow().types.is_string(column.type)
+        converted = not arrow().types.is_string(column.type)
         raw = self.written(position) if self.written and converted else column.to_pylist()
         return [_plain(cell) for cell in raw]
 

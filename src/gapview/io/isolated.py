@@ -55,7 +55,6 @@ def read_isolated(file: Path, kind: str, what: str, wanted: Sequence[str] | None
     request = {
         "kind": kind,
         "file": os.path.abspath(file),
-        "name": file.name,
         "cells": limits.cells,
         "wanted": list(wanted or []),
         "memory": limits.memory,

@@ -78,7 +78,8 @@ def write_answer(request: dict[str, Any], stream: BinaryIO) -> None:
 
 
 def _read(request: dict[str, Any]) -> Any:
-    kind, file, name, cells = (request[key] for key in ("kind", "file", "name", "cells"))
+    kind, file, cells = request["kind"], request["file"], request["cells"]
+    name = os.path.basename(file)
     with warnings.catch_warnings(action="ignore"):  # of old formats and of repeated variables
         if kind == "mat":
             from scipy.io import loadmat

@@ -10,9 +10,8 @@ from .cluster import cluster
 from .console import command_words, printable
 from .demo import demo
 from .interruption import signals_interrupt
-from .predict import predict
-from .recover import recover
 from .report import info, report
+from .samples import predict, recover
 
 
 class _GapviewGroup(click.Group):

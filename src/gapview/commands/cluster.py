@@ -19,24 +19,14 @@ from ..io import ViewFile, join_views, summary_lines
 from ..methods import METHODS
 from ..persist.checkpoints import Checkpoint
 from ..progress import tell
-from ..report import write_clustering_report
 from ..utils.words import counted, duration, joined
 from ..views import Views
 from . import options
 from .console import Show, run_command, show_notes, show_warnings
 from .folder import results_folder
 from .options import build_model, fingerprints, read_files
-from .record import (
-    model_facts,
-    report_facts,
-    run_facts,
-    sample_counts,
-    view_facts,
-    write_model,
-    write_record,
-    written_files,
-)
-from .report import check_packages
+from .record import sample_counts, view_facts, write_record, write_results, written_files
+from .report import missing_package
 
 _UNFINISHED = ".unfinished"
 _UNSURE = 0.5  # confidence at which two groups are equally likely
@@ -48,8 +38,8 @@ def cluster_files(
     """Cluster the samples of files with a method and its settings, and write all results; return the files written."""
     model = build_model(**settings)
     report = not no_report and isinstance(model, LatentClusterer)  # which have what a report shows
-    if report:
-        check_packages("Writing a report (--no-report leaves it out)")
+    if report and (missing := missing_package("Writing a report (--no-report leaves it out)")):
+        raise missing
     times = [perf_counter()]
     checkpoint = _checkpoint(output, force, model)
     with _noted(checkpoint), results_folder(output, force=force) as folder, show_warnings(show) as warned:
@@ -66,11 +56,7 @@ def cluster_files(
         times.append(perf_counter())
         _show_groups(model, times[2] - times[1], show)
         tell("Writing results")
-        write_model(folder, model)
-        record |= run_facts() | model_facts(model)
-        if report:
-            tell("Writing the report")
-            write_clustering_report(model, folder / "report.html", run=report_facts(record))
+        record = write_results(folder, model, record, report=report)
         times.append(perf_counter())
         seconds = dict(zip(("reading", "fitting", "writing"), np.diff(times).round(3).tolist(), strict=True))
         write_record(folder, record | {"warnings": warned, "seconds": seconds})

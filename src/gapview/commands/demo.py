@@ -12,13 +12,11 @@ import numpy as np
 from ..datasets import load_digits_views, paired_split
 from ..estimators import BridgedGRMF
 from ..metrics import clustering_scores
-from ..progress import tell
-from ..report import write_clustering_report
 from ..views import Views
 from .console import Show, run_command
 from .folder import read_record, results_folder
 from .options import folder_option, force_option, seed_option
-from .record import model_facts, report_facts, run_facts, sample_counts, write_model, write_record, written_files
+from .record import sample_counts, write_record, write_results, written_files
 from .report import missing_package
 
 _DEMO = "demonstration"  # marks the record of a demonstration, which may be replaced
@@ -38,12 +36,8 @@ def run_demo(show: Show, *, output: Path, paired_rate: float, random_state: int,
         model = BridgedGRMF(n_clusters=10, random_state=random_state).fit(views)
         seconds = perf_counter() - begin
         errors = _recovery_errors(model, data.views)
-        write_model(folder, model)
-        record = run_facts() | model_facts(model)
-        if missing is None:
-            tell("Writing the report")
-            title = "Handwritten digits, with many of their views hidden"
-            write_clustering_report(model, folder / "report.html", title=title, run=report_facts(record))
+        title = "Handwritten digits, with many of their views hidden"
+        record = write_results(folder, model, {}, report=missing is None, title=title)
         write_record(folder, record | {"counts": sample_counts(views), _DEMO: {"paired_rate": paired_rate}})
     _show_data(views, show)
     show(

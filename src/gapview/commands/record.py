@@ -19,6 +19,8 @@ import numpy as np
 
 from ..estimators import MultiViewClusterer
 from ..io import ViewFile
+from ..progress import tell
+from ..report import write_clustering_report
 from ..utils.storage import write_table, write_whole
 from ..views import Views
 from .folder import RECORD
@@ -29,8 +31,10 @@ _PACKAGES = ("gapview", "numpy", "scipy", "scikit-learn", "pandas", "pyarrow", "
 # -- tables ----------------------------------------------------------------------------------------------------------
 
 
-def write_model(folder: Path, model: MultiViewClusterer) -> None:
-    """Write labels, embedding and the model itself to a folder."""
+def write_results(
+    folder: Path, model: MultiViewClusterer, record: Mapping[str, Any], *, report: bool, title: str | None = None
+) -> dict[str, Any]:
+    """Write labels, embedding, the model itself and a report to a folder; return the record with facts added."""
     write_labels(folder / "labels.csv", model)
     prefix = type(model).__name__.lower()
     write_table(
@@ -39,6 +43,11 @@ def write_model(folder: Path, model: MultiViewClusterer) -> None:
         ([key, *(f"{x:.6g}" for x in row)] for key, row in zip(model.sample_ids_, model.embedding_, strict=True)),
     )
     model.save(folder / "model.gapview")
+    record = {**record, **run_facts(), **_model_facts(model)}
+    if report:
+        tell("Writing the report")
+        write_clustering_report(model, folder / "report.html", title=title, run=report_facts(record))
+    return record
 
 
 def written_files(folder: Path) -> list[Path]:
@@ -110,7 +119,7 @@ def sample_counts(views: Views) -> dict[str, Any]:
     }
 
 
-def model_facts(model: MultiViewClusterer) -> dict[str, Any]:
+def _model_facts(model: MultiViewClusterer) -> dict[str, Any]:
     """Return the settings with which the groups were found, and the sizes of the groups."""
     found: dict[str, Any] = {
         "method": type(model).__name__,

@@ -32,13 +32,6 @@ def missing_package(purpose: str = "Writing a report") -> MissingExtraError | No
     return MissingExtraError(missing[0], "report", purpose) if missing else None
 
 
-def check_packages(purpose: str = "Writing a report") -> None:
-    """Raise an error if a package that the report needs is not installed."""
-    error = missing_package(purpose)
-    if error is not None:
-        raise error
-
-
 def read_covariates(path: Path, id_columns: Sequence[str], views: Views, show: Show) -> Any:
     """Return the rows of a table that belong to samples of a model."""
     frame = read_table(path, id_column=list(id_columns) or None)
@@ -60,7 +53,8 @@ def report_model(
     show: Show, model: Path, output: Path, covariates: Path | None, id_columns: Sequence[str], force: bool, **more: Any
 ) -> list[Path]:
     """Write the report of a model; return its path."""
-    check_packages()
+    if missing := missing_package():
+        raise missing
     check_new_file(output, [path for path in (model, covariates) if path], force=force)
     with show_warnings(show):
         tell("Loading the model")

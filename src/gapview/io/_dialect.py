@@ -7,7 +7,8 @@ import csv
 import io
 import re
 from collections import Counter
-from itertools import pairwise
+from collections.abc import Iterator
+from itertools import islice, pairwise
 from pathlib import Path
 
 from ..errors import DataFileError, some
@@ -28,15 +29,11 @@ _COLUMNS_INSPECTED = 200  # enough to tell a header from numbers; a wide table h
 
 def as_utf8(content: bytes, file: Path) -> tuple[bytes, str]:
     """Return a text in UTF-8 without a byte order mark, and its original encoding."""
-    for encoding, mark in BYTE_ORDER_MARKS.items():
-        if content.startswith(mark):
-            codec = "utf-8" if encoding == "utf-8-sig" else encoding
-            text = _recoded(content[len(mark) :], codec)
+    marked = [encoding for encoding, mark in BYTE_ORDER_MARKS.items() if content.startswith(mark)]
+    for encoding in marked or ["utf-8", "cp1252"]:
+        text = _recoded(content[len(BYTE_ORDER_MARKS.get(encoding, b"")) :], encoding.removesuffix("-sig"))
+        if text is not None:
             break
-    else:
-        encoding, text = "utf-8", _recoded(content, "utf-8")
-        if text is None:
-            encoding, text = "cp1252", _recoded(content, "cp1252")
     if text is None or b"\0" in text:
         raise DataFileError(
             f"{file.name!r} is not a text: its bytes are neither UTF-8, nor Windows-1252, nor UTF-16 with a byte order "
@@ -65,16 +62,10 @@ def spaces_to_tabs(content: bytes) -> bytes:
     return _SPACES.sub(lambda match: match[1] or (b"" if at_edge(match) else b"\t"), content)
 
 
-def records(content: bytes, separator: str, limit: int | None = None) -> list[tuple[int, list[str]]]:
-    """Split a text into records, each with the number of its last line; empty lines are skipped."""
+def records(content: bytes, separator: str, n_lines_before: int = 0) -> Iterator[tuple[int, list[str]]]:
+    """Yield the records of a text, each with the number of its last line; empty lines are skipped."""
     reader = csv.reader(io.TextIOWrapper(io.BytesIO(content), "utf-8", "ignore", newline=""), delimiter=separator)
-    found = []
-    for record in reader:
-        if record:
-            found.append((reader.line_num, record))
-        if limit is not None and len(found) == limit:
-            break
-    return found
+    return ((n_lines_before + reader.line_num, record) for record in reader if record)
 
 
 def find_dialect(content: bytes, file: Path) -> tuple[SourceFormat, int, list[str]]:
@@ -143,7 +134,7 @@ def line_too_long(file: Path) -> DataFileError:
 
 def _split(head: bytes, separator: str) -> list[tuple[int, list[str]]]:
     try:
-        return records(head, separator, _HEAD_RECORDS)
+        return list(islice(records(head, separator), _HEAD_RECORDS))
     except csv.Error:  # a field too long: not the separator
         return []
 
@@ -155,12 +146,8 @@ def _score(split: list[tuple[int, list[str]]], separator: str) -> tuple[float, i
         return (-1.0, 0)
     body = rows[1:] or rows
     usual, times = Counter(map(len, body)).most_common(1)[0]
-    cells = [
-        cell
-        for fields in body
-        for cell in (fields[1:_COLUMNS_INSPECTED] if usual > 1 else fields)
-        if not is_missing(cell)
-    ]
+    inspected = slice(1, _COLUMNS_INSPECTED) if usual > 1 else slice(None)
+    cells = [cell for fields in body for cell in fields[inspected] if not is_missing(cell)]
     numbers = sum(map(is_number, cells)) / max(1, len(cells))
     fits = {0: 1.0, 1: 0.9}.get(usual - len(rows[0]), 0.5)
     return (times / len(body)) * (0.1 + numbers) * fits * (_WEIGHT_OF_SPACES if separator == " " else 1.0), usual

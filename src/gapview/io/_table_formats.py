@@ -81,11 +81,10 @@ def _parse(content: bytes, begin: int, source: SourceFormat, file: Path, only: i
 def _ragged(content: bytes, begin: int, source: SourceFormat, file: Path, cause: str) -> DataFileError:
     """Return the error that names the lines with other numbers of fields than the header."""
     expected = len(source.columns)
-    wrong = []
+    wrong: list[tuple[int, int]] = []
     try:
-        for line, fields in _records(content, begin, source):
-            if len(fields) != expected:
-                wrong.append((line, len(fields)))
+        rows = _records(content, begin, source)
+        wrong.extend((line, len(fields)) for line, fields in rows if len(fields) != expected)
     except csv.Error as error:
         cause = str(error)
     if not wrong:
@@ -102,9 +101,7 @@ def _ragged(content: bytes, begin: int, source: SourceFormat, file: Path, cause:
 
 def _records(content: bytes, begin: int, source: SourceFormat) -> Iterator[tuple[int, list[str]]]:
     """Yield the rows below the header, each with the number of its last line in the file."""
-    before = len(content[:begin].splitlines())
-    for line, fields in records(content[begin:], _delimiter(source)):
-        yield before + line, fields
+    return records(content[begin:], _delimiter(source), len(content[:begin].splitlines()))
 
 
 def _described(source: SourceFormat) -> str:

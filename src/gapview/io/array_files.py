@@ -113,15 +113,17 @@ def frame_of(matrix: Matrix, ids: Sequence[str | None] | None, columns: list[str
 
 
 def _find_ids(contents: dict[str, Any]) -> list[str] | None:
-    if "sample_ids" not in contents:
-        return None
-    cells = np.asarray(contents["sample_ids"]).ravel().tolist()
-    # MATLAB puts every text of a cell into an array of its own
-    return _texts([np.ravel(cell)[0] if isinstance(cell, np.ndarray) else cell for cell in cells])
+    return _texts(_cells(contents["sample_ids"])) if "sample_ids" in contents else None
 
 
 def _texts(cells: Sequence[Any]) -> list[str]:
     return [key or "" for key in as_keys(cells)]
+
+
+def _cells(array: Any) -> list[Any]:
+    """Return the values of a vector; MATLAB puts every text of a cell into an array of its own."""
+    cells = np.asarray(array).ravel().tolist()
+    return [next(iter(cell.ravel().tolist()), None) if isinstance(cell, np.ndarray) else cell for cell in cells]
 
 
 def _demand_small(file: Path, kind: str) -> None:
@@ -250,18 +252,13 @@ def _unnumbered(contents: Mapping[str, Any], file: Path) -> dict[str, Any]:
 def _find_names(contents: Mapping[str, Any], keys: list[str], file: Path) -> list[str]:
     if "view_names" not in contents:
         return keys
-    names = [_text(name) for name in np.asarray(contents["view_names"]).ravel()]
+    names = [str(name).strip() for name in _cells(contents["view_names"])]  # MATLAB pads text with spaces
     if len(names) != len(keys) or len(set(names)) < len(names):
         raise DataFileError(
             f"view_names in {file.name!r} must give a unique name to each of the {len(keys)} views, {some(keys)}; "
             f"got {some(names, 10) or 'none'}. Correct view_names, or leave it out."
         )
     return names
-
-
-def _text(name: Any) -> str:
-    # MATLAB puts every text of a cell into an array of its own, and pads the rows of a matrix of text with spaces
-    return str(name.item() if isinstance(name, np.ndarray) and name.size == 1 else name).strip()
 
 
 def _find_mask(contents: Mapping[str, Any], found: list[str], file: Path) -> Array | None:

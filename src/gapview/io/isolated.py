@@ -52,14 +52,8 @@ def read_isolated(file: Path, kind: str, what: str, wanted: Sequence[str] | None
     """
     limits = READING.limits
     seconds = math.ceil(limits.seconds * (1 + file.stat().st_size / 2**28))
-    request = {
-        "kind": kind,
-        "file": os.path.abspath(file),
-        "cells": limits.cells,
-        "wanted": list(wanted or []),
-        "memory": limits.memory,
-        "seconds": seconds,
-    }
+    request: dict[str, Any] = {"kind": kind, "file": os.path.abspath(file), "wanted": list(wanted or [])}
+    request |= {"cells": limits.cells, "memory": limits.memory, "seconds": seconds}
     if READING.own_process:
         answer = _run(file, what, json.dumps(request), seconds)
     else:

@@ -41,8 +41,11 @@ def cluster_files(
     if report and (missing := missing_package("Writing a report (--no-report leaves it out)")):
         raise missing
     times = [perf_counter()]
-    checkpoint = _checkpoint(output, force, model)
-    with _noted(checkpoint), results_folder(output, force=force) as folder, show_warnings(show) as warned:
+    with (
+        _checkpoint(output, force, model) as checkpoint,
+        results_folder(output, force=force) as folder,
+        show_warnings(show) as warned,
+    ):
         tell("Reading files")
         found = read_files(files, **reading)
         views = _join(found, settings["partial_rows"], show)
@@ -60,19 +63,32 @@ def cluster_files(
         times.append(perf_counter())
         seconds = dict(zip(("reading", "fitting", "writing"), np.diff(times).round(3).tolist(), strict=True))
         write_record(folder, record | {"warnings": warned, "seconds": seconds})
-    if checkpoint is not None:  # the results are complete
-        checkpoint.remove()
     if not no_report and not report:
         show("Left out", f"report.html: it needs GRMF or BridgedGRMF, and {type(model).__name__} is another method.")
     return written_files(output)
 
 
-def _checkpoint(output: Path, force: bool, model: MultiViewClusterer) -> Checkpoint | None:
-    """Return the checkpoint beside the results; None if the method has none."""
+@contextmanager
+def _checkpoint(output: Path, force: bool, model: MultiViewClusterer) -> Iterator[Checkpoint | None]:
+    """Yield the checkpoint beside the results, None if the method has none; remove it once the results are complete.
+
+    Errors and interruptions get a note about it.
+    """
     target = Path(os.path.abspath(output))
     if not isinstance(model, LatentClusterer) or not target.name:
-        return None
-    return Checkpoint(target.with_name(target.name + _UNFINISHED), keep=True, replace=force)
+        yield None
+        return
+    checkpoint = Checkpoint(target.with_name(target.name + _UNFINISHED), keep=True, replace=force)
+    try:
+        yield checkpoint
+    except BaseException as error:
+        if checkpoint.was_opened and checkpoint.is_there:
+            error.add_note(
+                f"Finished work is kept in {str(checkpoint.path)!r}; run the same command again to resume, or delete "
+                "that folder."
+            )
+        raise
+    checkpoint.remove()
 
 
 def _fit(model: Any, views: Views, checkpoint: Checkpoint | None, show: Show) -> None:
@@ -82,20 +98,6 @@ def _fit(model: Any, views: Views, checkpoint: Checkpoint | None, show: Show) ->
     if checkpoint.is_there:
         show("Resuming", f"from {str(checkpoint.path)!r}, where an earlier run has kept its finished work.")
     model.fit(views, checkpoint=checkpoint)
-
-
-@contextmanager
-def _noted(checkpoint: Checkpoint | None) -> Iterator[None]:
-    """Add a note about the checkpoint to every error and interruption."""
-    try:
-        yield
-    except BaseException as error:
-        if checkpoint is not None and checkpoint.was_opened and checkpoint.is_there:
-            error.add_note(
-                f"Finished work is kept in {str(checkpoint.path)!r}; run the same command again to resume, or delete "
-                "that folder."
-            )
-        raise
 
 
 def _join(found: list[ViewFile], partial_rows: str, show: Show) -> Views:

@@ -152,7 +152,7 @@ def _from_table(table: RawTable, wanted: list[str] | None, encode: bool, duplica
         raise DataFileError(f"{file.name!r} has no rows below its header. Give a file with samples, or leave it out.")
     ids = find_ids(table, wanted)
     features = find_features(table, ids.skip, encode)
-    notes = [*table.notes, *ids.notes, *features.all_notes()]
+    notes = [*table.notes, *ids.notes, *features.notes]
     if not features.names:
         raise DataFileError(
             f"{file.name!r} has no column of numbers, so there is nothing to compare samples by. {' '.join(notes)}"

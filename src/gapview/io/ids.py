@@ -50,8 +50,7 @@ def find_ids(table: RawTable, wanted: list[str] | None) -> Ids:
     if table.index is not None and table.index not in counting:
         return _ids_in(table, table.index)
     named = [position for position, name in enumerate(table.names) if looks_like_id(name)]
-    weak = [position for position, name in enumerate(table.names) if looks_like_id(name, weak=True)]
-    weak = [position for position in weak if _are_ids(table, position)]
+    weak = [k for k, name in enumerate(table.names) if looks_like_id(name, weak=True) and _are_ids(table, k)]
     named.sort(key=lambda position: _distinct_share(table, position) < 1)  # columns without repeats first
     candidates = [position for position in (*named, unnamed, *weak) if position is not None]
     chosen = next((position for position in candidates if position not in counting), None)

@@ -65,7 +65,7 @@ def read_view(path: Any, *, id_column: Any = None, encode: bool = False, duplica
     7   1.5   3.0
     9   NaN   4.0
     """
-    views = _read_file(path, check_id_column(id_column), encode, duplicates)
+    views = _read_file(path, id_column, encode, duplicates)
     if len(views) > 1:
         raise DataFileError(
             f"{views[0].path.name!r} holds {len(views)} views, {some([view.name for view in views])}; one was "
@@ -103,7 +103,6 @@ def read_views(paths: Any, *, id_column: Any = None, encode: bool = False, dupli
     ...     join_views(read_views([blood, scans]))
     Views of 3 samples, 1 of them complete: 'blood' 2 × 1, 'scans' 2 × 1
     """
-    wanted = check_id_column(id_column)
     if isinstance(paths, Mapping):
         settings = {"id_column": id_column, "encode": encode, "duplicates": duplicates}
         return [replace(read_view(path, **settings), name=str(name)) for name, path in paths.items()]
@@ -111,10 +110,11 @@ def read_views(paths: Any, *, id_column: Any = None, encode: bool = False, dupli
         paths = [paths]
     if not isinstance(paths, Sequence) or not paths:
         raise InputTypeError(f"paths must be one or more paths of files; got {paths!r}.")
-    return _renamed([view for path in paths for view in _read_file(path, wanted, encode, duplicates)])
+    return _renamed([view for path in paths for view in _read_file(path, id_column, encode, duplicates)])
 
 
-def _read_file(path: Any, wanted: list[str] | None, encode: bool, duplicates: str) -> list[ViewFile]:
+def _read_file(path: Any, id_column: Any, encode: bool, duplicates: str) -> list[ViewFile]:
+    wanted = check_id_column(id_column)
     check_flag("encode", encode)
     check_choice("duplicates", duplicates, DUPLICATES)
     file = existing_file(path)

@@ -142,7 +142,7 @@ def suffix_of(file: Path) -> str:
 
 
 def kind_of(file: Path) -> str:
-    """Return the format of a file by its name; raise an error if its contents have another."""
+    """Return the format of a file by its name; raise an error if its contents have another, or are too large."""
     suffix = suffix_of(file)
     compressed = suffix.endswith(".gz")
     kind = _KINDS.get(suffix.removesuffix(".gz"))
@@ -154,9 +154,9 @@ def kind_of(file: Path) -> str:
     head = head_of(file)
     if not head:
         raise DataFileError(f"{file.name!r} is empty: it has 0 bytes. Give a file with a header and rows.")
-    wanted = (
-        (_GZIP,) if compressed else tuple(signature for signature, kinds, *_ in _SIGNATURES if kind in kinds.split())
-    )
+    demand_size(file, file.stat().st_size)
+    own = tuple(signature for signature, kinds, *_ in _SIGNATURES if kind in kinds.split())
+    wanted = (_GZIP,) if compressed else own
     if head.startswith(wanted) or head[512:].startswith(wanted):
         return kind
     for signature, _, what, advice in _SIGNATURES:
@@ -194,8 +194,7 @@ def demand_size(file: Path, size: int, what: str = "bytes", limit: int | None = 
 
 
 def content_of(file: Path) -> bytes:
-    """Return all bytes of a file, decompressed, within the limits."""
-    demand_size(file, file.stat().st_size)
+    """Return all bytes of a file, decompressed within the limits."""
     compressed = suffix_of(file).endswith(".gz")
     with reporting_damage(file, "a file compressed with gzip" if compressed else "a file"):
         if not compressed:

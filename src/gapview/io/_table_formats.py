@@ -120,7 +120,6 @@ _BYTES_PER_CELL = 16
 def read_parquet(file: Path) -> RawTable:
     """Read a Parquet file; its sizes are checked before anything is unpacked."""
     parquet = arrow("parquet")
-    demand_size(file, file.stat().st_size)
     with reporting_damage(file, "a Parquet file"):
         # Texts are read as dictionaries until their total length is checked: one of a megabyte may stand in every row
         texts = [field.name for field in parquet.read_schema(file) if _is_text(field.type)]
@@ -138,7 +137,6 @@ def read_parquet(file: Path) -> RawTable:
 def read_feather(file: Path) -> RawTable:
     """Read a Feather file batch by batch, so that its size is checked before all of it is in memory."""
     pa = arrow()
-    demand_size(file, file.stat().st_size)
     with reporting_damage(file, "a Feather file"):
         if head_of(file).startswith(b"FEA1"):
             # Offsets of version 1 are not checked by pyarrow: it is converted to version 2 in another process

@@ -30,7 +30,6 @@ _NOT_VIEWS = (*_LABELS, "mask", "folds", "sample_ids", "view_names")
 
 def read_npy(file: Path) -> ViewFile:
     """Read a single array of numpy: rows are samples."""
-    demand_size(file, file.stat().st_size)
     with (
         reporting_damage(file, "an array of numpy"),
         file.open("rb") as stream,
@@ -43,7 +42,6 @@ def read_npy(file: Path) -> ViewFile:
 
 def read_arrays(file: Path, kind: str) -> list[ViewFile]:
     """Read the views of a ``.npz`` or ``.mat`` file."""
-    demand_size(file, file.stat().st_size)
     _demand_small(file, kind)
     contents, found, target, mask = read_contents(file, kind)
     ids = _find_ids(contents)
@@ -155,7 +153,6 @@ def _unpacked_sizes(file: Path) -> Iterator[int]:
 def read_omics(file: Path, kind: str, wanted: list[str] | None) -> list[ViewFile]:
     """Read the matrix X of an AnnData file, or of every modality of a MuData file, keyed by sample."""
     what = "an AnnData file" if kind == "h5ad" else "a MuData file"
-    demand_size(file, file.stat().st_size)
     for package in ("h5py", "anndata"):
         demand_package(package, "omics", f"Reading {what}")
     return [_omics_view(file, group) for group in read_isolated(file, kind, what, wanted)]
@@ -313,11 +310,9 @@ def _is_cell_of_matrices(value: Any) -> bool:
 
 def _find_target(contents: Mapping[str, Any], file: Path) -> Array | None:
     """Return the group labels in the contents of a file, recoded to 0, 1, 2, …, or None."""
-    for key in contents:
-        if key.lower() not in _LABELS:  # before the value is loaded: a view can be large
-            continue
-        value = contents[key]
-        if getattr(value, "ndim", 0) not in (1, 2) or value.dtype.kind not in "iufbUS":
+    for key, value in contents.items():
+        n_axes = getattr(value, "ndim", 0)
+        if key.lower() not in _LABELS or n_axes not in (1, 2) or value.dtype.kind not in "iufbUS":
             continue
         labels = _labels(value)
         if labels is None:

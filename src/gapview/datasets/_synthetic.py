@@ -143,28 +143,20 @@ def _within_capacity(mask: Array, kept: Array, capacity: Array, state: np.random
     size = np.bincount(pattern)
 
     # From a source over the patterns and the views to a sink; an edge from a view back to a pattern undoes a choice.
-    network = sparse.block_array(
-        [
-            [sparse.csr_array((1, 1), dtype=np.int32), _row(size - chosen.sum(axis=1)), None, None],
-            [None, None, sparse.csr_array((patterns * size[:, None]).astype(np.int32)), None],
-            [None, sparse.csr_array(chosen.T), None, _row(capacity - chosen.sum(axis=0)).T],
-            [None, None, None, sparse.csr_array((1, 1), dtype=np.int32)],
-        ],
-        format="csr",
-    )
-    flow = maximum_flow(network, 0, network.shape[0] - 1)
     begin = 1 + len(patterns)
-    chosen = chosen + flow.flow[1:begin, begin : begin + n_views].toarray()
+    network = sparse.lil_array((begin + n_views + 1, begin + n_views + 1), dtype=np.int32)
+    network[0, 1:begin] = size - chosen.sum(axis=1)
+    network[1:begin, begin:-1] = patterns * size[:, None]
+    network[begin:-1, 1:begin] = chosen.T
+    network[begin:-1, -1] = capacity - chosen.sum(axis=0)
+    flow = maximum_flow(sparse.csr_array(network), 0, network.shape[0] - 1)
+    chosen = chosen + flow.flow[1:begin, begin:-1].toarray()
     n_left_over = int((~placed).sum()) - int(flow.flow_value)
     if not n_left_over:
         drawn = state.permutation(len(mask))
         by_pattern = drawn[np.argsort(pattern[drawn], kind="stable")]
         kept[by_pattern] = np.repeat(np.tile(np.arange(n_views), len(patterns)), chosen.ravel())
     return kept, n_left_over
-
-
-def _row(numbers: Array) -> sparse.csr_array:
-    return sparse.csr_array(numbers[None].astype(np.int32))
 
 
 def _permutation(order: Any, n_samples: int, random_state: Any) -> Array:

@@ -271,8 +271,8 @@ def read_table(path: Any, *, id_column: Any = None) -> Any:
         if name in known:
             columns[name] = known[name]
         elif position not in ids.skip and name not in numbers.empty:
-            columns[name] = np.empty(table.n_rows, dtype=object)
-            columns[name][:] = [None if cell is None else str(cell) for cell in table.cells(position)]
+            cells = [None if cell is None else str(cell) for cell in table.cells(position)]
+            columns[name] = np.array(cells, dtype=object)
     if not columns:
         raise DataFileError(f"{file.name!r} has no column with values besides the ids. Give another table.")
     pandas = extra("pandas", "tables", "Reading covariates")

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -16,96 +15,80 @@ import numpy as np
 from ..errors import some
 from ..estimators import MultiViewClusterer
 from ..estimators.latent import LatentSpaceMixin
-from ..io import join_views, summary_lines
+from ..io import ViewFile, join_views, summary_lines
 from ..methods import METHODS
 from ..persist.checkpoints import Checkpoint
 from ..progress import tell
-from ..report import write_clustering_report
 from ..utils.words import counted, duration, joined
 from ..views import Views
+from . import options
 from .console import Show, run_command, show_notes, show_warnings
 from .folder import results_folder
-from .options import (
-    FilesRequest,
-    build_model,
-    duplicates_option,
-    files_argument,
-    fingerprints,
-    folder_option,
-    force_option,
-    id_option,
-    partial_rows_option,
-    read_files,
-    seed_option,
-)
-from .record import model_facts, report_facts, run_facts, sample_counts, view_facts, write_model, write_record
-from .report import can_report, check_packages
+from .options import build_model, fingerprints, read_files
+from .record import sample_counts, view_facts, write_record, write_results, written_files
+from .report import missing_package
 
 _UNFINISHED = ".unfinished"
 _UNSURE = 0.5  # confidence at which two groups are equally likely
 
 
-@dataclass(frozen=True, kw_only=True)
-class ClusterRequest(FilesRequest):
-    """Options of ``gapview cluster``."""
-
-    n_clusters: int | str
-    method: str = "BridgedGRMF"
-    scale: tuple[str, ...] = ()
-    encode: bool = False
-    partial_rows: str = "raise"
-    seed: int = 0
-    others: tuple[str, ...] = ()
-    no_report: bool = False
-
-    def build_model(self) -> MultiViewClusterer:
-        """Return the estimator with its settings."""
-        settings: dict[str, Any] = {"seed": self.seed, "partial_rows": self.partial_rows}
-        return build_model(self.method, self.n_clusters, scale=self.scale, others=self.others, **settings)
-
-
-def cluster_files(request: ClusterRequest, show: Show) -> list[Path]:
-    """Cluster the samples of files, and write all results; return the files written."""
-    model = request.build_model()
-    report = not request.no_report and can_report(type(model))
-    if report:
-        check_packages("Writing a report (--no-report leaves it out)")
+def cluster_files(
+    show: Show, files: Sequence[str], output: Path, reading: Any, no_report: bool, force: bool, **settings: Any
+) -> list[Path]:
+    """Cluster the samples of files with a method and its settings, and write all results; return the files written."""
+    model = build_model(**settings)
+    report = not no_report and isinstance(model, LatentSpaceMixin)  # which have what a report shows
+    if report and (missing := missing_package("Writing a report (--no-report leaves it out)")):
+        raise missing
     times = [perf_counter()]
-    checkpoint = _checkpoint(request, model)
     with (
-        _noted_checkpoint(checkpoint),
-        results_folder(request.output, force=request.force) as folder,
+        _checkpoint(output, force, model) as checkpoint,
+        results_folder(output, force=force) as folder,
         show_warnings(show) as warned,
     ):
         tell("Reading files")
-        views, record = _read(request, show)
+        found = read_files(files, **reading)
+        views = _join(found, settings["partial_rows"], show)
+        record = {
+            "files": fingerprints(files),
+            "views": [view_facts(view) for view in found],
+            "counts": sample_counts(views),
+        }
         times.append(perf_counter())
         _fit(model, views, checkpoint, show)
         times.append(perf_counter())
         _show_groups(model, times[2] - times[1], show)
         tell("Writing results")
-        write_model(folder, model)
-        record |= run_facts(request.arguments) | model_facts(model)
-        if report:
-            tell("Writing the report")
-            write_clustering_report(model, folder / "report.html", run=report_facts(record))
+        record = write_results(folder, model, record, report=report)
         times.append(perf_counter())
         seconds = dict(zip(("reading", "fitting", "writing"), np.diff(times).round(3).tolist(), strict=True))
         write_record(folder, record | {"warnings": warned, "seconds": seconds})
-    if checkpoint is not None:  # the results are complete
-        checkpoint.remove()
-    if not request.no_report and not report:
+    if not no_report and not report:
         show("Left out", f"report.html: it needs GRMF or BridgedGRMF, and {type(model).__name__} is another method.")
-    names = ("labels.csv", "embedding.csv", "model.gapview", "run.json", *(["report.html"] if report else []))
-    return [request.output / name for name in names]
+    return written_files(output)
 
 
-def _checkpoint(request: ClusterRequest, model: MultiViewClusterer) -> Checkpoint | None:
-    """Return the checkpoint beside the results; None if the method has none."""
-    target = Path(os.path.abspath(request.output))
+@contextmanager
+def _checkpoint(output: Path, force: bool, model: MultiViewClusterer) -> Iterator[Checkpoint | None]:
+    """Yield the checkpoint beside the results, None if the method has none; remove it once the results are complete.
+
+    Errors and interruptions get a note about it.
+    """
+    target = Path(os.path.abspath(output))
     if not isinstance(model, LatentSpaceMixin) or not target.name:
-        return None
-    return Checkpoint(target.with_name(target.name + _UNFINISHED), keep=True, replace=request.force)
+        yield None
+        return
+    checkpoint = Checkpoint(target.with_name(target.name + _UNFINISHED), keep=True, replace=force)
+    try:
+        yield checkpoint
+    except BaseException as error:
+        if checkpoint.was_opened and checkpoint.is_there:
+            error.add_note(
+                f"Finished work is kept in {str(checkpoint.path)!r}; run the same command again to resume, or delete "
+                "that folder."
+            )
+        raise
+    checkpoint.remove()
 
 
 def _fit(model: Any, views: Views, checkpoint: Checkpoint | None, show: Show) -> None:
@@ -117,44 +100,20 @@ def _fit(model: Any, views: Views, checkpoint: Checkpoint | None, show: Show) ->
     model.fit(views, checkpoint=checkpoint)
 
 
-@contextmanager
-def _noted_checkpoint(checkpoint: Checkpoint | None) -> Iterator[None]:
-    """Add a note about the checkpoint to every error and interruption."""
-    try:
-        yield
-    except BaseException as error:
-        if checkpoint is not None and checkpoint.was_opened and checkpoint.is_there:
-            error.add_note(
-                f"Finished work is kept in {str(checkpoint.path)!r}; run the same command again to resume, or delete "
-                "that folder."
-            )
-        raise
-
-
-def _read(request: ClusterRequest, show: Show) -> tuple[Views, dict[str, Any]]:
-    """Return the joined samples of the files and their record, and print what was read."""
-    found = [view for view, _ in read_files(request, encode=request.encode)]
+def _join(found: list[ViewFile], partial_rows: str, show: Show) -> Views:
+    """Join the views of files, and print what was read and how it was joined."""
     for view, line in zip(found, summary_lines(found), strict=True):
         show("View", line + ".")
         show_notes(view.notes, show)
-    views = join_views(found, partial_rows=request.partial_rows)
-    _show_samples(views, found[0].keyed, show)
-    record = {
-        "files": fingerprints(request.paths),
-        "views": [view_facts(view) for view in found],
-        "counts": sample_counts(views),
-    }
-    return views, record
-
-
-def _show_samples(views: Views, keyed: bool, show: Show) -> None:
-    """Print how the files were joined."""
+    views = join_views(found, partial_rows=partial_rows)
+    keyed = found[0].keyed
     text = f"{views.n_samples:,}, " + ("joined by their ids" if keyed else "in the order of the rows, numbered from 0")
     if views.n_views > 1:
         every = "both views" if views.n_views == 2 else f"all {views.n_views} views"
         text += f"; {int(views.mask.all(axis=1).sum()):,} of them have {every}"
     if views.n_views > 1 or not keyed:
         show("Samples", text + ".")
+    return views
 
 
 def _show_groups(model: MultiViewClusterer, seconds: float, show: Show) -> None:
@@ -199,13 +158,13 @@ def _read_count(context: click.Context, parameter: click.Parameter, text: str) -
     short_help="Find groups in files of views.",
     epilog="Example: gapview cluster blood.csv scans.parquet genes.h5ad -k 5 -o out",
 )
-@files_argument(required=True)
+@options.files_argument(required=True)
 @click.option(
     "-k", "--groups", "n_clusters", callback=_read_count, required=True, metavar="NUMBER|auto",
     help="Number of groups; auto takes the number that the data suggest.",
 )  # fmt: skip
-@folder_option("gapview-results")
-@id_option
+@options.folder_option("gapview-results")
+@options.id_option
 @click.option(
     "--method", type=click.Choice(list(METHODS)), default="BridgedGRMF", show_default=True,
     help="How groups are found.",
@@ -216,13 +175,13 @@ def _read_count(context: click.Context, parameter: click.Parameter, text: str) -
     "with VIEW=WAY for each. By default BridgedGRMF chooses it (auto), and the others take unit.",
 )  # fmt: skip
 @click.option("--encode", is_flag=True, help="Turn columns of text with few different words into columns of 0 and 1.")
-@duplicates_option
-@partial_rows_option("raise")
-@seed_option
+@options.duplicates_option
+@options.partial_rows_option("raise")
+@options.seed_option
 @click.option("--set", "others", multiple=True, metavar="NAME=VALUE", help="Any other setting of the method.")
 @click.option("--no-report", is_flag=True, help="Write no report.")
-@force_option("results that are in the folder")
-def cluster(**options: Any) -> None:
+@options.force_option("results that are in the folder")
+def cluster(id_columns: Sequence[str], duplicates: str, encode: bool, **given: Any) -> None:
     """Find groups among samples that are described by several files, when many samples lack some of them.
 
     Every file is a view: a table with a row for each sample and a column for each feature. FILES may be .csv, .tsv or
@@ -233,4 +192,5 @@ def cluster(**options: Any) -> None:
     BridgedGRMF run for longer than some seconds, finished work is kept in a folder beside the results, its name ends in
     .unfinished: after an interruption or a power cut, the same command resumes from there.
     """
-    run_command(cluster_files, ClusterRequest(**options))
+    reading = {"id_columns": id_columns, "duplicates": duplicates, "encode": encode}
+    run_command(cluster_files, reading=reading, **given)

@@ -72,10 +72,10 @@ def print_line(console: Console, head: str, text: str) -> None:
     console.print(Text.assemble((head, "bold"), " " * (10 - len(head)), printable(text)))
 
 
-def print_files(console: Console, files: Iterable[Any]) -> None:
+def print_files(console: Console, files: Iterable[Any], head: str = "Wrote") -> None:
     """Print the paths of files that were written."""
     for file in files:
-        print_line(console, "Wrote", str(file))
+        print_line(console, "Report" if Path(file).name == "report.html" else head, str(file))
 
 
 def show_notes(notes: Iterable[str], show: Show) -> None:
@@ -84,17 +84,12 @@ def show_notes(notes: Iterable[str], show: Show) -> None:
         show("", note)
 
 
-def run_command(work: Callable[[Any, Show], list[Path]], request: Any, *, head: str = "Wrote") -> None:
+def run_command(work: Callable[..., list[Path]], *, head: str = "Wrote", **options: Any) -> None:
     """Do the work of a command while progress is shown; then print the files that it wrote."""
     console = new_console()
-
-    def show(head: str, text: str) -> None:
-        print_line(console, head, command_words(text))
-
     with show_progress(console):
-        written = work(request, show)
-    for file in written:
-        show("Report" if file.name == "report.html" else head, str(file))
+        written = work(lambda head, text: print_line(console, head, command_words(text)), **options)
+    print_files(console, written, head)
 
 
 @contextmanager

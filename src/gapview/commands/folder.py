@@ -9,7 +9,7 @@ import re
 import secrets
 import shutil
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -40,31 +40,27 @@ def results_folder(path: Path, *, force: bool) -> Iterator[Path]:
     made = [folder for folder in (target.parent, *target.parent.parents) if not os.path.exists(folder)]
     # An empty folder may be impossible to replace, such as a mounted disk: results are written inside it
     staging = (target if empty else target.parent) / f".{target.name}.{secrets.token_hex(6)}"
-    lock = None
-    try:
-        lock = _make(staging, path, target.parent)
-        yield staging
-        with _locked(target.parent), signals_ignored():
-            put_in_place(staging, target, empty=empty, filled=filled)
-    except BaseException:
-        with signals_ignored():
-            shutil.rmtree(staging, ignore_errors=True)
-            for folder in made:
-                with suppress(OSError):
-                    folder.rmdir()
-        raise
-    finally:
-        if lock is not None:
-            os.close(lock)
+    with ExitStack() as in_use:
+        try:
+            _make(staging, path, target.parent, in_use)
+            yield staging
+            with _locked(target.parent), signals_ignored():
+                put_in_place(staging, target, empty=empty, filled=filled)
+        except BaseException:
+            with signals_ignored():
+                shutil.rmtree(staging, ignore_errors=True)
+                for folder in made:
+                    with suppress(OSError):
+                        folder.rmdir()
+            raise
 
 
 @contextmanager
 def _locked(folder: Path) -> Iterator[None]:
-    """Wait until no other command moves results into a folder, and lock it."""
-    try:
+    """Wait until no other command has locked a folder, and lock it."""
+    lock = None
+    with suppress(OSError):  # not readable: results are moved without a lock
         lock = lock_folder(folder, wait=True)
-    except OSError:  # not readable: results are moved without a lock
-        lock = None
     try:
         yield
     finally:
@@ -86,23 +82,19 @@ def _remove_leftovers(target: Path) -> None:
                     item.rename(target)
                 elif re.fullmatch(f"{_STAGED}|{_REPLACED}".format(name=name), item.name):
                     with suppress(BlockingIOError):
-                        _remove_unless_locked(item)
+                        lock = lock_folder(item)
+                        if lock is not None:  # without locks it may be in use
+                            shutil.rmtree(item, ignore_errors=True)
+                            os.close(lock)
 
 
-def _remove_unless_locked(folder: Path) -> None:
-    lock = lock_folder(folder)
-    if lock is not None:  # without locks it may be in use
-        shutil.rmtree(folder, ignore_errors=True)
-        os.close(lock)
-
-
-def _make(staging: Path, path: Path, parent: Path) -> int | None:
+def _make(staging: Path, path: Path, parent: Path, in_use: ExitStack) -> None:
     """Make the folder to write into, and lock it, which marks it as in use."""
     try:
         parent.mkdir(parents=True, exist_ok=True)
         with _locked(parent):
             staging.mkdir()
-            return lock_folder(staging)
+            in_use.enter_context(_locked(staging))
     except OSError as error:
         raise DataFileError(
             f"Cannot make the folder {str(path)!r}: {error.strerror}. Choose another folder for the results."

@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any, NoReturn
 
 _ENDING = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
@@ -23,18 +23,14 @@ def _end(number: int, frame: Any) -> NoReturn:
     raise Ended(number)
 
 
-@contextmanager
-def signals_interrupt() -> Iterator[None]:
+def signals_interrupt() -> AbstractContextManager[None]:
     """Raise :class:`Ended` on signals that end the process, so that temporary files are removed as on Ctrl-C."""
-    with _handled(_ENDING, _end):
-        yield
+    return _handled(_ENDING, _end)
 
 
-@contextmanager
-def signals_ignored() -> Iterator[None]:
+def signals_ignored() -> AbstractContextManager[None]:
     """Ignore Ctrl-C and these signals: for short steps that must be completed, such as moving results."""
-    with _handled([signal.SIGINT, *_ENDING], signal.SIG_IGN):
-        yield
+    return _handled([signal.SIGINT, *_ENDING], signal.SIG_IGN)
 
 
 @contextmanager

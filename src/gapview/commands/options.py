@@ -5,8 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -27,21 +28,15 @@ _WORDS = {"none": None, "true": True, "false": False}
 # -- declarations ----------------------------------------------------------------------------------------------------
 
 id_option = click.option(
-    "--id",
-    "id_columns",
-    multiple=True,
-    metavar="NAME",
+    "--id", "id_columns", multiple=True, metavar="NAME",
     help="Column that holds the sample ids; repeat it if files name it differently. By default it is detected.",
-)
+)  # fmt: skip
 duplicates_option = click.option(
-    "--duplicates",
-    type=click.Choice(DUPLICATES),
-    default="raise",
-    show_default=True,
+    "--duplicates", type=click.Choice(DUPLICATES), default="raise", show_default=True,
     help="Rows that share an id: refuse them, keep the first, or take their mean.",
-)
+)  # fmt: skip
 seed_option = click.option(
-    "--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True, help="Random seed."
+    "--seed", "random_state", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True, help="Random seed."
 )
 model_argument = click.argument("model", type=click.Path(path_type=Path), metavar="MODEL")
 
@@ -74,12 +69,10 @@ def force_option(what: str) -> Decorator:
 def partial_rows_option(default: str | None) -> Decorator:
     """Declare what to do with rows that lack some values; None stands for the setting of the model."""
     return click.option(
-        "--partial-rows",
-        type=click.Choice(PARTIAL_ROWS),
-        default=default,
-        show_default=True if default else "as in training",
+        "--partial-rows", type=click.Choice(PARTIAL_ROWS),
+        default=default, show_default=True if default else "as in training",
         help="Rows that have some but not all values: refuse them, fill their gaps, or drop them.",
-    )
+    )  # fmt: skip
 
 
 def samples_options(output: Decorator, *, files_required: bool, replaces: str) -> Decorator:
@@ -95,74 +88,48 @@ def samples_options(output: Decorator, *, files_required: bool, replaces: str) -
     return declare
 
 
-def typed_arguments() -> tuple[str, ...]:
-    """Return what was typed after ``gapview``; nothing outside a command."""
-    context = click.get_current_context(silent=True)
-    return tuple(context.find_root().obj or ()) if context else ()
-
-
 # -- files -----------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, kw_only=True)
-class FilesRequest:
-    """Options of commands that read files of views; a file is typed as a path, or as name=path."""
-
-    output: Path
-    files: tuple[str, ...] = ()
-    id_columns: tuple[str, ...] = ()
-    duplicates: str = "raise"
-    force: bool = False
-    arguments: tuple[str, ...] = field(default_factory=typed_arguments)
-
-    @property
-    def named_paths(self) -> list[tuple[str | None, Path]]:
-        """The name typed for each file, if any, and its path."""
-        return [_split(argument) for argument in self.files]
-
-    @property
-    def paths(self) -> list[Path]:
-        """The different paths."""
-        return list(dict.fromkeys(path for _, path in self.named_paths))
-
-
-def _split(argument: str) -> tuple[str | None, Path]:
-    name, equals, path = argument.partition("=")
-    if not equals or os.path.exists(argument):  # the name of a file may hold an equals sign
-        return None, Path(argument)
-    if not name or not path:
-        raise ParameterError(f"A file is given as its path, or as name=path; got {argument!r}.")
-    return name, Path(path)
-
-
-def read_files(request: FilesRequest, *, encode: bool) -> list[tuple[ViewFile, bool]]:
-    """Return all views in the order of the files, each with whether its name was typed."""
-    settings: dict[str, Any] = {
-        "id_column": list(request.id_columns) or None,
-        "encode": encode,
-        "duplicates": request.duplicates,
-    }
-    plain = [str(path) for name, path in request.named_paths if name is None]
-    unnamed = read_views(plain, **settings) if plain else []
-    found: list[tuple[ViewFile, bool]] = []
-    for name, path in request.named_paths:
-        if name is None:
-            found += [(view, False) for view in unnamed if view.path == path]
+def named_paths(files: Sequence[str]) -> list[tuple[str | None, Path]]:
+    """Return the name typed for each file, if any, and its path; a file is typed as a path, or as name=path."""
+    found: list[tuple[str | None, Path]] = []
+    for argument in files:
+        name, equals, path = argument.partition("=")
+        if not equals or os.path.exists(argument):  # the name of a file may hold an equals sign
+            found.append((None, Path(argument)))
+        elif name and path:
+            found.append((name, Path(path)))
         else:
-            found += [(view, True) for view in read_views({name: path}, **settings)]
-    names = [view.name for view, _ in found]
-    twice = [name for name in names if names.count(name) > 1]
-    if twice:
-        raise DataFileError(f"The view '{twice[0]}' is given more than once. Give every view a name of its own.")
+            raise ParameterError(f"A file is given as its path, or as name=path; got {argument!r}.")
     return found
 
 
-def fingerprints(paths: Sequence[Path]) -> list[dict[str, Any]]:
-    """Return for every file its path as typed, its size, and the SHA-256 of its bytes."""
-    return [_fingerprint(path) for path in paths]
+def read_files(files: Sequence[str], *, id_columns: Sequence[str], duplicates: str, encode: bool) -> list[ViewFile]:
+    """Return all views in the order of the files."""
+    read = partial(read_views, id_column=list(id_columns) or None, encode=encode, duplicates=duplicates)
+    typed = named_paths(files)
+    plain = [str(path) for name, path in typed if name is None]
+    unnamed = read(plain) if plain else []
+    found: list[ViewFile] = []
+    for name, path in typed:
+        if name is None:
+            found += [view for view in unnamed if view.path == path]
+        else:
+            found += read({name: path})
+    name, n_views = Counter(view.name for view in found).most_common(1)[0]
+    if n_views > 1:
+        raise DataFileError(f"The view '{name}' is given more than once. Give every view a name of its own.")
+    return found
 
 
-def _fingerprint(path: Path) -> dict[str, Any]:
+def fingerprints(files: Sequence[str]) -> list[dict[str, Any]]:
+    """Return the fingerprints of the different files that were typed."""
+    return [fingerprint(path) for path in dict.fromkeys(path for _, path in named_paths(files))]
+
+
+def fingerprint(path: Path) -> dict[str, Any]:
+    """Return the path of a file as typed, its size, and the SHA-256 of its bytes."""
     try:
         with path.open("rb") as stream:
             digest = hashlib.file_digest(stream, "sha256").hexdigest()
@@ -178,20 +145,14 @@ def _fingerprint(path: Path) -> dict[str, Any]:
 
 
 def build_model(
-    method: str,
-    n_clusters: int | str,
-    *,
-    seed: int = 0,
-    partial_rows: str = "raise",
-    scale: Sequence[str] = (),
-    others: Sequence[str] = (),
+    method: str, n_clusters: int | str, *, scale: Sequence[str] = (), others: Sequence[str] = (), **settings: Any
 ) -> MultiViewClusterer:
     """Return the estimator, its parameters checked before any file is read.
 
     ``scale`` holds one scaling for all views, or "view=scaling" for each; ``others`` holds "name=value".
 
     >>> build_model("GRMF", 3, others=["tol=1e-4"])
-    GRMF(n_clusters=3, random_state=0, tol=0.0001)
+    GRMF(n_clusters=3, tol=0.0001)
     """
     kind = METHODS[method]
     if n_clusters == "auto" and kind is not BridgedGRMF:
@@ -199,10 +160,9 @@ def build_model(
             f"-k auto is for BridgedGRMF only; {method} needs a number, such as -k 5. To find one, run BridgedGRMF "
             "with -k auto first."
         )
-    settings = {"n_clusters": n_clusters, "partial_rows": partial_rows, "random_state": seed, **_others(method, others)}
     if scale:
         settings["scale"] = _scale(scale)
-    model: MultiViewClusterer = kind(**settings)
+    model: MultiViewClusterer = kind(n_clusters, **settings, **_others(method, others))
     model.check_parameters()
     return model
 

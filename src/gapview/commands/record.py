@@ -14,12 +14,14 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+import click
 import numpy as np
 
 from ..estimators import MultiViewClusterer
 from ..io import ViewFile
+from ..progress import tell
+from ..report import write_clustering_report
 from ..utils.storage import write_table, write_whole
-from ..utils.types import Array
 from ..views import Views
 from .folder import RECORD
 
@@ -29,8 +31,10 @@ _PACKAGES = ("gapview", "numpy", "scipy", "scikit-learn", "pandas", "pyarrow", "
 # -- tables ----------------------------------------------------------------------------------------------------------
 
 
-def write_model(folder: Path, model: MultiViewClusterer) -> None:
-    """Write labels, embedding and the model itself to a folder."""
+def write_results(
+    folder: Path, model: MultiViewClusterer, record: Mapping[str, Any], *, report: bool, title: str | None = None
+) -> dict[str, Any]:
+    """Write labels, embedding, the model itself and a report to a folder; return the record with facts added."""
     write_labels(folder / "labels.csv", model)
     prefix = type(model).__name__.lower()
     write_table(
@@ -39,6 +43,17 @@ def write_model(folder: Path, model: MultiViewClusterer) -> None:
         ([key, *(f"{x:.6g}" for x in row)] for key, row in zip(model.sample_ids_, model.embedding_, strict=True)),
     )
     model.save(folder / "model.gapview")
+    record = {**record, **run_facts(), **_model_facts(model)}
+    if report:
+        tell("Writing the report")
+        write_clustering_report(model, folder / "report.html", title=title, run=report_facts(record))
+    return record
+
+
+def written_files(folder: Path) -> list[Path]:
+    """Return the paths of the results of clustering in a folder."""
+    names = ("labels.csv", "embedding.csv", "model.gapview", RECORD, "report.html")
+    return [folder / name for name in names if (folder / name).exists()]
 
 
 def write_labels(path: Path, model: MultiViewClusterer) -> None:
@@ -46,15 +61,11 @@ def write_labels(path: Path, model: MultiViewClusterer) -> None:
     columns = {"label": model.labels_.tolist()}
     if hasattr(model, "confidence_"):
         columns["confidence"] = [f"{value:.3f}" for value in model.confidence_]
-    _write_samples(path, model.views_, columns)
+    write_samples(path, model.views_, columns)
 
 
-def write_predictions(path: Path, new: Views, labels: Array, distances: Array) -> None:
-    """Write for every new sample its group, its distance from the training samples, and which views it has."""
-    _write_samples(path, new, {"label": labels.tolist(), "distance": [f"{value:.3f}" for value in distances]})
-
-
-def _write_samples(path: Path, views: Views, columns: dict[str, Sequence[Any]]) -> None:
+def write_samples(path: Path, views: Views, columns: Mapping[str, Sequence[Any]]) -> None:
+    """Write for every sample its id, the values of the columns, and which views it has."""
     presence = np.where(views.mask, "yes", "no").tolist()
     rows: Iterable[Any] = zip(views.sample_ids.tolist(), *columns.values(), presence, strict=True)
     header = ["id", *columns, *(f"has_{name}" for name in views.names)]
@@ -64,8 +75,10 @@ def _write_samples(path: Path, views: Views, columns: dict[str, Sequence[Any]]) 
 # -- the record ------------------------------------------------------------------------------------------------------
 
 
-def run_facts(arguments: Sequence[str]) -> dict[str, Any]:
+def run_facts() -> dict[str, Any]:
     """Return the command that was typed, the versions of packages, the machine and the time."""
+    context = click.get_current_context(silent=True)
+    arguments = context.find_root().obj or () if context else ()
     versions = {"python": platform.python_version()} | {name: _version(name) for name in _PACKAGES}
     return {
         "command": shlex.join(["gapview", *arguments]),
@@ -106,7 +119,7 @@ def sample_counts(views: Views) -> dict[str, Any]:
     }
 
 
-def model_facts(model: MultiViewClusterer) -> dict[str, Any]:
+def _model_facts(model: MultiViewClusterer) -> dict[str, Any]:
     """Return the settings with which the groups were found, and the sizes of the groups."""
     found: dict[str, Any] = {
         "method": type(model).__name__,

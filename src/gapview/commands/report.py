@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,6 @@ from typing import Any
 import click
 
 from ..errors import DataFileError, InputTypeError, MissingExtraError, some
-from ..estimators import MultiViewClusterer
 from ..estimators.latent import LatentSpaceMixin
 from ..io import read_table
 from ..methods import describe, load
@@ -23,41 +22,14 @@ from ..utils.words import counted
 from ..views import Views
 from .console import Show, printable, run_command, show_warnings
 from .folder import check_new_file
-from .options import file_option, force_option, id_option, model_argument, typed_arguments
+from .options import file_option, force_option, id_option, model_argument
 from .record import report_facts, run_facts
-
-
-@dataclass(frozen=True, kw_only=True)
-class ReportRequest:
-    """Options of ``gapview report``."""
-
-    model: Path
-    output: Path
-    covariates: Path | None = None
-    id_columns: tuple[str, ...] = ()
-    survival: tuple[tuple[str, str], ...] = ()  # columns of times and of events; none: detected by their names
-    no_ids: bool = False
-    title: str | None = None
-    force: bool = False
-    arguments: tuple[str, ...] = field(default_factory=typed_arguments)
-
-
-def can_report(method: type[MultiViewClusterer]) -> bool:
-    """Return whether a method has what a report shows: a latent space, with confidence."""
-    return issubclass(method, LatentSpaceMixin)
 
 
 def missing_package(purpose: str = "Writing a report") -> MissingExtraError | None:
     """Return the error about the first package that is not installed, if any."""
     missing = [package for package in ("jinja2", "matplotlib") if find_spec(package) is None]
     return MissingExtraError(missing[0], "report", purpose) if missing else None
-
-
-def check_packages(purpose: str = "Writing a report") -> None:
-    """Raise an error if a package that the report needs is not installed."""
-    error = missing_package(purpose)
-    if error is not None:
-        raise error
 
 
 def read_covariates(path: Path, id_columns: Sequence[str], views: Views, show: Show) -> Any:
@@ -72,42 +44,31 @@ def read_covariates(path: Path, id_columns: Sequence[str], views: Views, show: S
         )
     n_others = len(frame) - len(common)
     others = f"; {counted(n_others, 'row')} of other samples left out" if n_others else ""
-    columns = counted(frame.shape[1], "column")
-    show(
-        "Table",
-        f"{path.name}: {columns} for {len(common):,} of the {views.n_samples:,} samples of the model{others}.",
-    )
+    columns, n_samples = counted(frame.shape[1], "column"), f"{len(common):,} of the {views.n_samples:,} samples"
+    show("Table", f"{path.name}: {columns} for {n_samples} of the model{others}.")
     return frame.loc[common]
 
 
-def report_model(request: ReportRequest, show: Show) -> list[Path]:
+def report_model(
+    show: Show, model: Path, output: Path, covariates: Path | None, id_columns: Sequence[str], force: bool, **more: Any
+) -> list[Path]:
     """Write the report of a model; return its path."""
-    check_packages()
-    inputs = [request.model, *([request.covariates] if request.covariates else [])]
-    check_new_file(request.output, inputs, force=request.force)
+    if missing := missing_package():
+        raise missing
+    check_new_file(output, [path for path in (model, covariates) if path], force=force)
     with show_warnings(show):
         tell("Loading the model")
-        model = load(request.model)
-        table = None
-        if request.covariates is not None:
-            table = read_covariates(request.covariates, request.id_columns, model.views_, show)
-        if not can_report(type(model)):
+        loaded = load(model)
+        table = None if covariates is None else read_covariates(covariates, id_columns, loaded.views_, show)
+        if not isinstance(loaded, LatentSpaceMixin):
             raise InputTypeError(
-                f"A report needs a model of GRMF or BridgedGRMF; this is one of {type(model).__name__}. Cluster the "
+                f"A report needs a model of GRMF or BridgedGRMF; this is one of {type(loaded).__name__}. Cluster the "
                 "data with one of the two."
             )
         tell("Writing the report")
-        make_folder(request.output.parent)
-        file = write_clustering_report(
-            model,
-            request.output,
-            covariates=table,
-            survival=list(request.survival) or None,
-            no_ids=request.no_ids,
-            title=request.title,
-            run=report_facts(run_facts(request.arguments)),
-        )
-    return [file]
+        make_folder(output.parent)
+        write_clustering_report(loaded, output, covariates=table, run=report_facts(run_facts()), **more)
+    return [output]
 
 
 @click.command(
@@ -117,27 +78,22 @@ def report_model(request: ReportRequest, show: Show) -> list[Path]:
 @model_argument
 @file_option("report.html")
 @click.option(
-    "--covariates",
-    type=click.Path(path_type=Path),
-    metavar="TABLE",
+    "--covariates", type=click.Path(path_type=Path), metavar="TABLE",
     help="Table of covariates of the samples, such as age, stage or survival time; the groups are compared in each.",
-)
+)  # fmt: skip
 @id_option
 @click.option(
-    "--survival",
-    nargs=2,
-    multiple=True,
-    metavar="TIME EVENT",
+    "--survival", nargs=2, multiple=True, metavar="TIME EVENT",
     help="Columns of the table with times and events (1 observed, 0 censored). By default they are detected by name.",
-)
+)  # fmt: skip
 @click.option("--no-ids", is_flag=True, help="Omit every sample id, for a report that is shared with others.")
 @click.option("--title", help="Title of the report.")
 @force_option("a file that is there")
-def report(**options: Any) -> None:
+def report(survival: Sequence[tuple[str, str]], **options: Any) -> None:
     """Write one HTML file about the groups of a model: it needs no network, and can be sent by e-mail."""
-    if options["survival"] and options["covariates"] is None:
+    if survival and options["covariates"] is None:
         raise click.UsageError("--survival names columns of a table: give the table with --covariates.")
-    run_command(report_model, ReportRequest(**options), head="Report")
+    run_command(report_model, head="Report", survival=list(survival) or None, **options)
 
 
 @click.command(short_help="Describe a model file.", epilog="Example: gapview info out/model.gapview --json")

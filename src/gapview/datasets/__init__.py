@@ -1,8 +1,7 @@
 """Data sets: the embedded example, files, downloads and synthetic data; and hiding of views."""
 
-from ._hiding import hide_views, paired_split
 from ._loading import Dataset, fetch_handwritten, load_digits_views, load_views
-from ._made import make_views
+from ._synthetic import hide_views, make_views, paired_split
 
 __all__ = [
     "Dataset",

@@ -13,7 +13,7 @@ import numpy as np
 from sklearn.datasets import fetch_openml, get_data_home, load_digits
 
 from ..errors import DataFileError, DownloadError, InputError, InputTypeError, ParameterTypeError, some
-from ..io.array_files import find_mask, find_target, find_views, read_mat, read_npz
+from ..io.array_files import read_contents
 from ..utils.parameters import check_integer, check_real
 from ..utils.types import Array
 from ..views import Views
@@ -125,19 +125,18 @@ def load_views(path: Any, *, views: Sequence[int | str] | None = None) -> Datase
     file = Path(path)
     if not os.path.isfile(file):  # Path.is_file raises for names that no file can have
         raise DataFileError(f"There is no file {str(file)!r}. Give the path of a .npz or .mat file.")
-    readers = {".npz": read_npz, ".mat": read_mat}
-    if file.suffix.lower() not in readers:
+    kind = file.suffix.lower()[1:]
+    if kind not in ("npz", "mat"):
         raise DataFileError(
             f"{file.name!r} is neither .npz nor .mat; load_views reads these two. Read other files with pandas."
         )
-    contents = readers[file.suffix.lower()](file)
-    target = find_target(contents, file)
-    found = find_views(contents, target, file)
-    names = list(found)
+    contents, found, target, mask = read_contents(file, kind)
     if views is not None:
-        names = _chosen_views(views, lambda choice: _chosen(choice, list(found), file))
-    mask = find_mask(contents, list(found), names, file)
-    whole = Views({name: found[name] for name in names}, mask=mask, sample_ids=contents.get("sample_ids"))
+        names = list(found)
+        chosen = _chosen_views(views, lambda choice: _chosen(choice, names, file))
+        mask = None if mask is None else mask[:, [names.index(name) for name in chosen]]
+        found = {name: found[name] for name in chosen}
+    whole = Views(found, mask=mask, sample_ids=contents.get("sample_ids"))
     if target is not None and len(target) != whole.n_samples:
         raise DataFileError(f"{file.name!r} holds {len(target)} labels for {whole.n_samples} samples.")
     description = str(contents.get("source", file.name))

@@ -7,18 +7,19 @@ import csv
 import io
 import re
 from collections import Counter
-from dataclasses import dataclass, field
-from itertools import pairwise
+from collections.abc import Iterator
+from itertools import islice, pairwise
 from pathlib import Path
 
 from ..errors import DataFileError, some
 from ..utils.words import counted, numbered
 from ._detect import is_missing, is_number, looks_like_id
-from ._sources import READING, demand_size
+from ._sources import READING, demand_size, suffix_of
+from ._view_file import SourceFormat
 
 BYTE_ORDER_MARKS = {"utf-8-sig": codecs.BOM_UTF8, "utf-16-le": codecs.BOM_UTF16_LE, "utf-16-be": codecs.BOM_UTF16_BE}
 _CHUNK = 2**22
-_SPACES = re.compile(rb'("(?:[^"]|"")*")|^[ \t]+|[ \t]+(?=\r?$)|[ \t]+', re.MULTILINE)
+_SPACES = re.compile(rb'("(?:[^"]|"")*")|[ \t]+')
 _HEAD_RECORDS = 100
 _HEAD_LINES = 5  # the least number of lines in a head, unless the file has fewer
 _WEIGHT_OF_SPACES = 0.95  # of two dialects that fit equally well, one with a mark is likelier than one with spaces
@@ -26,40 +27,13 @@ _LINES_ABOVE = 20
 _COLUMNS_INSPECTED = 200  # enough to tell a header from numbers; a wide table has a thousand times as many
 
 
-@dataclass(frozen=True)
-class Header:
-    """The names of the columns, and how they stand in the file."""
-
-    names: list[str]
-    kind: str  # "line"; "short": the first column has no name at all; "none"
-    n_records: int  # records before the first row
-    notes: list[str] = field(default_factory=list)
-
-
-@dataclass(frozen=True)
-class Dialect:
-    """How a text table is written."""
-
-    separator: str  # for the parser: a tab, if white space was turned into tabs
-    spaces: bool
-    decimal: str
-    newline: str
-    n_columns: int
-    header: Header
-    body: int = 0  # bytes before the first row, counted after white space was turned into tabs
-
-
 def as_utf8(content: bytes, file: Path) -> tuple[bytes, str]:
     """Return a text in UTF-8 without a byte order mark, and its original encoding."""
-    for encoding, mark in BYTE_ORDER_MARKS.items():
-        if content.startswith(mark):
-            codec = "utf-8" if encoding == "utf-8-sig" else encoding
-            text = _recoded(content[len(mark) :], codec)
+    marked = [encoding for encoding, mark in BYTE_ORDER_MARKS.items() if content.startswith(mark)]
+    for encoding in marked or ["utf-8", "cp1252"]:
+        text = _recoded(content[len(BYTE_ORDER_MARKS.get(encoding, b"")) :], encoding.removesuffix("-sig"))
+        if text is not None:
             break
-    else:
-        encoding, text = "utf-8", _recoded(content, "utf-8")
-        if text is None:
-            encoding, text = "cp1252", _recoded(content, "cp1252")
     if text is None or b"\0" in text:
         raise DataFileError(
             f"{file.name!r} is not a text: its bytes are neither UTF-8, nor Windows-1252, nor UTF-16 with a byte order "
@@ -70,17 +44,12 @@ def as_utf8(content: bytes, file: Path) -> tuple[bytes, str]:
 
 def _recoded(content: bytes, codec: str) -> bytes | None:
     # In parts: as a str, a long text with a single rare character takes four bytes per letter
-    decoder = codecs.getincrementaldecoder(codec)()
-    parts = []
+    chunks = (content[start : start + _CHUNK] for start in range(0, len(content), _CHUNK))
+    parts = (part.encode() for part in codecs.iterdecode(chunks, codec))
     try:
-        for start in range(0, len(content), _CHUNK):
-            part = decoder.decode(content[start : start + _CHUNK])
-            if codec != "utf-8":
-                parts.append(part.encode("utf-8", "strict"))
-        decoder.decode(b"", final=True)
+        return b"".join(parts)
     except UnicodeError:
         return None
-    return content if codec == "utf-8" else b"".join(parts)
 
 
 def spaces_to_tabs(content: bytes) -> bytes:
@@ -93,65 +62,57 @@ def spaces_to_tabs(content: bytes) -> bytes:
     return _SPACES.sub(lambda match: match[1] or (b"" if at_edge(match) else b"\t"), content)
 
 
-def records(content: bytes, separator: str, limit: int | None = None) -> list[tuple[int, list[str]]]:
-    """Split a text into records, each with the number of its last line; empty lines are skipped."""
+def records(content: bytes, separator: str, n_lines_before: int = 0) -> Iterator[tuple[int, list[str]]]:
+    """Yield the records of a text, each with the number of its last line; empty lines are skipped."""
     reader = csv.reader(io.TextIOWrapper(io.BytesIO(content), "utf-8", "ignore", newline=""), delimiter=separator)
-    found = []
-    for record in reader:
-        if record:
-            found.append((reader.line_num, record))
-        if limit is not None and len(found) == limit:
-            break
-    return found
+    return ((n_lines_before + reader.line_num, record) for record in reader if record)
 
 
-def find_dialect(content: bytes, file: Path) -> Dialect:
-    """Return the dialect of a table in UTF-8."""
+def find_dialect(content: bytes, file: Path) -> tuple[SourceFormat, int, list[str]]:
+    """Return the format of a table in UTF-8, the number of bytes before its first row, and notes on its header.
+
+    The bytes are counted after white space was turned into tabs, if the separator is white space.
+    """
     head, start, named = _head_of(content, file)
-    readings = [(separator, False) for separator in (named or ",;\t|")]
-    if not named and not _split_by_a_mark(head):
-        readings.append(("\t", True))
-    best, best_score = None, (-1.0, 0)
-    for separator, spaces in readings:
-        text = spaces_to_tabs(head) if spaces else head
-        split = _split(text, separator)
-        score = _score(split, spaces)
-        if split and score > best_score:
-            best, best_score = (separator, spaces, split, text), score
-    if best is None:
+    readings = [(mark, head, _split(head, mark)) for mark in (named or ",;\t|")]
+    if not named and not any(_splits_every_line(rows) for _, _, rows in readings):
+        tabbed = spaces_to_tabs(head)
+        readings.append((" ", tabbed, _split(tabbed, "\t")))
+    separator, text, split = max(readings, key=lambda reading: _score(reading[2], reading[0]))
+    if not split:
         raise DataFileError(
             f"{file.name!r} is not a table: no separator (comma, semicolon, tab, |, spaces) cuts it into fields of at "
             f"most {READING.limits.field:,} characters. Check its quotes, or save it again as CSV."
         )
-    separator, spaces, split, text = best
     demand_size(file, max(len(fields) for _, fields in split), "columns", READING.limits.columns)
-    header = find_header([fields for _, fields in split])
-    lines = split[header.n_records - 1][0] if header.n_records else 0
+    names, kind, n_records, notes = _find_header([fields for _, fields in split])
+    lines = split[n_records - 1][0] if n_records else 0
     offset = sum(len(line) for line in text.splitlines(keepends=True)[:lines])
-    newline = "\r\n" if b"\r\n" in head else "\n"
-    cells = [cell for _, fields in split[header.n_records :] for cell in fields[:_COLUMNS_INSPECTED]]
-    return Dialect(separator, spaces, _decimal(cells, separator), newline, len(header.names), header, start + offset)
+    source = SourceFormat(
+        kind="text",
+        suffix=suffix_of(file),
+        columns=tuple(names),
+        separator=separator,
+        decimal=_decimal([cell for _, fields in split[n_records:] for cell in fields[:_COLUMNS_INSPECTED]], separator),
+        newline="\r\n" if b"\r\n" in head else "\n",
+        header=kind,
+    )
+    return source, start + offset, notes
 
 
-def _split_by_a_mark(head: bytes) -> bool:
+def _splits_every_line(split: list[tuple[int, list[str]]]) -> bool:
     """Return whether a mark splits every line, names included, into equally many fields: then spaces are text."""
-    for mark in ",;\t|":
-        fields = [record for _, record in _split(head, mark) or []]
-        sizes = {len(record) for record in fields}
-        if len(sizes) == 1 and max(sizes) > 1 and not any(is_number(cell) for cell in fields[0]):
-            return True
-    return False
+    sizes = {len(fields) for _, fields in split}
+    return len(sizes) == 1 and max(sizes) > 1 and not any(map(is_number, split[0][1]))
 
 
 def _head_of(content: bytes, file: Path) -> tuple[bytes, int, str]:
     """Return the first complete lines, the number of bytes before them, and the separator in a line for Excel."""
     named = re.match(rb"sep=([\t;,|])[ \t]*(?:\r\n|\r|\n)", content[:16], re.I)
     start = named.end() if named else 0
-    limits, size = READING.limits, READING.limits.head
+    size, most = READING.limits.head, min(READING.limits.line, len(content) - start)
     head = content[start : start + size]
-    while (
-        start + size < len(content) and size < limits.line and max(head.count(b"\n"), head.count(b"\r")) < _HEAD_LINES
-    ):
+    while size < most and max(head.count(b"\n"), head.count(b"\r")) < _HEAD_LINES:
         size *= 4
         head = content[start : start + size]
     if start + size < len(content):
@@ -173,27 +134,23 @@ def line_too_long(file: Path) -> DataFileError:
 
 def _split(head: bytes, separator: str) -> list[tuple[int, list[str]]]:
     try:
-        return records(head, separator, _HEAD_RECORDS)
+        return list(islice(records(head, separator), _HEAD_RECORDS))
     except csv.Error:  # a field too long: not the separator
         return []
 
 
-def _score(split: list[tuple[int, list[str]]], spaces: bool) -> tuple[float, int]:
+def _score(split: list[tuple[int, list[str]]], separator: str) -> tuple[float, int]:
     """Return how well a separator splits lines into equally many fields with many numbers, and how many fields."""
     rows = [fields for _, fields in split]
     if not rows:
         return (-1.0, 0)
     body = rows[1:] or rows
     usual, times = Counter(map(len, body)).most_common(1)[0]
-    cells = [
-        cell
-        for fields in body
-        for cell in (fields[1:_COLUMNS_INSPECTED] if usual > 1 else fields)
-        if not is_missing(cell)
-    ]
+    inspected = slice(1, _COLUMNS_INSPECTED) if usual > 1 else slice(None)
+    cells = [cell for fields in body for cell in fields[inspected] if not is_missing(cell)]
     numbers = sum(map(is_number, cells)) / max(1, len(cells))
     fits = {0: 1.0, 1: 0.9}.get(usual - len(rows[0]), 0.5)
-    return (times / len(body)) * (0.1 + numbers) * fits * (_WEIGHT_OF_SPACES if spaces else 1.0), usual
+    return (times / len(body)) * (0.1 + numbers) * fits * (_WEIGHT_OF_SPACES if separator == " " else 1.0), usual
 
 
 def _decimal(cells: list[str], separator: str) -> str:
@@ -202,8 +159,11 @@ def _decimal(cells: list[str], separator: str) -> str:
     return "," if separator != "," and commas > points else "."
 
 
-def find_header(rows: list[list[str]]) -> Header:
-    """Return the header among the first records of a table."""
+def _find_header(rows: list[list[str]]) -> tuple[list[str], str, int, list[str]]:
+    """Return the names of the columns, the kind of header, the number of records before the first row, and notes.
+
+    The kind is that of ``SourceFormat.header``.
+    """
     notes: list[str] = []
     usual = Counter(map(len, rows[1:] or rows)).most_common(1)[0][0]
     skipped = _lines_above(rows, usual)
@@ -215,13 +175,13 @@ def find_header(rows: list[list[str]]) -> Header:
         notes.append(
             "The file has no header: its first line holds numbers. The columns are named column_1, column_2, …"
         )
-        return Header(numbered(usual), "none", skipped, notes)
+        return numbered(usual), "none", skipped, notes
     names, kind = _fitted([name.strip() for name in first], body, usual)
     more = _further_header(inspected[1:])
     if more:
         notes.append(f"A second header line, {some(body[0], 4)}, holds no numbers and is left out.")
         names = _joined(names, body[0])
-    return Header(names, kind, skipped + 1 + more, notes)
+    return names, kind, skipped + 1 + more, notes
 
 
 def _lines_above(rows: list[list[str]], usual: int) -> int:

@@ -103,11 +103,8 @@ def summary_lines(files: Sequence[ViewFile]) -> list[str]:
     if len({view.keyed for view in files}) > 1:  # rows cannot be matched
         return [view.summary for view in files]
     total = len({key for view in files for key in view.frame.index})
-    lacking = [percent(1 - _n_having(view) / total) for view in files]
-    return [
-        f"{view.summary}; {share} of the {counted(total, 'sample')} lack it"
-        for view, share in zip(files, lacking, strict=True)
-    ]
+    of_all = f"of the {counted(total, 'sample')} lack it"
+    return [f"{view.summary}; {percent(1 - _n_having(view) / total)} {of_all}" for view in files]
 
 
 def _n_having(view: ViewFile) -> int:
@@ -163,10 +160,9 @@ def _demand_one_way_of_matching(files: Sequence[ViewFile]) -> None:
 
 def _demand_common_samples(keyed: Sequence[ViewFile]) -> None:
     """Raise an error if a file shares no sample with any other; warn if it shares very few."""
-    ids = [set(view.frame.index) for view in keyed]
-    for k, view in enumerate(keyed):
-        others, their_ids = [*keyed[:k], *keyed[k + 1 :]], [*ids[:k], *ids[k + 1 :]]
-        most = max(len(ids[k] & other) for other in their_ids)
+    for view in keyed:
+        own, others = set(view.frame.index), [other for other in keyed if other is not view]
+        most = max(len(own.intersection(other.frame.index)) for other in others)
         examples = (
             f"{view.path.name!r} has ids such as {some(view.frame.index, 3)}, "
             f"{others[0].path.name!r} such as {some(others[0].frame.index, 3)}"
@@ -175,7 +171,7 @@ def _demand_common_samples(keyed: Sequence[ViewFile]) -> None:
             raise DataFileError(
                 f"The view '{view.name}' has no sample in common with any other: {examples}. {_hint(view, others)}"
             )
-        if most < _FEW * min(len(ids[k]), max(map(len, their_ids))):
+        if most < _FEW * min(len(own), max(len(other.frame) for other in others)):
             warn_user(
                 f"The view '{view.name}' has only {counted(most, 'sample')} in common with another: {examples}. "
                 "Check that the ids are written in the same way."

@@ -15,13 +15,13 @@ from ..errors import DataFileError, InputTypeError, extra, some
 from ..utils.parameters import check_choice, check_flag
 from ..utils.types import Array
 from ..utils.words import counted, percent
-from ._arrays import frame_of, read_arrays, read_npy, read_omics
 from ._detect import unique_names
-from ._sources import existing_file, kind_of, suffix_of
+from ._sources import existing_file, kind_of
 from ._table_formats import read_feather, read_parquet, read_text
 from ._tables import RawTable, arrow, find_features, row_numbers
 from ._view_file import ViewFile
-from .ids import DUPLICATES, check_id_column, demand_ids, find_ids, repeated_ids
+from .array_files import frame_of, read_arrays, read_npy, read_omics
+from .ids import DUPLICATES, check_id_column, check_ids, find_ids
 
 _TABLES: dict[str, Callable[[Path], RawTable]] = {"text": read_text, "parquet": read_parquet, "feather": read_feather}
 
@@ -65,7 +65,7 @@ def read_view(path: Any, *, id_column: Any = None, encode: bool = False, duplica
     7   1.5   3.0
     9   NaN   4.0
     """
-    views = _read_file(path, check_id_column(id_column), encode, duplicates)
+    views = _read_file(path, id_column, encode, duplicates)
     if len(views) > 1:
         raise DataFileError(
             f"{views[0].path.name!r} holds {len(views)} views, {some([view.name for view in views])}; one was "
@@ -103,7 +103,6 @@ def read_views(paths: Any, *, id_column: Any = None, encode: bool = False, dupli
     ...     join_views(read_views([blood, scans]))
     Views of 3 samples, 1 of them complete: 'blood' 2 × 1, 'scans' 2 × 1
     """
-    wanted = check_id_column(id_column)
     if isinstance(paths, Mapping):
         settings = {"id_column": id_column, "encode": encode, "duplicates": duplicates}
         return [replace(read_view(path, **settings), name=str(name)) for name, path in paths.items()]
@@ -111,10 +110,11 @@ def read_views(paths: Any, *, id_column: Any = None, encode: bool = False, dupli
         paths = [paths]
     if not isinstance(paths, Sequence) or not paths:
         raise InputTypeError(f"paths must be one or more paths of files; got {paths!r}.")
-    return _renamed([view for path in paths for view in _read_file(path, wanted, encode, duplicates)])
+    return _renamed([view for path in paths for view in _read_file(path, id_column, encode, duplicates)])
 
 
-def _read_file(path: Any, wanted: list[str] | None, encode: bool, duplicates: str) -> list[ViewFile]:
+def _read_file(path: Any, id_column: Any, encode: bool, duplicates: str) -> list[ViewFile]:
+    wanted = check_id_column(id_column)
     check_flag("encode", encode)
     check_choice("duplicates", duplicates, DUPLICATES)
     file = existing_file(path)
@@ -132,7 +132,7 @@ def _read_file(path: Any, wanted: list[str] | None, encode: bool, duplicates: st
 
 def _renamed(views: list[ViewFile]) -> list[ViewFile]:
     """Return the views with unique names."""
-    for name_of in (_file_name, _folder_name):
+    for name_of in (_file_name, lambda view: f"{view.path.resolve().parent.name}/{view.name}"):
         times = Counter(view.name for view in views)
         views = [replace(view, name=name_of(view)) if times[view.name] > 1 else view for view in views]
     name, n_views = Counter(view.name for view in views).most_common(1)[0]
@@ -145,10 +145,6 @@ def _file_name(view: ViewFile) -> str:
     return view.path.name if view.path.name.startswith(view.name + ".") else f"{view.path.stem}.{view.name}"
 
 
-def _folder_name(view: ViewFile) -> str:
-    return f"{view.path.resolve().parent.name}/{view.name}"
-
-
 def _from_table(table: RawTable, wanted: list[str] | None, encode: bool, duplicates: str) -> ViewFile:
     """Split a table into ids and features, and return a view."""
     file = table.file
@@ -156,26 +152,20 @@ def _from_table(table: RawTable, wanted: list[str] | None, encode: bool, duplica
         raise DataFileError(f"{file.name!r} has no rows below its header. Give a file with samples, or leave it out.")
     ids = find_ids(table, wanted)
     features = find_features(table, ids.skip, encode)
-    notes = [*table.notes, *ids.notes, *features.all_notes()]
+    notes = [*table.notes, *ids.notes, *features.notes]
     if not features.names:
         raise DataFileError(
             f"{file.name!r} has no column of numbers, so there is nothing to compare samples by. {' '.join(notes)}"
         )
-    values, keys = features.matrix(table.n_rows), ids.keys
+    values, keys = features.matrix(), ids.keys
     rows = np.arange(table.n_rows)
     if keys is not None and (blank := _blank_rows(table, values, keys)).any():
         notes.append(f"{counted(int(blank.sum()), 'row')} without any value left out.")
         rows = rows[~blank]
         values, keys = values[rows], [keys[row] for row in rows]
-    source = replace(
-        table.format,
-        id_name=None if ids.position is None else table.names[ids.position],
-        id_place=ids.place,
-        id_type=ids.kind,
-    )
     frame = frame_of(values, keys, features.names)
-    name = file.name[: -len(suffix_of(file))]
-    view = ViewFile(name, file, frame, keys is not None, source, tuple(notes), features.empty)
+    name = file.name[: -len(ids.format.suffix)]
+    view = ViewFile(name, file, frame, keys is not None, ids.format, tuple(notes), features.empty)
     return _without_empty(view, duplicates, lambda some_rows: table.places([int(rows[row]) for row in some_rows]))
 
 
@@ -194,14 +184,10 @@ def _without_empty(view: ViewFile, duplicates: str, places: Callable[[Sequence[i
     """Return a view with unique ids and without empty columns and rows; without ids, empty rows stay."""
     notes = list(view.notes)
     frame = view.frame
-    if view.keyed:
-        keys = frame.index.tolist()
-        demand_ids(view.path, keys, places)
-        twice = repeated_ids(view.path, keys, duplicates, places)
-        if twice:
-            frame = _merged(view, duplicates)
-            how = "the first row of each is kept" if duplicates == "first" else "the mean of their rows is taken"
-            notes.append(f"{counted(len(twice), 'sample id')} occur more than once, and {how}: {some(twice)}.")
+    if view.keyed and (twice := check_ids(view.path, frame.index.tolist(), duplicates, places)):
+        frame = _merged(view, duplicates)
+        how = "the first row of each is kept" if duplicates == "first" else "the mean of their rows is taken"
+        notes.append(f"{counted(len(twice), 'sample id')} occur more than once, and {how}: {some(twice)}.")
     if view.is_sparse:
         return replace(view, frame=frame, notes=tuple(notes))
     missing = np.isnan(frame.to_numpy())
@@ -277,8 +263,7 @@ def read_table(path: Any, *, id_column: Any = None) -> Any:
             f"{file.name!r} has no column of sample ids that could be detected; it has {some(table.names, 8)}. Name "
             "the column of ids (id_column, --id)."
         )
-    demand_ids(file, ids.keys, table.places)
-    repeated_ids(file, ids.keys, "raise", table.places)
+    check_ids(file, ids.keys, "raise", table.places)
     numbers = find_features(table, ids.skip, encode=False)
     known = dict(zip(numbers.names, numbers.columns, strict=True))
     columns: dict[str, Any] = {}
@@ -286,8 +271,8 @@ def read_table(path: Any, *, id_column: Any = None) -> Any:
         if name in known:
             columns[name] = known[name]
         elif position not in ids.skip and name not in numbers.empty:
-            columns[name] = np.empty(table.n_rows, dtype=object)
-            columns[name][:] = [None if cell is None else str(cell) for cell in table.cells(position)]
+            cells = [None if cell is None else str(cell) for cell in table.cells(position)]
+            columns[name] = np.array(cells, dtype=object)
     if not columns:
         raise DataFileError(f"{file.name!r} has no column with values besides the ids. Give another table.")
     pandas = extra("pandas", "tables", "Reading covariates")

@@ -82,49 +82,45 @@ _KINDS = {
     **dict.fromkeys((".feather", ".arrow"), "feather"),
     **{f".{kind}": kind for kind in ("npy", "npz", "mat", "h5ad", "h5mu")},
 }
-_EXPECTED = "Expected .csv, .tsv or .txt (each also .gz), .parquet, .feather, .npy, .npz, .mat, .h5ad or .h5mu"
-
-# The first bytes of formats, the format in words, and what to do if the name of the file says otherwise
 _HDF5, _GZIP = b"\x89HDF\r\n\x1a\n", b"\x1f\x8b"
+# The first bytes of a format, the kinds of files that may begin so, the format in words, and what to do with a file
+# whose name says otherwise
 _SIGNATURES = (
-    (b"PAR1", "a Parquet file", "Rename it to end in .parquet."),
-    (b"ARROW1", "a Feather file", "Rename it to end in .feather."),
-    (b"FEA1", "a Feather file", "Rename it to end in .feather."),
-    (b"\x93NUMPY", "an array of numpy", "Rename it to end in .npy."),
-    (b"PK\x03\x04", "a zip archive (.npz, or a workbook of a spreadsheet)", "Save a workbook as .csv first."),
-    (_HDF5, "an HDF5 file", "Rename it to end in .h5ad, .h5mu or .mat, depending on its contents."),
-    (b"MATLAB 5.0", "a MATLAB file", "Rename it to end in .mat."),
-    (_GZIP, "a file compressed with gzip", "Rename a compressed table to end in .csv.gz; decompress others."),
-    (b"\xd0\xcf\x11\xe0", "an old workbook of a spreadsheet", "Save it as .csv first."),
-    (b"BZh9", "a file compressed with bzip2", "Decompress it first."),
-    (b"\xfd7zXZ", "a file compressed with xz", "Decompress it first."),
-    (b"\x28\xb5\x2f\xfd", "a file compressed with zstd", "Decompress it first."),
-    (b"%PDF-", "a PDF document", "Give the table as .csv."),
+    (b"PAR1", "parquet", "a Parquet file", "Rename it to end in .parquet."),
+    (b"ARROW1", "feather", "a Feather file", "Rename it to end in .feather."),
+    (b"FEA1", "feather", "a Feather file", "Rename it to end in .feather."),
+    (b"\x93NUMPY", "npy", "an array of numpy", "Rename it to end in .npy."),
+    (b"PK\x03\x04", "npz", "a zip archive (.npz, or a workbook of a spreadsheet)", "Save a workbook as .csv first."),
+    (b"PK\x05\x06", "npz", "an empty zip archive", "Get it again."),
+    (_HDF5, "mat h5ad h5mu", "an HDF5 file", "Rename it to end in .h5ad, .h5mu or .mat, depending on its contents."),
+    (b"MATLAB 5.0", "mat", "a MATLAB file", "Rename it to end in .mat."),
+    (b"MATLAB 7.3", "mat", "a MATLAB file", "Rename it to end in .mat."),
+    (b"MuData", "h5mu", "a MuData file", "Rename it to end in .h5mu."),
+    (_GZIP, "", "a file compressed with gzip", "Rename a compressed table to end in .csv.gz; decompress others."),
+    (b"\xd0\xcf\x11\xe0", "", "an old workbook of a spreadsheet", "Save it as .csv first."),
+    (b"BZh9", "", "a file compressed with bzip2", "Decompress it first."),
+    (b"\xfd7zXZ", "", "a file compressed with xz", "Decompress it first."),
+    (b"\x28\xb5\x2f\xfd", "", "a file compressed with zstd", "Decompress it first."),
+    (b"%PDF-", "", "a PDF document", "Give the table as .csv."),
 )
-_OWN_SIGNATURES = {
-    "parquet": (b"PAR1",),
-    "feather": (b"ARROW1", b"FEA1"),
-    "npy": (b"\x93NUMPY",),
-    "npz": (b"PK\x03\x04", b"PK\x05\x06"),
-    "mat": (b"MATLAB 5.0", b"MATLAB 7.3", _HDF5),
-    "h5ad": (_HDF5,),
-    "h5mu": (_HDF5, b"MuData"),
-}
 _CONTROLS = {*range(9), *range(14, 32)}
+_AGAIN = "Save it again, or get it again."
 
 
 @contextmanager
-def reporting_damage(file: Path, what: str) -> Iterator[None]:
+def reporting_damage(file: Path, what: str, advice: str = _AGAIN) -> Iterator[None]:
     """Turn whatever a library raises on a damaged file into a DataFileError."""
     try:
         yield
     except GapviewError:
         raise
     except Exception as error:  # any layer can fail: compression, headers, sizes, text
-        cause = " ".join(f"{type(error).__name__}: {error}".split())[:300]
-        raise DataFileError(
-            f"{file.name!r} cannot be read as {what}: {cause}. Save it again, or get it again."
-        ) from None
+        raise damaged(file, what, f"{type(error).__name__}: {error}", advice) from None
+
+
+def damaged(file: Path, what: str, cause: str, advice: str = _AGAIN) -> DataFileError:
+    """Return the error that a file cannot be read, with the cause on one line."""
+    return DataFileError(f"{file.name!r} cannot be read as {what}: {' '.join(cause.split())[:300]}. {advice}")
 
 
 def existing_file(path: Any) -> Path:
@@ -146,19 +142,24 @@ def suffix_of(file: Path) -> str:
 
 
 def kind_of(file: Path) -> str:
-    """Return the format of a file by its name; raise an error if its contents have another."""
+    """Return the format of a file by its name; raise an error if its contents have another, or are too large."""
     suffix = suffix_of(file)
     compressed = suffix.endswith(".gz")
     kind = _KINDS.get(suffix.removesuffix(".gz"))
     if kind is None or (compressed and kind != "text"):
-        raise DataFileError(f"{file.name!r} does not end as a file that can be read. {_EXPECTED}.")
+        raise DataFileError(
+            f"{file.name!r} does not end as a file that can be read. Expected .csv, .tsv or .txt (each also .gz), "
+            ".parquet, .feather, .npy, .npz, .mat, .h5ad or .h5mu."
+        )
     head = head_of(file)
     if not head:
         raise DataFileError(f"{file.name!r} is empty: it has 0 bytes. Give a file with a header and rows.")
-    wanted = (_GZIP,) if compressed else _OWN_SIGNATURES.get(kind, ())
+    demand_size(file, file.stat().st_size)
+    own = tuple(signature for signature, kinds, *_ in _SIGNATURES if kind in kinds.split())
+    wanted = (_GZIP,) if compressed else own
     if head.startswith(wanted) or head[512:].startswith(wanted):
         return kind
-    for signature, what, advice in _SIGNATURES:
+    for signature, _, what, advice in _SIGNATURES:
         # The header of a table may begin with such letters; it has no control characters
         if head.startswith(signature) and (wanted or _CONTROLS.intersection(head)):
             raise DataFileError(f"{file.name!r} ends in {suffix}, but its contents are those of {what}. {advice}")
@@ -193,19 +194,17 @@ def demand_size(file: Path, size: int, what: str = "bytes", limit: int | None = 
 
 
 def content_of(file: Path) -> bytes:
-    """Return all bytes of a file, decompressed, within the limits."""
-    demand_size(file, file.stat().st_size)
+    """Return all bytes of a file, decompressed within the limits."""
     compressed = suffix_of(file).endswith(".gz")
     with reporting_damage(file, "a file compressed with gzip" if compressed else "a file"):
         if not compressed:
             return file.read_bytes()
-        parts, total = [], 0
+        content = bytearray()
         try:
             with gzip.open(file) as stream:
                 while part := stream.read(2**20):
-                    total += len(part)
-                    demand_size(file, total, "bytes or more when unpacked")
-                    parts.append(part)
+                    content += part
+                    demand_size(file, len(content), "bytes or more when unpacked")
         except (EOFError, zlib.error):
             raise DataFileError(f"{file.name!r} is cut off or damaged: it cannot be unpacked. Get it again.") from None
-        return b"".join(parts)
+        return bytes(content)

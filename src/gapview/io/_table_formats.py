@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from ..errors import DataFileError, some
 from ._detect import MISSING_WORDS
-from ._dialect import Dialect, as_utf8, find_dialect, line_too_long, records, spaces_to_tabs
-from ._sources import READING, content_of, demand_size, reporting_damage, suffix_of
+from ._dialect import as_utf8, find_dialect, line_too_long, records, spaces_to_tabs
+from ._sources import READING, content_of, damaged, demand_size, head_of, reporting_damage, suffix_of
 from ._tables import RawTable, arrow
 from ._view_file import SourceFormat
 from .isolated import read_isolated
@@ -21,40 +22,34 @@ def read_text(file: Path) -> RawTable:
     """Read a text table of any dialect."""
     arrow()
     content, encoding = as_utf8(content_of(file), file)
-    dialect = find_dialect(content, file)
-    content = spaces_to_tabs(content) if dialect.spaces else content
-    table = _parse(content, dialect, file)
+    source, begin, notes = find_dialect(content, file)
+    source = replace(source, encoding=encoding, compression="gzip" if source.suffix.endswith(".gz") else None)
+    content = spaces_to_tabs(content) if source.separator == " " else content
+    table = _parse(content, begin, source, file)
     demand_size(file, table.num_rows * table.num_columns, "cells", READING.limits.cells)
-    header, suffix = dialect.header, suffix_of(file)
-    source = SourceFormat(
-        kind="text",
-        suffix=suffix,
-        columns=tuple(header.names),
-        compression="gzip" if suffix.endswith(".gz") else None,
-        separator=" " if dialect.spaces else dialect.separator,
-        decimal=dialect.decimal,
-        encoding=encoding,
-        newline=dialect.newline,
-        header=header.kind,
-    )
     return RawTable(
         file,
-        header.names,
+        list(source.columns),
         table.columns,
         table.num_rows,
         source,
-        written=cache(lambda position: _parse(content, dialect, file, position).column(0).to_pylist()),
-        lines=cache(lambda: [line for line, _ in _records(content, dialect)]),
-        notes=[_described(source), *header.notes],
+        written=cache(lambda position: _parse(content, begin, source, file, position).column(0).to_pylist()),
+        lines=cache(lambda: [line for line, _ in _records(content, begin, source)]),
+        notes=[_described(source), *notes],
     )
 
 
-def _parse(content: bytes, dialect: Dialect, file: Path, only: int | None = None) -> Any:
+def _delimiter(source: SourceFormat) -> str:
+    """Return the separator for the parser: white space was turned into tabs."""
+    return "\t" if source.separator == " " else source.separator
+
+
+def _parse(content: bytes, begin: int, source: SourceFormat, file: Path, only: int | None = None) -> Any:
     """Parse all columns of the rows, or ``only`` one of them as text."""
     pa, tables = arrow(), arrow("csv")
-    names = [str(column) for column in range(dialect.n_columns)]
+    names = [str(column) for column in range(len(source.columns))]
     as_text = {} if only is None else {names[only]: pa.string()}
-    body = pa.py_buffer(content).slice(dialect.body)
+    body = pa.py_buffer(content).slice(begin)
     if not body.size:
         return pa.table({name: pa.nulls(0) for name in as_text or names})
     with reporting_damage(file, "a text table"):
@@ -65,14 +60,14 @@ def _parse(content: bytes, dialect: Dialect, file: Path, only: int | None = None
                     column_names=names, block_size=min(READING.limits.line, body.size + 1), use_threads=False
                 ),
                 parse_options=tables.ParseOptions(
-                    delimiter=dialect.separator, newlines_in_values=content.find(b'"', dialect.body) >= 0
+                    delimiter=_delimiter(source), newlines_in_values=content.find(b'"', begin) >= 0
                 ),
                 convert_options=tables.ConvertOptions(
                     null_values=MISSING_WORDS,
                     strings_can_be_null=True,
                     true_values=["true", "True", "TRUE"],
                     false_values=["false", "False", "FALSE"],
-                    decimal_point=dialect.decimal,
+                    decimal_point=source.decimal,
                     include_columns=list(as_text),
                     column_types=as_text,
                 ),
@@ -80,35 +75,33 @@ def _parse(content: bytes, dialect: Dialect, file: Path, only: int | None = None
         except pa.ArrowInvalid as error:
             if "straddl" in str(error):
                 raise line_too_long(file) from None
-            raise _ragged(content, dialect, file, str(error)) from None
+            raise _ragged(content, begin, source, file, str(error)) from None
 
 
-def _ragged(content: bytes, dialect: Dialect, file: Path, cause: str) -> DataFileError:
+def _ragged(content: bytes, begin: int, source: SourceFormat, file: Path, cause: str) -> DataFileError:
     """Return the error that names the lines with other numbers of fields than the header."""
-    wrong = []
+    expected = len(source.columns)
+    wrong: list[tuple[int, int]] = []
     try:
-        for line, fields in _records(content, dialect):
-            if len(fields) != dialect.n_columns:
-                wrong.append((line, len(fields)))
+        rows = _records(content, begin, source)
+        wrong.extend((line, len(fields)) for line, fields in rows if len(fields) != expected)
     except csv.Error as error:
         cause = str(error)
     if not wrong:
-        return DataFileError(f"{file.name!r} cannot be read as a text table: {cause}. Check its quotes.")
+        return damaged(file, "a text table", cause, "Check its quotes.")
     line, n_fields = wrong[0]
-    named = {"\t": "white space" if dialect.spaces else "tabs"}.get(dialect.separator, f"'{dialect.separator}'")
+    named = {"\t": "tabs", " ": "white space"}.get(source.separator, f"'{source.separator}'")
     return DataFileError(
-        f"{file.name!r} has rows of unequal length: {dialect.n_columns} fields (separated by {named}) were expected, "
+        f"{file.name!r} has rows of unequal length: {expected} fields (separated by {named}) were expected, "
         f"line {line} has {n_fields}; {len(wrong)} such row(s), in line(s) "
         f"{some([line for line, _ in wrong])}. Fill in or remove what is missing or too much there; put "
         "quotes around fields that contain the separator, and close all quotes."
     )
 
 
-def _records(content: bytes, dialect: Dialect) -> Iterator[tuple[int, list[str]]]:
+def _records(content: bytes, begin: int, source: SourceFormat) -> Iterator[tuple[int, list[str]]]:
     """Yield the rows below the header, each with the number of its last line in the file."""
-    before = len(content[: dialect.body].splitlines())
-    for line, fields in records(content[dialect.body :], dialect.separator):
-        yield before + line, fields
+    return records(content[begin:], _delimiter(source), len(content[:begin].splitlines()))
 
 
 def _described(source: SourceFormat) -> str:
@@ -127,17 +120,15 @@ _BYTES_PER_CELL = 16
 def read_parquet(file: Path) -> RawTable:
     """Read a Parquet file; its sizes are checked before anything is unpacked."""
     parquet = arrow("parquet")
-    demand_size(file, file.stat().st_size)
-    with reporting_damage(file, "a Parquet file"), parquet.ParquetFile(file) as opened:
-        about = opened.metadata
-        texts = [field.name for field in opened.schema_arrow if _is_text(field.type)]
-    # Texts are read as dictionaries until their total length is checked: one of a megabyte may stand in every row
-    with reporting_damage(file, "a Parquet file"), parquet.ParquetFile(file, read_dictionary=texts) as opened:
-        groups = [about.row_group(number) for number in range(about.num_row_groups)]
-        _demand_sizes(file, about.num_rows, about.num_columns)
-        demand_size(file, sum(group.total_byte_size for group in groups), "bytes when unpacked")
-        table = _from_batches(file, opened.iter_batches(_BATCH), opened.schema_arrow)
-        table.validate(full=True)  # text of a damaged file need not be UTF-8
+    with reporting_damage(file, "a Parquet file"):
+        # Texts are read as dictionaries until their total length is checked: one of a megabyte may stand in every row
+        texts = [field.name for field in parquet.read_schema(file) if _is_text(field.type)]
+        with parquet.ParquetFile(file, read_dictionary=texts) as opened:
+            about = opened.metadata
+            groups = [about.row_group(number) for number in range(about.num_row_groups)]
+            _demand_sizes(file, about.num_rows, about.num_columns)
+            demand_size(file, sum(group.total_byte_size for group in groups), "bytes when unpacked")
+            table = _from_batches(file, opened.iter_batches(_BATCH), opened.schema_arrow)
         # Only after reading, which refuses unknown codecs: asking for the name of one ends the process
         codec = groups[0].column(0).compression if groups and about.num_columns else "SNAPPY"
     return _table(file, table, "parquet", {"UNCOMPRESSED": "none"}.get(codec, codec.lower()))
@@ -146,23 +137,17 @@ def read_parquet(file: Path) -> RawTable:
 def read_feather(file: Path) -> RawTable:
     """Read a Feather file batch by batch, so that its size is checked before all of it is in memory."""
     pa = arrow()
-    demand_size(file, file.stat().st_size)
     with reporting_damage(file, "a Feather file"):
-        with file.open("rb") as stream:
-            old = stream.read(4) == b"FEA1"
-        # Offsets of version 1 are not checked by pyarrow: it is converted to version 2 in another process
-        content = pa.py_buffer(read_isolated(file, "feather", "a Feather file")) if old else str(file)
-        table = _read_batches(pa, file, content)
-        _demand_sizes(file, table.num_rows, table.num_columns)
-        table.validate(full=True)  # offsets of a damaged file would lead outside its memory
+        if head_of(file).startswith(b"FEA1"):
+            # Offsets of version 1 are not checked by pyarrow: it is converted to version 2 in another process
+            source = pa.BufferReader(pa.py_buffer(read_isolated(file, "feather", "a Feather file")))
+        else:
+            source = pa.OSFile(str(file), "rb")
+        with source as stream:
+            reader = pa.ipc.open_file(stream)
+            batches = (reader.get_batch(number) for number in range(reader.num_record_batches))
+            table = _from_batches(file, batches, reader.schema)
     return _table(file, table, "feather", None)
-
-
-def _read_batches(pa: Any, file: Path, content: Any) -> Any:
-    with pa.OSFile(content, "rb") if isinstance(content, str) else pa.BufferReader(content) as stream:
-        reader = pa.ipc.open_file(stream)
-        batches = (reader.get_batch(number) for number in range(reader.num_record_batches))
-        return _from_batches(file, batches, reader.schema)
 
 
 def _from_batches(file: Path, batches: Iterable[Any], schema: Any) -> Any:
@@ -173,7 +158,10 @@ def _from_batches(file: Path, batches: Iterable[Any], schema: Any) -> Any:
         _demand_sizes(file, n_rows, batch.num_columns)
         demand_size(file, n_bytes, "bytes or more when unpacked", _BYTES_PER_CELL * READING.limits.cells)
         found.append(batch)
-    return arrow().Table.from_batches(found, schema)
+    table = arrow().Table.from_batches(found, schema)
+    _demand_sizes(file, table.num_rows, table.num_columns)
+    table.validate(full=True)  # in a damaged file, text need not be UTF-8, and offsets may lead outside its memory
+    return table
 
 
 def _is_text(kind: Any) -> bool:
@@ -209,9 +197,6 @@ def _decoded(file: Path, column: Any) -> Any:
     if not pa.types.is_dictionary(column.type):
         return column
     if _is_text(column.type.value_type):
-        total = 0
-        for chunk in column.chunks:
-            lengths = compute.binary_length(chunk.dictionary).cast(pa.int64()).take(chunk.indices)
-            total += compute.sum(lengths).as_py() or 0
-        demand_size(file, total, "bytes of text")
+        lengths = (compute.binary_length(part.dictionary).cast(pa.int64()).take(part.indices) for part in column.chunks)
+        demand_size(file, sum(compute.sum(part).as_py() or 0 for part in lengths), "bytes of text")
     return column.cast(column.type.value_type)

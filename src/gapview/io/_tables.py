@@ -39,7 +39,7 @@ class RawTable:
     def cells(self, position: int) -> list[Any]:
         """Return the cells of a column as they are written: text stripped, None for a missing value."""
         column = self.columns[position]
-        converted = self.written is not None and not arrow().types.is_string(column.type)
+        converted = not arrow().types.is_string(column.type)
         raw = self.written(position) if self.written and converted else column.to_pylist()
         return [_plain(cell) for cell in raw]
 
@@ -75,37 +75,26 @@ class Features:
     notes: list[str] = field(default_factory=list)
 
     def add(self, name: str, column: Array) -> None:
-        """Add a column of numbers."""
-        self.names.append(name)
-        self.columns.append(column)
+        """Add a column of numbers, unless it is empty."""
+        if np.isnan(column).all():
+            self.leave_out(_EMPTY, name)
+        else:
+            self.names.append(name)
+            self.columns.append(column)
 
     def leave_out(self, kind: str, name: str) -> None:
         """Record a column that is left out."""
         self.left_out.setdefault(kind, []).append(name)
 
-    def matrix(self, n_rows: int) -> Array:
+    def matrix(self) -> Array:
         """Return the columns as a matrix, in single precision if all of them have it."""
-        single = bool(self.columns) and all(column.dtype == np.float32 for column in self.columns)
-        values = np.empty((n_rows, len(self.columns)), np.float32 if single else np.float64, order="F")
         with np.errstate(invalid="ignore"):  # a damaged file may hold signalling NaN
-            for position, column in enumerate(self.columns):
-                values[:, position] = column
-        return values
+            return np.stack(self.columns).T
 
     @property
     def empty(self) -> tuple[str, ...]:
         """Names of the columns without any value."""
         return tuple(self.left_out.get(_EMPTY, ()))
-
-    def all_notes(self) -> list[str]:
-        """Return the notes, with one for each kind of column that is left out."""
-        sentences = list(self.notes)
-        for kind, names in self.left_out.items():
-            sentence = f"{counted(len(names), 'column')} {kind} left out: {some(names)}."
-            if kind == "of text":
-                sentence += " Columns of text can be encoded as columns of 0 and 1 (encode)."
-            sentences.append(sentence)
-        return sentences
 
 
 def find_features(table: RawTable, skip: Set[int], encode: bool) -> Features:
@@ -119,6 +108,9 @@ def find_features(table: RawTable, skip: Set[int], encode: bool) -> Features:
     for position, (name, column) in enumerate(zip(names, table.columns, strict=True)):
         if position not in skip:
             _read_column(table, position, name, column, encode, found)
+    for kind, left_out in found.left_out.items():
+        advice = " Columns of text can be encoded as columns of 0 and 1 (encode)." if kind == "of text" else ""
+        found.notes.append(f"{counted(len(left_out), 'column')} {kind} left out: {some(left_out)}.{advice}")
     return found
 
 
@@ -128,26 +120,16 @@ def _read_column(table: RawTable, position: int, name: str, column: Any, encode:
     if column.null_count == len(column):
         if table.names[position]:  # a separator at the end of every line makes a column without a name
             found.leave_out(_EMPTY, name)
-    elif kinds.is_boolean(kind):
-        found.add(name, _numbers(column.cast(pa.int8()), pa.float64()))
-    elif kinds.is_integer(kind) or kinds.is_floating(kind) or kinds.is_decimal(kind):
+    elif any(is_one(kind) for is_one in (kinds.is_boolean, kinds.is_integer, kinds.is_floating, kinds.is_decimal)):
         single = kinds.is_floating(kind) and kind.bit_width <= 32
-        numbers = _numbers(column, pa.float32() if single else pa.float64())
-        if np.isnan(numbers).all():
-            found.leave_out(_EMPTY, name)
-        else:
-            found.add(name, numbers)
+        # Unsafe, so that integers beyond 2**53 are rounded
+        found.add(name, column.cast(pa.float32() if single else pa.float64(), safe=False).to_numpy())
     elif kinds.is_temporal(kind):
         found.leave_out("of dates or times", name)
     elif kinds.is_string(kind) or kinds.is_large_string(kind) or "string_view" in str(kind):
         _read_text_column(table, position, name, encode, found)
     else:
         found.leave_out(f"of type {kind}" if len(str(kind)) < 30 else "of nested values", name)
-
-
-def _numbers(column: Any, kind: Any) -> Array:
-    # Unsafe, so that integers beyond 2**53 are rounded
-    return np.asarray(column.cast(kind, safe=False).to_numpy())
 
 
 def _read_text_column(table: RawTable, position: int, name: str, encode: bool, found: Features) -> None:
@@ -167,9 +149,7 @@ def _read_text_column(table: RawTable, position: int, name: str, encode: bool, f
         return
     if numbers is None:
         numbers = _detect.as_numbers(present, other) or _detect.as_booleans(present)
-    if not present:
-        found.leave_out(_EMPTY, name)
-    elif numbers is not None:
+    if numbers is not None:
         spread = np.full(table.n_rows, np.nan)
         spread[rows] = numbers
         found.add(name, spread)

@@ -7,10 +7,10 @@ import gzip
 import io
 import tempfile
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 from scipy import sparse
@@ -26,8 +26,8 @@ from ._tables import arrow
 from ._view_file import ViewFile
 
 
-def _text(view: ViewFile, frame: Any, extras: dict[str, Array], notes: list[str]) -> bytes:
-    """Return a text table in the dialect of the file."""
+def _write_text(view: ViewFile, frame: Any, extras: dict[str, Array], notes: list[str], sink: BinaryIO) -> None:
+    """Write a text table in the dialect of the file."""
     source = view.format
     stream = io.StringIO(newline="")
     writer = csv.writer(stream, delimiter=source.separator, lineterminator=source.newline)
@@ -46,7 +46,7 @@ def _text(view: ViewFile, frame: Any, extras: dict[str, Array], notes: list[str]
     keys = [frame.index.astype(str).tolist()] if view.keyed else []
     writer.writerows(zip(*keys, *columns, strict=True))
     content = _encoded(stream.getvalue(), source.encoding, notes)
-    return gzip.compress(content, mtime=0) if source.compression == "gzip" else content
+    sink.write(gzip.compress(content, mtime=0) if source.compression == "gzip" else content)
 
 
 def _digits(values: Array, decimal: str, empty: str) -> list[str]:
@@ -68,8 +68,8 @@ def _encoded(text: str, encoding: str, notes: list[str]) -> bytes:
         return BYTE_ORDER_MARKS["utf-8-sig"] + text.encode()
 
 
-def _table(view: ViewFile, frame: Any, extras: dict[str, Array], notes: list[str]) -> bytes:
-    """Return a Parquet or Feather file, with the ids in the same place and type as before."""
+def _write_table(view: ViewFile, frame: Any, extras: dict[str, Array], notes: list[str], sink: BinaryIO) -> None:
+    """Write a Parquet or Feather file, with the ids in the same place and type as before."""
     pandas = extra("pandas", "tables", "Writing tables")
     source = view.format
     full = frame.assign(**extras)
@@ -84,49 +84,35 @@ def _table(view: ViewFile, frame: Any, extras: dict[str, Array], notes: list[str
     else:
         full = full.reset_index(drop=True)
     table = arrow().Table.from_pandas(full)
-    sink = io.BytesIO()
     if source.kind == "parquet":
         arrow("parquet").write_table(table, sink, compression=source.compression)
     else:
         arrow("feather").write_feather(table, sink)
-    return sink.getvalue()
 
 
-def _npy(view: ViewFile, frame: Any, extras: dict[str, Array], notes: list[str]) -> bytes:
-    sink = io.BytesIO()
+def _write_npy(view: ViewFile, frame: Any, extras: dict[str, Array], notes: list[str], sink: BinaryIO) -> None:
     matrix = np.column_stack([frame.to_numpy(), *extras.values()])
     np.save(sink, matrix.astype(frame.to_numpy().dtype, copy=False), allow_pickle=False)
     if extras:
         notes.append(f"The last column(s) of the array are {some(extras)}.")
-    return sink.getvalue()
 
 
-def _named_arrays(view: ViewFile, frame: Any, extras: dict[str, Array]) -> dict[str, Any]:
-    stays_sparse = view.is_sparse and view.format.kind == "mat"
-    matrix = sparse.csc_array(frame.sparse.to_coo()) if stays_sparse else frame.to_numpy()
-    named = {"view_0": matrix, "view_names": np.asarray([view.name]), **extras}
+def _write_arrays(view: ViewFile, frame: Any, extras: dict[str, Array], notes: list[str], sink: BinaryIO) -> None:
+    """Write a ``.npz`` or ``.mat`` file, in which only the latter keeps a sparse matrix sparse."""
+    in_matlab = view.format.kind == "mat"
+    text = object if in_matlab else str
+    matrix = sparse.csc_array(frame.sparse.to_coo()) if view.is_sparse and in_matlab else frame.to_numpy()
+    named = {"view_0": matrix, "view_names": np.asarray([view.name], dtype=text), **extras}
     if view.keyed:
-        named["sample_ids"] = np.asarray([str(key) for key in frame.index])
-    return named
+        named["sample_ids"] = np.asarray([str(key) for key in frame.index], dtype=text)
+    if in_matlab:
+        savemat(sink, named, do_compression=True)
+    else:
+        np.savez(sink, **named)
 
 
-def _npz(view: ViewFile, frame: Any, extras: dict[str, Array], notes: list[str]) -> bytes:
-    sink = io.BytesIO()
-    np.savez(sink, **_named_arrays(view, frame, extras))
-    return sink.getvalue()
-
-
-def _mat(view: ViewFile, frame: Any, extras: dict[str, Array], notes: list[str]) -> bytes:
-    sink = io.BytesIO()
-    named = _named_arrays(view, frame, extras)
-    for name in named.keys() & {"view_names", "sample_ids"}:
-        named[name] = named[name].astype(object)
-    savemat(sink, named, do_compression=True)
-    return sink.getvalue()
-
-
-def _omics(view: ViewFile, frame: Any, extras: dict[str, Array], notes: list[str]) -> bytes:
-    """Return an AnnData file, or a MuData file with one modality."""
+def _write_omics(view: ViewFile, frame: Any, extras: dict[str, Array], notes: list[str], sink: BinaryIO) -> None:
+    """Write an AnnData file, or a MuData file with one modality."""
     anndata, pandas = extra("anndata", "omics", "Writing .h5ad files"), extra("pandas", "tables", "Writing tables")
     matrix = sparse.csr_array(frame.sparse.to_coo()) if view.is_sparse else frame.to_numpy()
     obs = pandas.DataFrame(extras, index=pandas.Index([str(key) for key in frame.index], name=view.format.id_name))
@@ -137,18 +123,15 @@ def _omics(view: ViewFile, frame: Any, extras: dict[str, Array], notes: list[str
             extra("mudata", "omics", "Writing .h5mu files").MuData({view.name: data}).write(file)
         else:
             data.write_h5ad(file)
-        return file.read_bytes()
+        sink.write(file.read_bytes())
 
 
-_WRITERS: dict[str, Callable[[ViewFile, Any, dict[str, Array], list[str]], bytes]] = {
-    "text": _text,
-    "parquet": _table,
-    "feather": _table,
-    "npy": _npy,
-    "npz": _npz,
-    "mat": _mat,
-    "h5ad": _omics,
-    "h5mu": _omics,
+_WRITERS = {
+    "text": _write_text,
+    "npy": _write_npy,
+    **dict.fromkeys(("parquet", "feather"), _write_table),
+    **dict.fromkeys(("npz", "mat"), _write_arrays),
+    **dict.fromkeys(("h5ad", "h5mu"), _write_omics),
 }
 
 
@@ -218,8 +201,8 @@ def write_like(view: ViewFile, frame: Any, path: Any, extra_columns: Mapping[str
     frame = _checked(view, frame)
     extras, names = _extras(view, frame, extra_columns or {})
     notes: list[str] = []
-    content = _WRITERS[view.format.kind](view, frame, extras, notes)
-    write_whole(file, content)
+    _WRITERS[view.format.kind](view, frame, extras, notes, sink := io.BytesIO())
+    write_whole(file, sink.getvalue())
     return WrittenView(file, names, tuple(notes))
 
 

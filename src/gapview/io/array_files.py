@@ -1,43 +1,205 @@
-"""Reading ``.npz`` and ``.mat`` files, and finding views, labels and masks among their arrays."""
+"""Views from arrays (``.npy``, ``.npz``, ``.mat``) and omics objects (``.h5ad``, ``.h5mu``)."""
 
 from __future__ import annotations
 
 import re
+import struct
 import warnings
-from collections.abc import Mapping
+import zipfile
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
-from ..errors import DataFileError, some
+from ..errors import DataFileError, extra, some
 from ..utils.types import Array, Matrix
-from ._sources import is_hdf5
+from ..utils.words import numbered
+from ._detect import unique_names
+from ._sources import READING, demand_size, is_hdf5, reporting_damage, suffix_of
+from ._view_file import SourceFormat, ViewFile
+from .ids import as_keys
 from .isolated import demand_package, read_isolated
 
+_MOST_COMPRESSION = 1032  # the largest factor that deflate can reach
 _LABELS = ("y", "gt", "gnd", "truth", "groundtruth", "label", "labels", "truelabel", "truelabels", "target", "class")
 _NOT_VIEWS = (*_LABELS, "mask", "folds", "sample_ids", "view_names")
 
 
-def read_npz(file: Path) -> dict[str, Any]:
-    """Read the arrays of a ``.npz`` file; nothing in it is ever unpickled."""
-    try:
-        # Warnings of numpy mean damage, which is reported below. The stream is ours: numpy leaves damaged files open
-        with warnings.catch_warnings(action="ignore"), file.open("rb") as stream:
-            archive = np.load(stream, allow_pickle=False)
-            if not isinstance(archive, np.ndarray):  # numpy detects the format from the contents
-                with archive:
-                    return {key: _demand_text(archive[key]) for key in archive.files}
-    except Exception as error:  # a damaged file can break any layer: zip, deflate, the array's header
+def read_npy(file: Path) -> ViewFile:
+    """Read a single array of numpy: rows are samples."""
+    with (
+        reporting_damage(file, "an array of numpy"),
+        file.open("rb") as stream,
+        warnings.catch_warnings(action="ignore"),
+    ):
+        array = np.lib.format.read_array(stream, allow_pickle=False)
+    notes = ["An array without sample ids: rows are matched by their position."]
+    return _array_view(file, file.stem, array, None, None, notes)
+
+
+def read_arrays(file: Path, kind: str) -> list[ViewFile]:
+    """Read the views of a ``.npz`` or ``.mat`` file."""
+    _demand_small(file, kind)
+    contents, found, target, mask = read_contents(file, kind)
+    ids = _find_ids(contents)
+    notes = [] if target is None else ["Labels of groups in the file are left out."]
+    if ids is None:
+        notes.append("The file has no sample ids: rows are matched by their position.")
+    names = [file.stem] if len(found) == 1 else list(found)
+    return [
+        _array_view(file, name, matrix, ids, None if mask is None else mask[:, k].astype(bool), notes)
+        for k, (name, matrix) in enumerate(zip(names, found.values(), strict=True))
+    ]
+
+
+def _array_view(
+    file: Path, name: str, values: Any, ids: list[str] | None, mask: Array | None, notes: list[str]
+) -> ViewFile:
+    matrix = _numbers(file, name, values)
+    n_rows, n_columns = matrix.shape
+    for what, rows in (("sample ids", ids), ("rows of the mask", mask)):
+        if rows is not None and len(rows) != n_rows:
+            raise DataFileError(f"{file.name!r} has {len(rows)} {what} and {n_rows} rows in the view '{name}'.")
+    if mask is not None and not mask.all():
+        matrix = _hidden(matrix, mask, ids is not None)
+        ids = None if ids is None else [key for key, is_present in zip(ids, mask, strict=True) if is_present]
+    columns, suffix = numbered(n_columns), suffix_of(file)
+    id_name, id_place = (None, "none") if ids is None else ("sample_ids", "index")
+    source = SourceFormat(suffix[1:], suffix, tuple(columns), id_name, id_place)
+    return ViewFile(name, file, frame_of(matrix, ids, columns), ids is not None, source, tuple(notes))
+
+
+def _numbers(file: Path, name: str, values: Any) -> Matrix:
+    """Return a matrix of float32 or float64, or raise an error."""
+    if not sparse.issparse(values):
+        values = np.asarray(values)
+    if values.ndim == 1:
+        values = values.reshape(-1, 1)
+    if values.ndim != 2 or values.dtype.kind not in "biuf":
         raise DataFileError(
-            f"{file.name!r} cannot be read as a .npz file of plain arrays: {type(error).__name__}: {error}. Objects "
-            "are never unpickled; save matrices with numpy.savez."
-        ) from None
-    raise DataFileError(
-        f"{file.name!r} cannot be read as a .npz file: it holds a single array, as numpy.save writes it. "
-        "Save all views into one file with numpy.savez."
-    )
+            f"The array '{name}' in {file.name!r} must be a matrix of numbers, one row for each sample; got shape "
+            f"{values.shape} and type {values.dtype}. Save it as a matrix of numbers."
+        )
+    if min(values.shape) == 0:
+        raise DataFileError(f"The view '{name}' in {file.name!r} is empty: its shape is {values.shape}. Leave it out.")
+    stored = values.nnz if sparse.issparse(values) else values.size
+    demand_size(file, int(stored), "cells", READING.limits.cells)
+    wanted = np.float32 if values.dtype.kind == "f" and values.dtype.itemsize <= 4 else np.float64
+    with np.errstate(over="ignore"):  # numbers beyond double precision become infinite, which Views refuses
+        return values.astype(wanted, copy=False)
+
+
+def _hidden(matrix: Matrix, mask: Array, keyed: bool) -> Matrix:
+    """Remove the rows that a mask hides; without ids, set them to NaN so that the others keep their position."""
+    if keyed:
+        return (sparse.csr_array(matrix) if sparse.issparse(matrix) else matrix)[mask]
+    dense = matrix.toarray() if sparse.issparse(matrix) else matrix.copy()
+    dense[~mask] = np.nan
+    return dense
+
+
+def frame_of(matrix: Matrix, ids: Sequence[str | None] | None, columns: list[str]) -> Any:
+    """Return a matrix as a pandas frame; a sparse one stays sparse."""
+    pd = extra("pandas", "tables", "Reading views from files")
+    index = pd.RangeIndex(matrix.shape[0]) if ids is None else pd.Index(ids, dtype=object)
+    if sparse.issparse(matrix):
+        return pd.DataFrame.sparse.from_spmatrix(sparse.csc_matrix(matrix), index=index, columns=columns)
+    return pd.DataFrame(matrix, index=index, columns=columns, copy=False)
+
+
+def _find_ids(contents: dict[str, Any]) -> list[str] | None:
+    return _texts(_cells(contents["sample_ids"])) if "sample_ids" in contents else None
+
+
+def _texts(cells: Sequence[Any]) -> list[str]:
+    return [key or "" for key in as_keys(cells)]
+
+
+def _cells(array: Any) -> list[Any]:
+    """Return the values of a vector; MATLAB puts every text of a cell into an array of its own."""
+    cells = np.asarray(array).ravel().tolist()
+    return [next(iter(cell.ravel().tolist()), None) if isinstance(cell, np.ndarray) else cell for cell in cells]
+
+
+def _demand_small(file: Path, kind: str) -> None:
+    """Check the size of compressed arrays before any of them is decompressed; HDF5 is checked where it is read."""
+    if kind == "npz":
+        with reporting_damage(file, "a .npz file of plain arrays"), zipfile.ZipFile(file) as archive:
+            demand_size(file, sum(member.file_size for member in archive.infolist()), "bytes when unpacked")
+    elif not is_hdf5(file) and file.stat().st_size * _MOST_COMPRESSION > READING.limits.size:
+        with reporting_damage(file, "a MATLAB file"):
+            demand_size(file, sum(_unpacked_sizes(file)), "bytes when unpacked")
+
+
+def _unpacked_sizes(file: Path) -> Iterator[int]:
+    """Yield the size of every compressed variable of a MATLAB v5 file, decompressing a part at a time."""
+    content = file.read_bytes()
+    order = "<" if content[126:128] == b"IM" else ">"
+    place, limit = 128, READING.limits.size
+    while place + 8 <= len(content):
+        kind, size = struct.unpack(order + "II", content[place : place + 8])
+        if kind == 15:
+            unpacker, rest, total = zlib.decompressobj(), content[place + 8 : place + 8 + size], 0
+            while rest and total <= limit:
+                total += len(unpacker.decompress(rest, 2**20))
+                rest = unpacker.unconsumed_tail
+            yield total
+        place += 8 + size
+
+
+def read_omics(file: Path, kind: str, wanted: list[str] | None) -> list[ViewFile]:
+    """Read the matrix X of an AnnData file, or of every modality of a MuData file, keyed by sample."""
+    what = "an AnnData file" if kind == "h5ad" else "a MuData file"
+    for package in ("h5py", "anndata"):
+        demand_package(package, "omics", f"Reading {what}")
+    return [_omics_view(file, group) for group in read_isolated(file, kind, what, wanted)]
+
+
+def _omics_view(file: Path, group: dict[str, Any]) -> ViewFile:
+    name = file.stem if group["name"] is None else str(group["name"])
+    ids, features = _texts(group["ids"]), [str(feature) for feature in group["features"]]
+    matrix = _numbers(file, name, group["X"])
+    if matrix.shape != (len(ids), len(features)):
+        raise DataFileError(
+            f"The view '{name}' in {file.name!r} has a matrix of shape {matrix.shape} for {len(ids)} samples and "
+            f"{len(features)} features. Give a matrix with a row for each sample and a column for each feature."
+        )
+    features, suffix, column = unique_names(features)[0], suffix_of(file), group["column"]
+    source = SourceFormat(suffix[1:], suffix, tuple(features), group["id_name"], "index")
+    where = "names of the observations" if column is None else f"column '{column}' of obs"
+    return ViewFile(name, file, frame_of(matrix, ids, features), True, source, (f"Sample ids are the {where}.",))
+
+
+# -- the contents of .npz and .mat files ----------------------------------------------------------------------------
+
+
+def read_contents(file: Path, kind: str) -> tuple[dict[str, Any], dict[str, Any], Array | None, Array | None]:
+    """Return all arrays in a ``.npz`` or ``.mat`` file, and among them the views, the labels and the mask."""
+    contents = _read_npz(file) if kind == "npz" else _read_mat(file)
+    target = _find_target(contents, file)
+    found = _find_views(contents, target, file)
+    return contents, found, target, _find_mask(contents, list(found), file)
+
+
+def _read_npz(file: Path) -> dict[str, Any]:
+    """Read the arrays of a ``.npz`` file; nothing in it is ever unpickled."""
+    advice = "Objects are never unpickled; save matrices with numpy.savez."
+    with (
+        reporting_damage(file, "a .npz file of plain arrays", advice),
+        warnings.catch_warnings(action="ignore"),  # of damage, which is reported
+        file.open("rb") as stream,  # numpy leaves damaged files open
+    ):
+        archive = np.load(stream, allow_pickle=False)
+        if isinstance(archive, np.ndarray):  # numpy detects the format from the contents
+            raise DataFileError(
+                f"{file.name!r} cannot be read as a .npz file: it holds a single array, as numpy.save writes it. "
+                "Save all views into one file with numpy.savez."
+            )
+        with archive:
+            return {key: _demand_text(archive[key]) for key in archive.files}
 
 
 def _demand_text(array: Any) -> Any:
@@ -47,7 +209,7 @@ def _demand_text(array: Any) -> Any:
     return array
 
 
-def read_mat(file: Path) -> dict[str, Any]:
+def _read_mat(file: Path) -> dict[str, Any]:
     """Read the variables of a MATLAB file of either format, in a process of its own."""
     kind, what = ("mat73", "a MATLAB v7.3 file") if is_hdf5(file) else ("mat", "a MATLAB file")
     if kind == "mat73":
@@ -55,7 +217,7 @@ def read_mat(file: Path) -> dict[str, Any]:
     return dict(read_isolated(file, kind, what))
 
 
-def find_views(contents: Mapping[str, Any], target: Array | None, file: Path) -> dict[str, Any]:
+def _find_views(contents: Mapping[str, Any], target: Array | None, file: Path) -> dict[str, Any]:
     """Return the views in the contents of a file, by name."""
     numbered = sorted((int(match[1]), key) for key in contents if (match := re.fullmatch(r"view_(\d+)", key)))
     if numbered:
@@ -87,7 +249,7 @@ def _unnumbered(contents: Mapping[str, Any], file: Path) -> dict[str, Any]:
 def _find_names(contents: Mapping[str, Any], keys: list[str], file: Path) -> list[str]:
     if "view_names" not in contents:
         return keys
-    names = [_text(name) for name in np.asarray(contents["view_names"]).ravel()]
+    names = [str(name).strip() for name in _cells(contents["view_names"])]  # MATLAB pads text with spaces
     if len(names) != len(keys) or len(set(names)) < len(names):
         raise DataFileError(
             f"view_names in {file.name!r} must give a unique name to each of the {len(keys)} views, {some(keys)}; "
@@ -96,13 +258,8 @@ def _find_names(contents: Mapping[str, Any], keys: list[str], file: Path) -> lis
     return names
 
 
-def _text(name: Any) -> str:
-    # MATLAB puts every text of a cell into an array of its own, and pads the rows of a matrix of text with spaces
-    return str(name.item() if isinstance(name, np.ndarray) and name.size == 1 else name).strip()
-
-
-def find_mask(contents: Mapping[str, Any], found: list[str], names: list[str], file: Path) -> Array | None:
-    """Return the columns of the mask for the chosen views, or None; its rows are checked by ``Views``."""
+def _find_mask(contents: Mapping[str, Any], found: list[str], file: Path) -> Array | None:
+    """Return the mask, with a column for each view, or None; its rows are checked by ``Views``."""
     if "mask" not in contents:
         return None
     mask = _dense(contents["mask"])
@@ -111,7 +268,7 @@ def find_mask(contents: Mapping[str, Any], found: list[str], names: list[str], f
             f"mask in {file.name!r} must have one row for each sample and one column for each of the {len(found)} "
             f"views, {some(found)}; got shape {mask.shape}. Correct the mask, or leave it out."
         )
-    return np.asarray(mask[:, [found.index(name) for name in names]])
+    return mask
 
 
 def _samples_in_rows(pairs: dict[str, Any], target: Array | None, file: Path) -> dict[str, Any]:
@@ -151,13 +308,11 @@ def _is_cell_of_matrices(value: Any) -> bool:
     return all(sparse.issparse(item) or getattr(item, "ndim", 0) == 2 for item in value.ravel())
 
 
-def find_target(contents: Mapping[str, Any], file: Path) -> Array | None:
+def _find_target(contents: Mapping[str, Any], file: Path) -> Array | None:
     """Return the group labels in the contents of a file, recoded to 0, 1, 2, …, or None."""
-    for key in contents:
-        if key.lower() not in _LABELS:  # before the value is loaded: a view can be large
-            continue
-        value = contents[key]
-        if getattr(value, "ndim", 0) not in (1, 2) or value.dtype.kind not in "iufbUS":
+    for key, value in contents.items():
+        n_axes = getattr(value, "ndim", 0)
+        if key.lower() not in _LABELS or n_axes not in (1, 2) or value.dtype.kind not in "iufbUS":
             continue
         labels = _labels(value)
         if labels is None:

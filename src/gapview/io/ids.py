@@ -5,8 +5,8 @@ from __future__ import annotations
 import datetime
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence, Set
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from ..errors import DataFileError, ParameterTypeError, some
 from ..utils.words import counted
 from ._detect import is_number, is_unnamed, looks_like_dates, looks_like_id
 from ._tables import RawTable
+from ._view_file import SourceFormat
 
 DUPLICATES = ("raise", "first", "mean")
 _WHOLE = re.compile(r"([+-]?[0-9]+)(?:[.,]0+)?")
@@ -25,11 +26,9 @@ class Ids:
     """The sample ids of a table; ``keys`` is None if it has none."""
 
     keys: list[str | None] | None
-    position: int | None = None
-    place: str = "none"
-    kind: str = "text"
-    skip: frozenset[int] = frozenset()  # columns that are no features
-    notes: list[str] = field(default_factory=list)
+    format: SourceFormat  # that of the table, with the place and type of the ids
+    skip: set[int]  # columns that are no features
+    notes: list[str]
 
 
 def check_id_column(id_column: Any) -> list[str] | None:
@@ -47,12 +46,11 @@ def find_ids(table: RawTable, wanted: list[str] | None) -> Ids:
     if wanted is not None:
         return _ids_in(table, _position(table, wanted))
     unnamed = _unnamed(table)
-    counting = frozenset({unnamed} if unnamed is not None and _counts_rows(table, unnamed) else set())
+    counting = {unnamed} if unnamed is not None and _counts_rows(table, unnamed) else set()
     if table.index is not None and table.index not in counting:
         return _ids_in(table, table.index)
     named = [position for position, name in enumerate(table.names) if looks_like_id(name)]
-    weak = [position for position, name in enumerate(table.names) if looks_like_id(name, weak=True)]
-    weak = [position for position in weak if _are_ids(table, position)]
+    weak = [k for k, name in enumerate(table.names) if looks_like_id(name, weak=True) and _are_ids(table, k)]
     named.sort(key=lambda position: _distinct_share(table, position) < 1)  # columns without repeats first
     candidates = [position for position in (*named, unnamed, *weak) if position is not None]
     chosen = next((position for position in candidates if position not in counting), None)
@@ -64,10 +62,10 @@ def find_ids(table: RawTable, wanted: list[str] | None) -> Ids:
     notes = ["No column of sample ids was found: rows are matched by their position."]
     if counting:
         notes.insert(0, "A column without a name counts the rows: it is left out.")
-    return Ids(None, skip=counting, notes=notes)
+    return Ids(None, table.format, counting, notes)
 
 
-def _ids_in(table: RawTable, position: int, others: set[int] | frozenset[int] = frozenset()) -> Ids:
+def _ids_in(table: RawTable, position: int, others: Set[int] = frozenset()) -> Ids:
     cells = table.cells(position)
     whole = all(isinstance(cell, int) and not isinstance(cell, bool) for cell in cells if cell is not None)
     place = "index" if position == table.index else "column"
@@ -76,7 +74,8 @@ def _ids_in(table: RawTable, position: int, others: set[int] | frozenset[int] = 
     if others:
         left = [table.names[other] or "the one without a name" for other in sorted(others)]
         notes.append(f"Left out, since every row has another value, as in ids: {some(left)}.")
-    return Ids(as_keys(cells), position, place, "integer" if whole else "text", frozenset({position, *others}), notes)
+    source = replace(table.format, id_name=name, id_place=place, id_type="integer" if whole else "text")
+    return Ids(as_keys(cells), source, {position, *others}, notes)
 
 
 def _position(table: RawTable, wanted: list[str]) -> int:
@@ -154,25 +153,22 @@ def _key(cell: Any) -> str:
     return str(cell).strip()
 
 
-def demand_ids(file: Path, keys: Sequence[str | None], places: Callable[[Sequence[int]], str]) -> None:
-    """Raise an error if a row has no id."""
+def check_ids(
+    file: Path, keys: Sequence[str | None], duplicates: str, places: Callable[[Sequence[int]], str]
+) -> list[str]:
+    """Return the ids that occur more than once; raise an error for these if ``duplicates`` is "raise".
+
+    A row without an id is an error, too.
+    """
     without = [row for row, key in enumerate(keys) if not key]
     if without:
         raise DataFileError(
             f"{file.name!r} has {counted(len(without), 'row')} without a sample id, in {places(without)}. "
             "Fill in the ids, or remove these rows."
         )
-
-
-def repeated_ids(
-    file: Path, keys: Sequence[str | None], duplicates: str, places: Callable[[Sequence[int]], str]
-) -> list[str]:
-    """Return the ids that occur more than once; raise an error if ``duplicates`` is "raise"."""
-    times = Counter(key for key in keys if key is not None)
-    twice = [key for key, count in times.items() if count > 1]
+    twice = [str(key) for key, count in Counter(keys).items() if count > 1]
     if twice and duplicates == "raise":
-        shown = set(twice[:3])
-        rows = [row for row, key in enumerate(keys) if key in shown]
+        rows = [row for row, key in enumerate(keys) if key in twice[:3]]
         raise DataFileError(
             f"{file.name!r} has {counted(len(twice), 'sample id')} more than once: {some(twice)}, first in "
             f"{places(rows)}. Remove the repeats, or choose duplicates='first' (the first row of each is kept) or "

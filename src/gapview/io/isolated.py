@@ -21,12 +21,11 @@ from ..errors import DataFileError, MissingExtraError
 from ..utils.packing import sparse_from_parts, unpacked
 from ..utils.types import Array
 from . import reader
-from ._sources import READING, demand_size, reporting_damage
+from ._sources import READING, damaged, demand_size, reporting_damage
 
 PROGRAM = Path(reader.__file__)
 _MOST_TEXT = 2**30
 _BYTES_PER_CELL = 16
-_ADVICE = "Save it again, or get it again."
 
 
 def demand_package(module: str, package_extra: str, purpose: str) -> None:
@@ -53,15 +52,8 @@ def read_isolated(file: Path, kind: str, what: str, wanted: Sequence[str] | None
     """
     limits = READING.limits
     seconds = math.ceil(limits.seconds * (1 + file.stat().st_size / 2**28))
-    request = {
-        "kind": kind,
-        "file": os.path.abspath(file),
-        "name": file.name,
-        "cells": limits.cells,
-        "wanted": None if wanted is None else list(wanted),
-        "memory": limits.memory,
-        "seconds": seconds,
-    }
+    request: dict[str, Any] = {"kind": kind, "file": os.path.abspath(file), "wanted": list(wanted or [])}
+    request |= {"cells": limits.cells, "memory": limits.memory, "seconds": seconds}
     if READING.own_process:
         answer = _run(file, what, json.dumps(request), seconds)
     else:
@@ -72,8 +64,7 @@ def read_isolated(file: Path, kind: str, what: str, wanted: Sequence[str] | None
     if isinstance(refused := answer.get("refused"), str):
         raise DataFileError(refused)
     if isinstance(failed := answer.get("failed"), str):
-        cause = " ".join(failed.split())[:300]
-        raise DataFileError(f"{file.name!r} cannot be read as {what}: {cause}. {_ADVICE}")
+        raise damaged(file, what, failed)
     return answer["value"]
 
 
@@ -117,7 +108,7 @@ def _ended(file: Path, what: str, code: int, seconds: int) -> DataFileError:
         cause = f"the library that reads it crashed (signal {-code}), so the file is damaged"
     else:
         cause = f"the process that reads it ended with code {code}"
-    return DataFileError(f"{file.name!r} cannot be read as {what}: {cause}. {_ADVICE}")
+    return damaged(file, what, cause)
 
 
 def receive(stream: Any, file: Path) -> dict[str, Any]:

@@ -78,7 +78,8 @@ def write_answer(request: dict[str, Any], stream: BinaryIO) -> None:
 
 
 def _read(request: dict[str, Any]) -> Any:
-    kind, file, name, cells = (request[key] for key in ("kind", "file", "name", "cells"))
+    kind, file, cells = request["kind"], request["file"], request["cells"]
+    name = os.path.basename(file)
     with warnings.catch_warnings(action="ignore"):  # of old formats and of repeated variables
         if kind == "mat":
             from scipy.io import loadmat
@@ -156,7 +157,7 @@ def _read_mat73(archive: Any, node: Any, depth: int = 0) -> Any:
     return node[()].T  # MATLAB stores columns first
 
 
-def _read_omics(archive: Any, name: str, cells: int, several: bool, wanted: Sequence[str] | None) -> list[Any]:
+def _read_omics(archive: Any, name: str, cells: int, several: bool, wanted: Sequence[str]) -> list[Any]:
     """Read the matrix X, the sample names and the feature names; of a MuData file, of every modality."""
     if not several:
         return [_read_group(name, None, archive, cells, wanted)]
@@ -170,7 +171,7 @@ def _read_omics(archive: Any, name: str, cells: int, several: bool, wanted: Sequ
     return [_read_group(name, modality, archive["mod"][modality], cells, wanted) for modality in names]
 
 
-def _read_group(file: str, modality: str | None, group: Any, cells: int, wanted: Sequence[str] | None) -> Any:
+def _read_group(file: str, modality: str | None, group: Any, cells: int, wanted: Sequence[str]) -> Any:
     from anndata.io import read_elem
 
     if not hasattr(group, "keys") or not {"X", "obs", "var"} <= set(group):
@@ -181,7 +182,7 @@ def _read_group(file: str, modality: str | None, group: Any, cells: int, wanted:
         )
     values = group["X"]["data"] if hasattr(group["X"], "keys") else group["X"]  # of a sparse matrix, the stored values
     _check_size(file, values.size, "cells", cells)
-    column = next((name for name in wanted or [] if name in group["obs"]), None)
+    column = next((name for name in wanted if name in group["obs"]), None)
     ids, id_name = _read_names(group["obs"], column, read_elem)
     features, _ = _read_names(group["var"], None, read_elem)
     matrix = read_elem(group["X"])

@@ -19,7 +19,6 @@ from gapview.errors import GapviewError, GapviewWarning, ParameterError
 __all__ = ["NAMES", "OTHERS", "Place", "make_place"]
 
 
-
 class Place:
     """The memory: arrays are given as they are. Subclasses convert them for another backend."""
 

@@ -225,6 +225,10 @@ def test_fitted_attributes_are_those_of_memory(fit, where, fitted, places):
     np.testing.assert_array_equal(host(model.sample_ids_), expected.sample_ids_)
     assert model.n_features_in_ == expected.n_features_in_
     assert [done.method for done in model.neighbor_search_] == [done.method for done in expected.neighbor_search_]
+    graphs = [name for name in ("graph_", "graphs_") if hasattr(model, name)]  # blocks on workers have no whole graph
+    assert bool(graphs) == (where not in ("dask", "cluster"))
+    for name in graphs:
+        np.testing.assert_allclose(host(getattr(model, name)), host(getattr(expected, name)), atol=share)
     if isinstance(model, BridgedGRMF):
         assert model.setting_ == expected.setting_
         np.testing.assert_allclose(model.view_weights_, expected.view_weights_)
@@ -242,17 +246,16 @@ def test_the_same_settings_are_tried_with_the_same_scores(where, fitted):
 
 # -- other input -------------------------------------------------------------------------------------------------
 
-OVERLAPPING = made((200, 120), 0, separation=3.0).views
-N_PRESENT = [int((~np.isnan(view[:, 0])).sum()) for view in DATA["two"].views]
+PRESENT = [view[~np.isnan(view[:, 0])] for view in DATA["two"].views]
 BRIEF: dict[str, Any] = {"init": "data", "search": "exact", "max_iter": 3, "tol": 0, "random_state": 0}
 OTHER_INPUT = {
     "random codes": (GRMF(3, n_init=2, max_iter=3, tol=0, random_state=0), DATA["two"].views),
     "codes of present samples": (
-        GRMF(3, **BRIEF | {"init": [codes[:n] for codes, n in zip(random_codes(), N_PRESENT, strict=False)]}),
+        GRMF(3, **BRIEF | {"init": [codes[: len(own)] for codes, own in zip(random_codes(), PRESENT, strict=False)]}),
         DATA["two"].views,
     ),
     "graphs of present samples": (
-        GRMF(3, **BRIEF | {"search": "auto", "graph": [np.eye(n, k=1) + np.eye(n, k=-3) for n in N_PRESENT]}),
+        GRMF(3, **BRIEF | {"search": "auto", "graph": [np.maximum(np.corrcoef(own), 0.2) - 0.2 for own in PRESENT]}),
         DATA["two"].views,
     ),
     "nothing to fill": (GRMF(3, partial_rows="fill", **BRIEF), DATA["two"].views),
@@ -267,8 +270,11 @@ OTHER_INPUT = {
         ),
         DATA["two"].views,
     ),
-    "overlapping groups": (BridgedGRMF(3, **FIXED), OVERLAPPING),
-    "a choice for overlapping groups": (BridgedGRMF(3, bridge="union", search="exact", random_state=0), OVERLAPPING),
+    "overlapping groups": (GRMF(3, **BRIEF), made((200, 120), 3, separation=1.5).views),
+    "a choice for overlapping groups": (
+        BridgedGRMF(3, bridge="union", search="exact", random_state=0),
+        made((200, 120), 1, separation=1.5).views,
+    ),
 }
 OWN_KMEANS = "k-means of tensors draws other first centres than k-means in memory, and ends in another local optimum"
 KNOWN_INPUT = {
@@ -285,12 +291,19 @@ KNOWN_INPUT = {
 )
 def test_other_input_has_the_result_of_memory(case, where, places):
     model, data = OTHER_INPUT[case]
-    with muted():
-        ours, theirs = places(where).fit(model, data), places("memory").fit(model, data)
+    with warnings.catch_warnings(record=True) as expected:
+        warnings.simplefilter("always")
+        theirs = places("memory").fit(model, data)
+    with warnings.catch_warnings(record=True) as records:
+        warnings.simplefilter("always")
+        ours = places(where).fit(model, data)
+    assert warned(records) == warned(expected)
     assert ours.n_iter_ == theirs.n_iter_
     rounding = 1e-7 if case == "two types" else 1e-9  # a view is scaled in its own type
     np.testing.assert_allclose(ours.objective_, theirs.objective_, rtol=rounding)
     assert clustering_accuracy(theirs.labels_, places(where).host(ours.labels_)) == 1
+    if case == "a number of clusters":
+        assert ours.cluster_count_.suggested == theirs.cluster_count_.suggested == 3
 
 
 @pytest.mark.parametrize(
@@ -359,6 +372,7 @@ def test_a_saved_model_is_the_same(fit, where, fitted, places, tmp_path):
     model = places(where).whole(fitted(fit, where))
     model.save(tmp_path / "model.gapview")
     again, new = gapview.load(tmp_path / "model.gapview"), new_samples(fit)["rows of NaN"]
+    assert all(isinstance(matrix, np.ndarray) for matrix in again.views_.matrices)
     np.testing.assert_array_equal(again.labels_, model.labels_)
     np.testing.assert_array_equal(again.predict(new), model.predict(new))
     np.testing.assert_array_equal(again.transform(new), model.transform(new))
@@ -626,7 +640,7 @@ def frames_of(**changes: Any) -> dict[str, Any]:
 
 BAD_FRAMES = {
     "a column of text": lambda frame: frame.assign(stage="II"),
-    "gaps in rows": lambda frame: frame.where(frame["f0"] != frame["f0"].iloc[5], frame.assign(f1=np.nan)),
+    "gaps in rows": lambda frame: frame.where(~frame.index.isin(["s005", "s200"]), frame.assign(f1=np.nan)),
     "infinity": lambda frame: frame.assign(f1=[np.inf, *frame["f1"][1:]]),
     "constant": lambda frame: frame * 0.0 + 1.0,
     "a name twice": lambda frame: frame.set_axis(["f0", "f1", "f2", "f0"], axis=1),
@@ -716,6 +730,13 @@ def test_what_a_backend_does_not_do_is_refused_with_advice(name, where, places):
         places(where).fit(model, views)
 
 
+@pytest.mark.parametrize("where", ["disk", "dask", "cluster"])
+def test_another_bridge_than_the_default_is_reported(where, places):
+    with pytest.warns(GapviewWarning, match=r"bridge='both' suits these views, but .* give .*bridge='union'"):
+        model = places(where).fit(BridgedGRMF(3, selection="fixed", random_state=0), DATA["two"].views)
+    assert model.setting_.bridge == model.selection_.setting.bridge == "union"
+
+
 @pytest.mark.parametrize("where", ["dask", "cluster"])
 @pytest.mark.parametrize("fit", ["GRMF-two", "BridgedGRMF-two"])
 def test_what_a_model_fitted_in_blocks_does_not_do_is_refused_with_advice(fit, where, fitted, places, tmp_path):
@@ -741,10 +762,8 @@ def test_sparse_views_are_those_of_memory(estimator, where, places):
     settings = {"GRMF": {"init": "data"}, "BridgedGRMF": FIXED | {"scale": "unit"}}[estimator] | {"random_state": 0}
     model, views = ESTIMATORS[estimator](3, **settings), replaced(sparse.csr_array(PLAIN[1] * (PLAIN[1] > 2)))
     expected = places("memory").fit(model, views)
-    if where == "disk":  # a sparse view is not in a file, but counts in the budget
-        ours = model.set_params(memory_budget="1GB").fit(views)
-    else:
-        ours = places(where).fit(model, views)
+    place = places("memory" if where == "disk" else where)  # a sparse view is not in a file, but counts in the budget
+    ours = place.fit(model.set_params(memory_budget="1GB" if where == "disk" else None), views)
     np.testing.assert_allclose(ours.objective_, expected.objective_, rtol=1e-9)
     np.testing.assert_array_equal(ours.labels_, expected.labels_)
     close(ours.embedding_, expected.embedding_, 1e-7)

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import adjusted_rand_score
 
-from gapview import GRMF, BridgedGRMF, Views
+from gapview import GRMF, Views
 from gapview.datasets import make_views
 from gapview.progress import listening
 
@@ -66,10 +66,6 @@ def test_a_cluster_finds_what_memory_finds_and_little_travels(client: Any, made:
     # Iterations × up and down × bytes × components × features, for two workers; and some for each of the messages
     assert 0 < _moved(client) <= 13 * 2 * (8 * 4 * 50 + 600)
     assert _remembered(client, "iterate") == 0  # what came before the checkpoint is forgotten
-    bridged = {"n_clusters": 4, "bridge": "union", "selection": "fixed", "random_state": 0}
-    ours, theirs = BridgedGRMF(**bridged).fit(unevenly(arrays, 0.4)), BridgedGRMF(**bridged).fit(arrays)
-    np.testing.assert_allclose(ours.objective_, theirs.objective_, rtol=1e-9)
-    assert adjusted_rand_score(ours.labels_.compute(), theirs.labels_) == 1
 
 
 @pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")

@@ -12,7 +12,7 @@ from sklearn.metrics import adjusted_rand_score
 
 import gapview.backends.disk.backend as workspace
 from disk_problems import fit_in_process, saved, with_gaps
-from gapview import GRMF, BridgedGRMF, load
+from gapview import GRMF, BridgedGRMF
 from gapview.backends.disk import fit_size, plan_memory
 from gapview.backends.disk.files import FileRows
 from gapview.datasets import make_views
@@ -69,33 +69,6 @@ def test_many_narrow_rows_stay_inside_the_budget(tmp_path):
     assert adjusted_rand_score(labels, GRMF(**settings).fit(data.views).labels_) >= 0.99
 
 
-def test_everything_is_as_in_memory(small):
-    data, maps = small
-    budget = budget_for(GRMF(4), data.views)
-    model = GRMF(4, max_iter=30, tol=0, random_state=0, memory_budget=budget).fit(maps)
-    same = GRMF(4, max_iter=30, tol=0, random_state=0).fit(data.views)
-    assert all(isinstance(matrix, FileRows) for matrix in model.views_.matrices)
-    assert np.array_equal(model.labels_, same.labels_)
-    np.testing.assert_allclose(model.embedding_, same.embedding_, atol=1e-8)
-    np.testing.assert_allclose(model.objective_, same.objective_)
-    np.testing.assert_allclose(model.confidence_, same.confidence_, atol=1e-6)
-    assert all((ours != theirs).nnz == 0 for ours, theirs in zip(model.graphs_, same.graphs_, strict=True))
-    np.testing.assert_allclose(model.recover()[1], same.recover()[1], atol=1e-6)
-    assert np.array_equal(model.predict(maps), same.predict(data.views))
-
-
-def test_bridges_are_as_in_memory(small):
-    data, maps = small
-    budget = budget_for(BridgedGRMF(4, **UNION), data.views)
-    model = BridgedGRMF(4, random_state=0, memory_budget=budget, **UNION).fit(maps)
-    same = BridgedGRMF(4, random_state=0, **UNION).fit(data.views)
-    assert np.array_equal(model.labels_, same.labels_)
-    assert model.setting_ == same.setting_
-    np.testing.assert_allclose(model.objective_, same.objective_)
-    np.testing.assert_allclose(model.graph_.toarray(), same.graph_.toarray(), atol=1e-12)
-    assert np.array_equal(model.predict(maps), same.predict(data.views))
-
-
 def test_settings_are_chosen_on_a_part_and_another_bridge_is_reported(small):
     data, maps = small
     model = BridgedGRMF(4, random_state=0)
@@ -109,27 +82,11 @@ def test_settings_are_chosen_on_a_part_and_another_bridge_is_reported(small):
     assert adjusted_rand_score(model.labels_, data.target) > 0.95
 
 
-def test_the_number_of_groups_can_be_counted_on_disk(small):
-    data, maps = small
-    model = BridgedGRMF("auto", max_clusters=6, random_state=0, **UNION)
-    model.set_params(memory_budget=budget_for(model, data.views)).fit(maps)
-    assert model.cluster_count_.suggested == len(model.cluster_centers_) == 4
-
-
 def test_a_budget_that_is_large_enough_keeps_views_in_memory(small):
     data, maps = small
     model = GRMF(4, max_iter=30, tol=0, random_state=0, memory_budget="1GB").fit(maps)
     assert not any(isinstance(matrix, FileRows) for matrix in model.views_.matrices)
     assert np.array_equal(model.labels_, GRMF(4, max_iter=30, tol=0, random_state=0).fit(data.views).labels_)
-
-
-def test_saved_models_hold_their_data(small, tmp_path):
-    data, maps = small
-    model = GRMF(4, max_iter=30, tol=0, random_state=0, memory_budget=budget_for(GRMF(4), data.views)).fit(maps)
-    model.save(tmp_path / "m.gapview")
-    again = load(tmp_path / "m.gapview")
-    assert all(type(matrix) is np.ndarray for matrix in again.views_.matrices)
-    assert np.array_equal(again.predict(maps), model.predict(maps))
 
 
 @pytest.mark.parametrize("method", [GRMF, BridgedGRMF])
@@ -143,14 +100,6 @@ def test_budgets_that_cannot_be_met_are_refused_before_the_work(small, method, m
         method(4, memory_budget="9 MB").fit(data.views)
 
 
-@pytest.mark.parametrize("bridge", ["joint", "both"])
-def test_bridges_that_need_memory_are_refused(small, bridge):
-    data, maps = small
-    model = BridgedGRMF(4, bridge=bridge)
-    with pytest.raises(ParameterError, match=f"bridge='{bridge}' completes missing views in memory: this needs"):
-        model.set_params(memory_budget=budget_for(model, data.views)).fit(maps)
-
-
 @pytest.mark.parametrize("budget", ["lots", "", "-2GB", "2 GBs", "nan", 0, -1, float("nan"), float("inf"), "0GB"])
 def test_wrong_budgets(budget):
     with pytest.raises(ParameterError, match="memory_budget must be None, a finite number of bytes"):
@@ -161,11 +110,6 @@ def test_wrong_budgets(budget):
 def test_budgets_of_a_wrong_type(budget):
     with pytest.raises(ParameterTypeError, match="memory_budget must be None"):
         BridgedGRMF(2, memory_budget=budget).fit([np.eye(4)])
-
-
-def test_budgets_are_not_for_devices():
-    with pytest.raises(ParameterError, match="fits on the processor"):
-        GRMF(2, memory_budget="1GB", device="cpu").fit([np.eye(4)])
 
 
 def open_files():

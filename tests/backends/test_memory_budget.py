@@ -67,25 +67,6 @@ def test_a_fit_that_is_refused_leaves_the_earlier_model(method, made):
 
 
 @each_method
-def test_new_samples_and_recovery_are_those_of_a_fit_in_memory(method, made):
-    views, maps = made
-    least = plan_of(method, views).least
-    model = METHODS[method](3, memory_budget=least, **SETTINGS[method]).fit(maps)
-    plain = METHODS[method](3, **SETTINGS[method]).fit(views)
-    new = views[:40]
-    np.testing.assert_array_equal(model.predict(new), plain.predict(new))
-    np.testing.assert_allclose(model.transform(new) @ model.transform(new).T, _products(plain, new), atol=1e-6)
-    for ours, theirs in zip(model.recover(), plain.recover(), strict=True):
-        np.testing.assert_allclose(ours, theirs, atol=1e-6)
-    assert model.score(new) == pytest.approx(plain.score(new))
-
-
-def _products(model, views):
-    points = model.transform(views)
-    return points @ points.T
-
-
-@each_method
 def test_stability_repeats_fits_within_the_budget(method, made):
     """Resamples are held in memory: a budget for the disk alone is refused before the first of them."""
     views, maps = made

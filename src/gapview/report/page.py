@@ -36,7 +36,8 @@ def render(page: Page) -> str:
 
     Examples
     --------
-    >>> from gapview.report import Page, Section, Text, render
+    >>> from gapview.report.blocks import Page, Section, Text
+    >>> from gapview.report.page import render
     >>> html = render(Page("Groups", ("Two groups.",), (Section("Sizes", (Text("5 < 7"),)),)))
     >>> "5 &lt; 7" in html
     True

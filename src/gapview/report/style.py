@@ -107,7 +107,7 @@ def new_figure(width: float, height: float) -> Iterator[Figure]:
 
     Examples
     --------
-    >>> from gapview.report import new_figure
+    >>> from gapview.report.style import new_figure
     >>> with new_figure(4, 3) as figure:
     ...     lines = figure.subplots().plot([0, 1], [1, 0])
     """
@@ -161,7 +161,7 @@ def inline_svg(figure: Figure, label: str, prefix: str | None = None) -> str:
 
     Examples
     --------
-    >>> from gapview.report import inline_svg, new_figure
+    >>> from gapview.report.style import inline_svg, new_figure
     >>> with new_figure(4, 3) as figure:
     ...     lines = figure.subplots().plot([0, 1], [1, 0])
     >>> inline_svg(figure, "A falling line").split(" viewBox")[0]
@@ -195,7 +195,7 @@ def letters_on(color: Sequence[float]) -> str:
 
     Examples
     --------
-    >>> from gapview.report import letters_on
+    >>> from gapview.report.style import letters_on
     >>> letters_on((1.0, 1.0, 1.0)), letters_on((0.0, 0.0, 0.3))
     ('#0d1014', '#fbfcfd')
     """

@@ -197,7 +197,7 @@ class TestMissingExtra:
                 raise ModuleNotFoundError(name)
 
             monkeypatch.setattr(builtins, "__import__", refuse)
-            monkeypatch.setattr("gapview.report.style.import_module", refuse_module)
+            monkeypatch.setattr("gapview.errors.import_module", refuse_module)
 
         return block
 

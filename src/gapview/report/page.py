@@ -12,7 +12,7 @@ from importlib.resources import files
 from itertools import groupby
 from typing import Any, TypeVar
 
-from ..errors import MissingExtraError
+from ..errors import extra
 from .blocks import Block, Cell, Details, Group, Page, Scatter, Section, Table
 from .style import figure_colors, inline_svg
 
@@ -42,35 +42,28 @@ def render(page: Page) -> str:
     >>> "5 &lt; 7" in html
     True
     """
-    try:
-        import jinja2
-    except ModuleNotFoundError:
-        raise MissingExtraError("jinja2", "report", "Writing pages") from None
+    jinja2 = extra("jinja2", "report", "Writing pages")
     environment = jinja2.Environment(
         autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     page = replace(page, sections=tuple(_fresh(section) for section in page.sections))
     anchors = _Anchors()
-
-    def draw(figure: Any, label: str) -> str:
-        return environment.filters["safe"](inline_svg(figure, label, anchors.new("figure")))  # type: ignore[no-any-return]
-
-    def scatter_data(block: Scatter) -> str:
-        return environment.filters["safe"](_scatter_data(block))  # type: ignore[no-any-return]
-
+    contents = [
+        (anchors.of(section), section.title, [(anchors.of(inner), inner.title) for inner in _sections(section.blocks)])
+        for section in page.sections
+    ]
     moves = any(isinstance(block, Scatter) for block in _all_blocks(page.sections))
     script = _script() if moves else ""
-    template = environment.from_string(_part("page.html.jinja"))
-    text = template.render(
+    text: str = environment.from_string(_part("page.html.jinja")).render(
         page=page,
         style=_part("page.css") + (_part("scatter/scatter.css") if moves else ""),
         script=script,
         script_hash="sha256-" + base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
-        scatter_data=scatter_data,
+        scatter_data=_scatter_data,
         dark=figure_colors(),
-        contents=[(anchors.of(section), section.title, _inner(section, anchors)) for section in page.sections],
+        contents=contents,
         anchors=anchors,
-        draw=draw,
+        draw=inline_svg,
         kind=lambda block: type(block).__name__,
         headed=_headed,
         n_headers=_n_headers,
@@ -117,10 +110,6 @@ def _script() -> str:
     """Return the script in one block scope, so that its names are not global."""
     parts = [_part(f"scatter/{name}.js") for name in ("signs", "plane", "picture", "scatter")]
     return "\n".join(['"use strict";', "{", *parts, "}", ""])
-
-
-def _inner(section: Section, anchors: _Anchors) -> list[tuple[str, str]]:
-    return [(anchors.of(inner), inner.title) for inner in _sections(section.blocks)]
 
 
 def _sections(blocks: tuple[Block, ...]) -> Iterator[Section]:

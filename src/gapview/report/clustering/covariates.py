@@ -20,6 +20,7 @@ from .groups import associate, holm
 _TIME_WORDS = {"time", "times", "days", "months", "years", "duration", "followup"}
 _EVENT_WORDS = {"event", "events", "status", "dead", "death", "died"}
 _SHARED_WORDS = {"to", "of", "last", "survival", "follow", "up", "in", "until"}
+_ROUNDING = 1e-10  # relative
 
 
 @dataclass(frozen=True)
@@ -64,14 +65,10 @@ def _is_event_of(flag: set[str], time: set[str]) -> bool:
 
 def kaplan_meier(times: Array, events: Array) -> Curve:
     """Return the Kaplan-Meier estimate; censored samples are at risk until their time."""
-    moments, places = np.unique(times, return_inverse=True)
-    died = np.bincount(places, weights=events, minlength=len(moments))
-    left = np.bincount(places, minlength=len(moments))
-    at_risk = len(times) - np.concatenate([[0], np.cumsum(left)[:-1]])
-    share = np.cumprod(1 - died / at_risk)
-    reached = np.flatnonzero(share <= 0.5 + 1e-12)
-    median = float(moments[reached[0]]) if reached.size else float("nan")
-    return Curve(len(times), int(events.sum()), median, moments, share)
+    curve = stats.ecdf(stats.CensoredData.right_censored(times, events == 0)).sf
+    reached = np.flatnonzero(curve.probabilities <= 0.5 + 1e-12)
+    median = float(curve.quantiles[reached[0]]) if reached.size else float("nan")
+    return Curve(len(times), int(events.sum()), median, curve.quantiles, curve.probabilities)
 
 
 def log_rank(times: Array, events: Array, groups: Array) -> tuple[float, int, float] | None:
@@ -81,26 +78,21 @@ def log_rank(times: Array, events: Array, groups: Array) -> tuple[float, int, fl
     samples at risk (Mantel 1966). None if the variance is 0, such as with one group only.
     """
     kinds, groups = np.unique(groups, return_inverse=True)
-    n_groups = len(kinds)
-    excess, variance = np.zeros(n_groups), np.zeros((n_groups, n_groups))
     moments, places = np.unique(times, return_inverse=True)
-    left, died = np.zeros((2, len(moments), n_groups))
+    left, died = np.zeros((2, len(moments), len(kinds)))
     np.add.at(left, (places, groups), 1)
     np.add.at(died, (places, groups), events)
     at_risk = np.cumsum(left[::-1], axis=0)[::-1]
-    for deaths, risk in zip(died, at_risk, strict=True):
-        total, n_dead = risk.sum(), deaths.sum()
-        if n_dead == 0:
-            continue
-        shares = risk / total
-        excess += deaths - n_dead * shares
-        if total > 1:
-            spread = n_dead * (total - n_dead) / (total - 1)
-            variance += spread * (np.diag(shares) - np.outer(shares, shares))
-    degrees = int(np.linalg.matrix_rank(variance))
-    if degrees == 0:
+    total, n_dead = at_risk.sum(axis=1), died.sum(axis=1)
+    shares = at_risk / total[:, None]
+    excess = died.sum(axis=0) - n_dead @ shares
+    spread = n_dead * (total - n_dead) / np.maximum(total - 1, 1)
+    variances, directions = np.linalg.eigh(np.diag(spread @ shares) - (spread * shares.T) @ shares)
+    known = variances > _ROUNDING * spread.sum()  # the deviations of all groups sum to 0: at least one is rounding
+    if not known.any():
         return None
-    statistic = float(excess @ np.linalg.pinv(variance, hermitian=True) @ excess)
+    statistic = float((np.square(excess @ directions[:, known]) / variances[known]).sum())
+    degrees = int(known.sum())
     return statistic, degrees, float(stats.chi2.sf(statistic, degrees))
 
 

@@ -51,7 +51,7 @@ def settings_section(summary: Summary) -> Section:
                 small=True,
             ),
         ]
-    if choices.view_weights is not None and len(choices.view_weights) > 1:
+    if len(choices.view_weights) > 1:
         pairs = zip(summary.views, choices.view_weights, strict=True)
         weights = joined([f"{shorten(view.name)} {weight:.2f}" for view, weight in pairs])
         blocks.append(Text(f"Weights of the views, 1 on average: {weights}."))
@@ -89,12 +89,13 @@ def _candidates(choices: Choices) -> tuple[Block, ...]:
 
 
 def _searches(choices: Choices) -> tuple[Block, ...]:
-    if choices.recall >= 1:
+    recall = min((search.recall for search in choices.searches), default=1.0)
+    if recall >= 1:
         return (Text("Neighbours were found exactly.", quiet=True),)
     text = (
-        f"Neighbours were found by an index: at least {percent(choices.recall)} of the true ones, measured on a sample."
+        f"Neighbours were found by an index: at least {percent(recall)} of the true ones, measured on a sample."
     )
-    return (Text(text), Details("Every search", (Items(tuple(choices.searches[:100])),)))
+    return (Text(text), Details("Every search", (Items(tuple(str(search) for search in choices.searches[:100])),)))
 
 
 # -- fit ---------------------------------------------------------------------------------------------------------------

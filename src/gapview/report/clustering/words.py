@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 
 from ...utils.words import NO_BREAK, counted, joined, percent, spelled
 from .covariates import Comparison
-from .groups import DOUBTFUL, Association, Gaps, GroupFacts, Pattern
+from .groups import DOUBTFUL, Association, Gaps, GroupFacts
 from .summary import Summary
 
 _LONGEST = 80  # characters of a name that are shown
@@ -55,11 +54,12 @@ def shorten(text: str, longest: int = _LONGEST) -> str:
     return f"{text[:half]}…{text[len(text) - half :]}"
 
 
-def pattern_name(pattern: Pattern, names: Sequence[str]) -> str:
+def pattern_name(summary: Summary, number: int) -> str:
     """Return the names of the views of a pattern."""
-    if all(pattern.present):
+    names, present = [view.name for view in summary.views], summary.gaps.patterns[number].present
+    if all(present):
         return "all views" if len(names) > 1 else shorten(names[0])
-    having = [shorten(name, 40) for name, present in zip(names, pattern.present, strict=True) if present]
+    having = [shorten(name, 40) for name, has in zip(names, present, strict=True) if has]
     return f"only {having[0]}" if len(having) == 1 else ", ".join(having)
 
 

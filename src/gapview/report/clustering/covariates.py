@@ -129,12 +129,12 @@ class Comparison:
         Values of every group; one of the three is filled. Rows of ``counts`` are groups, columns ``levels``.
     """
 
-    column: str
     kind: str
     n_samples: int
     statistic: float
     strength: float
     p_value: float
+    column: str = ""
     adjusted: float = float("nan")
     n_tables: int = 0
     quartiles: tuple[Quartiles | None, ...] = ()
@@ -161,21 +161,16 @@ def compare_covariates(
     flags = [name for name, column in table.columns.items() if column.flags is not None]
     pairs = find_pairs(numbers, flags) if survival is None else [table.check_pair(*pair) for pair in survival]
     paired = {name for pair in pairs for name in pair}
-    found: list[Comparison] = []
-    left_out = list(table.left_out)
     results = {f"{time} / {event}": _survival(table, time, event, labels, n_groups) for time, event in pairs}
     for name, column in table.columns.items():
         if name not in paired:
             compare = _numbers if column.is_number else _categories
             results[name] = compare(column, labels, n_groups)
-    for name, result in results.items():
-        if isinstance(result, str):
-            left_out.append((name, result))
-        else:
-            found.append(replace(result, column=name))
+    found = [replace(one, column=name) for name, one in results.items() if isinstance(one, Comparison)]
+    left_out = [(name, reason) for name, reason in results.items() if isinstance(reason, str)]
     corrected = holm([one.p_value for one in found])
     comparisons = tuple(replace(one, adjusted=p) for one, p in zip(found, corrected, strict=True))
-    return Covariates(comparisons, tuple(left_out), table.n_matched, table.n_unknown)
+    return Covariates(comparisons, (*table.left_out, *left_out), table.n_matched, table.n_unknown)
 
 
 def _numbers(column: Column, labels: Array, n_groups: int) -> Comparison | str:
@@ -193,7 +188,7 @@ def _numbers(column: Column, labels: Array, n_groups: int) -> Comparison | str:
         for part in parts
     )
     strength = min(max(statistic / (len(values) - 1), 0.0), 1.0)
-    return Comparison("", "numbers", len(values), statistic, strength, p_value, quartiles=quartiles)
+    return Comparison("numbers", len(values), statistic, strength, p_value, quartiles=quartiles)
 
 
 def _categories(column: Column, labels: Array, n_groups: int) -> Comparison | str:
@@ -212,10 +207,9 @@ def _categories(column: Column, labels: Array, n_groups: int) -> Comparison | st
     tested = associate(groups, codes)
     if tested is None or len(texts) < _LEAST_COMPARED:
         return "too few samples have a value in at least two groups"
-    counts = np.zeros((n_groups, len(levels)), dtype=np.int64)
-    np.add.at(counts, (groups, codes), 1)
-    comparison = Comparison("", "categories", len(texts), tested.statistic, tested.strength, tested.p_value)
-    return replace(comparison, n_tables=tested.n_tables, levels=tuple(levels), counts=counts)
+    counts = stats.contingency.crosstab(groups, codes, levels=(range(n_groups), range(len(levels)))).count
+    figures = len(texts), tested.statistic, tested.strength, tested.p_value
+    return Comparison("categories", *figures, n_tables=tested.n_tables, levels=tuple(levels), counts=counts)
 
 
 def _survival(table: CovariateTable, time: str, event: str, labels: Array, n_groups: int) -> Comparison | str:
@@ -231,4 +225,4 @@ def _survival(table: CovariateTable, time: str, event: str, labels: Array, n_gro
     curves = tuple(
         kaplan_meier(times[groups == g], events[groups == g]) if (groups == g).any() else None for g in range(n_groups)
     )
-    return Comparison("", "survival", len(times), tested[0], float("nan"), tested[2], curves=curves)
+    return Comparison("survival", len(times), tested[0], float("nan"), tested[2], curves=curves)

@@ -172,6 +172,7 @@ class Section:
 
     title: str
     blocks: tuple[Block, ...]
+    anchor: str = ""  # id on the page, set when it is rendered
 
 
 Block: TypeAlias = Text | Items | Facts | Code | Legend | Table | Drawing | Scatter | Details | Section

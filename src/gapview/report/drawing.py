@@ -11,7 +11,7 @@ from ..utils.words import powers
 from .style import INK, PAPER, SERIES, SOFT, letters_on
 
 _FEW = 20  # iterations up to which points are marked
-BLUE, ORANGE, RED = (SERIES[place].color for place in (5, 3, 6))
+BLUE, RED = SERIES[5].color, SERIES[6].color
 
 
 def fill_cells(
@@ -58,19 +58,6 @@ def draw_frame(axes: Any, left: float, right: float, bottom: float, top: float) 
     axes.plot(*corners, color=INK, linewidth=1.6, clip_on=False)
 
 
-def draw_sizes(axes: Any, parts: Sequence[tuple[Any, str]], names: Sequence[str]) -> None:
-    """Draw a stacked bar for every group; every part has values and a label."""
-    left = np.zeros(len(names))
-    looks = ((BLUE, ""), (SERIES[1].color, "////"), (ORANGE, "xxxx"))
-    for (values, label), (color, hatch) in zip(parts, looks, strict=False):
-        axes.barh(range(len(names)), values, left=left, height=0.7, color=color, hatch=hatch, label=label, ec=PAPER)
-        left = left + values
-    axes.set_yticks(range(len(names)), names)
-    axes.invert_yaxis()
-    axes.grid(axis="y", visible=False)
-    axes.tick_params(axis="y", length=0)
-
-
 def draw_pattern_bars(axes: Any, counts: Sequence[int]) -> None:
     """Draw the number of samples of each set of views."""
     axes.bar(range(len(counts)), counts, width=0.6, color=BLUE)
@@ -87,17 +74,16 @@ def draw_view_bars(axes: Any, counts: Sequence[int], *, leftwards: bool = True) 
     """Draw the number of samples of each view, beside the rows of :func:`draw_pattern_dots`."""
     most = max(counts)
     axes.barh(range(len(counts)), counts, height=0.6, color=SERIES[0].color)
+    side = "right" if leftwards else "left"
     for place, count in enumerate(counts):
-        axes.text(
-            count + 0.06 * most, place, f"{count:,}", ha="right" if leftwards else "left", va="center", fontsize=8
-        )
+        axes.text(count + 0.06 * most, place, f"{count:,}", ha=side, va="center", fontsize=8)
     axes.set_ylim(len(counts) - 0.4, -0.6)
     ends = 1.75 * most, 0  # with room for the numbers
     axes.set_xlim(*(ends if leftwards else ends[::-1]))
     axes.axis("off")
 
 
-def draw_pattern_dots(axes: Any, present: Any) -> None:
+def draw_pattern_dots(axes: Any, present: Any, names: Sequence[str]) -> None:
     """Draw sets of views, one column for each; filled dots are views in the set."""
     n_patterns, n_views = present.shape
     axes.set_xlim(-0.6, n_patterns - 0.4)
@@ -109,9 +95,10 @@ def draw_pattern_dots(axes: Any, present: Any) -> None:
     axes.scatter(grid_x[~present], grid_y[~present], s=34, facecolor=PAPER, edgecolor=SOFT, linewidth=0.9, zorder=3)
     axes.scatter(grid_x[present], grid_y[present], s=40, color=BLUE, zorder=4)
     axes.set_xticks([])
+    axes.set_yticks(range(n_views), names)
+    axes.tick_params(axis="y", length=0, pad=6)
     axes.grid(visible=False)
-    for side in ("left", "bottom"):
-        axes.spines[side].set_visible(False)
+    axes.spines[["left", "bottom"]].set_visible(False)
 
 
 def draw_objective(axes: Any, objective: Any) -> None:

@@ -11,7 +11,7 @@ from .covariates import Comparison, Covariates
 from .figures import draw_groups, draw_survival
 from .groups import CLEAR, DOUBTFUL, GroupFacts
 from .summary import Summary
-from .words import bare_p, comparison_sentence, group_name, rounded, share, shorten, shown_groups
+from .words import bare_p, comparison_sentence, feature_name, group_name, rounded, share, shorten, shown_groups, signed
 
 # -- groups ------------------------------------------------------------------------------------------------------------
 
@@ -77,21 +77,14 @@ def _means(groups: list[GroupFacts]) -> Details | None:
 
 def _in_brief(group: GroupFacts, view: str) -> str:
     strongest = [effect for effect in group.features if effect.view == view][:_N_BRIEF]
-    return joined([f"{_feature(effect)} {_signed(effect.effect)}" for effect in strongest]) or "nothing stands out"
-
-
-def _feature(effect: FeatureEffect) -> str:
-    return shorten(effect.feature, 40) if isinstance(effect.feature, str) else f"feature {effect.feature}"
-
-
-def _signed(value: float) -> str:
-    text = "∞" if math.isinf(value) else f"{abs(value):.1f}"
-    return ("+" if value > 0 else "−") + text
+    return (
+        joined([f"{feature_name(effect, 40)} {signed(effect.effect)}" for effect in strongest]) or "nothing stands out"
+    )
 
 
 def _feature_row(effect: FeatureEffect) -> Row:
     means = (rounded(effect.mean_inside), rounded(effect.mean_outside))
-    return Row((shorten(effect.view, 30), _feature(effect)), (_signed(effect.effect), *means))
+    return Row((shorten(effect.view, 30), feature_name(effect, 40)), (signed(effect.effect), *means))
 
 
 # -- covariates --------------------------------------------------------------------------------------------------------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from ...trust import FeatureEffect
 from ...utils.words import NO_BREAK, counted, joined, percent, spelled
 from .covariates import Comparison
 from .groups import DOUBTFUL, Association, Gaps, GroupFacts
@@ -52,6 +53,16 @@ def shorten(text: str, longest: int = _LONGEST) -> str:
         return text
     half = (longest - 1) // 2
     return f"{text[:half]}…{text[len(text) - half :]}"
+
+
+def signed(value: float) -> str:
+    """Return an effect with its sign and one digit."""
+    return ("+" if value > 0 else "−") + ("∞" if math.isinf(value) else f"{abs(value):.1f}")
+
+
+def feature_name(effect: FeatureEffect, longest: int) -> str:
+    """Return the name of a feature, or its position if it has none."""
+    return shorten(effect.feature, longest) if isinstance(effect.feature, str) else f"feature {effect.feature}"
 
 
 def pattern_name(summary: Summary, number: int) -> str:

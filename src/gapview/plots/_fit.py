@@ -247,15 +247,14 @@ def plot_weight_grid(
 
 
 def _weights(name: str, given: Any) -> list[float]:
-    if given is None:
-        raise InputError(f"{name}s must be the weights of the scores, in order; got None.")
     try:
         values = np.asarray(given, dtype=np.float64)
     except (TypeError, ValueError):
         values = np.empty((0, 0))
     if values.ndim != 1 or not len(values) or not (np.isfinite(values) & (values >= 0)).all():
-        raise InputError(f"{name}s must be a sequence of numbers of at least 0; got {given!r}.")
-    return [float(value) for value in values]
+        raise InputError(f"{name}s must be the weights of the scores in order, numbers of at least 0; got {given!r}.")
+    weights: list[float] = values.tolist()
+    return weights
 
 
 def _scores(given: Any, n_rows: int, n_columns: int) -> Array:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 from ...trust import FeatureEffect
+from ...utils.types import Array
 from ...utils.words import counted, joined, percent
 from ..blocks import Cell, Details, Group, Items, Row, Section, Table, Text, drawing, present_blocks, simple_table
-from .covariates import Comparison, Covariates
+from .covariates import Comparison, Covariates, Curve, Quartiles
 from .figures import draw_groups, draw_survival
 from .groups import CLEAR, DOUBTFUL, GroupFacts
 from .summary import Summary
@@ -151,14 +153,17 @@ def _test_cells(one: Comparison) -> tuple[Cell | str, ...]:
 
 
 def _covariate_details(one: Comparison, summary: Summary) -> Details:
-    columns, cells = {
-        "numbers": (("samples", "median", "middle half"), _quartile_cells),
-        "categories": (tuple(shorten(level, 30) for level in one.levels), _count_cells),
-        "survival": (("samples", "events", "median survival"), _median_cells),
-    }[one.kind]
-    name = shorten(one.column)
-    rows = [(group_name(group.number), *cells(one, group.number)) for group in shown_groups(summary)]
-    label = "Curves of survival by group; medians are in the table."
+    kinds: dict[str, tuple[tuple[str, ...], Any, Any]] = {
+        "numbers": (("samples", "median", "middle half"), one.quartiles, _quartile_cells),
+        "categories": (tuple(shorten(level, 30) for level in one.levels), one.counts, _count_cells),
+        "survival": (("samples", "events", "median survival"), one.curves, _median_cells),
+    }
+    columns, values, cells = kinds[one.kind]
+    rows = []
+    for number in (group.number for group in shown_groups(summary)):
+        found = values[number]
+        rows.append((group_name(number), *(("0", "–", "–") if found is None else cells(found))))
+    name, label = shorten(one.column), "Curves of survival by group; medians are in the table."
     blocks = present_blocks(
         Text(comparison_sentence(one)),
         drawing(draw_survival(one), label, "Survival by Kaplan and Meier.", small=True),
@@ -167,22 +172,15 @@ def _covariate_details(one: Comparison, summary: Summary) -> Details:
     return Details(name, blocks)
 
 
-def _quartile_cells(one: Comparison, group: int) -> tuple[Cell | str, ...]:
-    found = one.quartiles[group]
-    if found is None:
-        return "0", "–", "–"
+def _quartile_cells(found: Quartiles) -> tuple[str, ...]:
     return f"{found.n_samples:,}", rounded(found.median), f"{rounded(found.low)} to {rounded(found.high)}"
 
 
-def _count_cells(one: Comparison, group: int) -> tuple[Cell | str, ...]:
-    counts = one.counts[group].tolist()
-    total = max(sum(counts), 1)
-    return tuple(Cell(f"{count:,}", detail=f"{100 * count / total:.0f} %") for count in counts)
+def _count_cells(counts: Array) -> tuple[Cell, ...]:
+    total = max(int(counts.sum()), 1)
+    return tuple(Cell(f"{count:,}", detail=f"{100 * count / total:.0f} %") for count in counts.tolist())
 
 
-def _median_cells(one: Comparison, group: int) -> tuple[Cell | str, ...]:
-    curve = one.curves[group]
-    if curve is None:
-        return "0", "–", "–"
+def _median_cells(curve: Curve) -> tuple[str, ...]:
     median = "not reached" if math.isnan(curve.median) else rounded(curve.median)
     return f"{curve.n_samples:,}", f"{curve.n_events:,}", median

@@ -7,20 +7,7 @@ import math
 from ...choice.n_clusters import ClusterCount
 from ...choice.selection import Selection
 from ...utils.words import NO_BREAK, counted, joined, percent
-from ..blocks import (
-    Block,
-    Cell,
-    Code,
-    Details,
-    Drawing,
-    Facts,
-    Items,
-    Section,
-    Text,
-    drawing,
-    present_blocks,
-    simple_table,
-)
+from ..blocks import Block, Cell, Code, Details, Facts, Items, Section, Text, drawing, present_blocks, simple_table
 from .figures import draw_convergence, draw_counts
 from .fit import Choices, Recovered
 from .groups import DOUBTFUL
@@ -54,13 +41,13 @@ def settings_section(summary: Summary) -> Section:
     return Section("How the settings were chosen", blocks)
 
 
-def _count_blocks(count: ClusterCount) -> tuple[Block, ...]:
+def _count_blocks(count: ClusterCount) -> tuple[Block | None, ...]:
     label = f"Modularity and stability for {count.counts[0]} to {count.counts[-1]} groups."
     caption = (
         "Modularity: how much more of the neighbour graph lies inside the groups than by chance. Stability: "
         "how similar the groups of resampled data are. The dotted line is the number chosen."
     )
-    return Text(" ".join(count.reason().split())), Drawing(draw_counts(count), label, caption, small=True)
+    return Text(" ".join(count.reason().split())), drawing(draw_counts(count), label, caption, small=True)
 
 
 def _candidates(selection: Selection) -> Details:

@@ -92,11 +92,10 @@ def answer(summary: Summary) -> tuple[str, ...]:
         range_of = f"{sizes[0]:,} each" if sizes[0] == sizes[-1] else f"{sizes[0]:,} to {sizes[-1]:,}"
         first = f"The {samples} fall into {len(sizes)} groups of {range_of}."
     n_doubtful = sum(group.n_doubtful for group in summary.groups)
-    doubt = (
-        f"None of them has a confidence below {DOUBTFUL:g}"
-        if not n_doubtful
-        else f"{n_doubtful:,} of them ({percent(n_doubtful / summary.n_samples)}) have a confidence below {DOUBTFUL:g}"
+    who = (
+        f"{n_doubtful:,} of them ({percent(n_doubtful / summary.n_samples)}) have" if n_doubtful else "None of them has"
     )
+    doubt = f"{who} a confidence below {DOUBTFUL:g}"
     gaps, views = summary.gaps, spelled(len(summary.views))
     if len(summary.views) == 1:
         missing = "there is one view"
@@ -126,12 +125,6 @@ def strength_word(value: float, steps: tuple[float, float, float] = (_WEAK, 0.3,
     return words[sum(value >= step for step in steps)]
 
 
-def association_figures(association: Association) -> str:
-    """Return the strength and the p-value of a test."""
-    how = f"; {association.n_tables} random tables" if association.n_tables else ""
-    return f"Cramér’s V {share(association.strength)}, {p_value(association.p_value)}{how}"
-
-
 def gap_sentence(gaps: Gaps, n_views: int) -> tuple[str, ...]:
     """Return sentences about the association of missing views with the groups."""
     if n_views == 1:
@@ -141,8 +134,9 @@ def gap_sentence(gaps: Gaps, n_views: int) -> tuple[str, ...]:
     found = gaps.association
     if found is None:
         return ("There is one group only: missing views cannot be associated with the groups.",)
-    figures = association_figures(found)
-    if found.p_value >= _SIGNIFICANT:
+    drawn = f"; {found.n_tables} random tables" if found.n_tables else ""
+    figures = f"Cramér’s V {share(found.strength)}, {p_value(found.p_value)}{drawn}"
+    if _relation(found) == 0:
         return (
             f"Which views a sample lacks is not significantly associated with its group ({figures}). A weak "
             "association may still exist.",

@@ -252,7 +252,9 @@ def _weights(name: str, given: Any) -> list[float]:
     except (TypeError, ValueError):
         values = np.empty((0, 0))
     if values.ndim != 1 or not len(values) or not (np.isfinite(values) & (values >= 0)).all():
-        raise InputError(f"{name}s must be the weights of the scores in order, numbers of at least 0; got {given!r}.")
+        raise InputError(
+            f"{name}s must be a sequence of numbers of at least 0, as the scores are ordered; got {given!r}."
+        )
     weights: list[float] = values.tolist()
     return weights
 

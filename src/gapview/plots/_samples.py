@@ -54,21 +54,13 @@ def plot_samples(model: MultiViewClusterer, *, ax: Any = None) -> Any:
     shown = summarise_map(model, count_patterns(model.views_.mask)[1])
     groups = np.unique(labels)
     with axes_for(ax, 6.4, 4.6) as axes:
+        look = {"s": np.clip(18_000 / len(labels), 6, 36), "edgecolors": PAPER, "linewidths": 0.3}
+        look["rasterized"] = len(labels) > 5000
         rim = [load_matplotlib("patheffects").withStroke(linewidth=2.5, foreground=PAPER)]
         for group in groups.tolist():
             own = labels[shown.samples] == group
             x, y, sign = shown.x[own], shown.y[own], group_sign(group)
-            axes.scatter(
-                x,
-                y,
-                s=float(np.clip(18_000 / len(labels), 6, 36)),
-                color=sign.color,
-                marker=_MARKERS[sign.shape],
-                edgecolors=PAPER,
-                linewidths=0.3,
-                label=f"group {group}",
-                rasterized=len(labels) > 5000,
-            )
+            axes.scatter(x, y, color=sign.color, marker=_MARKERS[sign.shape], label=f"group {group}", **look)
             at = np.argmin(np.hypot(x - np.median(x), y - np.median(y)))  # the position of a sample of the group
             axes.text(x[at], y[at], str(group), color=INK, weight="bold", ha="center", va="center", path_effects=rim)
         axes.set(xticks=[], yticks=[], xlabel=f"latent points, laid out by {shown.method}")

@@ -20,17 +20,10 @@ def fill_cells(
     """Draw numbers in coloured cells; a dash for NaN."""
     mesh = axes.pcolormesh(np.ma.masked_invalid(values), cmap="Blues", norm=norm, edgecolors=PAPER)
     for place, value in np.ndenumerate(values):
-        missing = np.isnan(value)
-        axes.text(
-            place[1] + 0.5,
-            place[0] + 0.5,
-            "–" if missing else write(place),
-            ha="center",
-            va="center",
-            fontsize=size,
-            color=SOFT if missing else letters_on(mesh.to_rgba(value)),
-            fontweight="bold" if bold is not None and bold[place] else "normal",
-        )
+        text, color = ("–", SOFT) if np.isnan(value) else (write(place), letters_on(mesh.to_rgba(value)))
+        weight = "bold" if bold is not None and bold[place] else "normal"
+        look = {"ha": "center", "va": "center", "fontsize": size, "fontweight": weight, "color": color}
+        axes.text(place[1] + 0.5, place[0] + 0.5, text, **look)
     axes.grid(False)
     axes.spines[:].set_visible(False)
     axes.tick_params(length=0)
@@ -63,11 +56,9 @@ def draw_pattern_bars(axes: Any, counts: Sequence[int]) -> None:
     axes.bar(range(len(counts)), counts, width=0.6, color=BLUE)
     for place, count in enumerate(counts):
         axes.text(place, count, f"{count:,}", ha="center", va="bottom", fontsize=8)
-    axes.set_xlim(-0.6, len(counts) - 0.4)
+    axes.set(xlim=(-0.6, len(counts) - 0.4), xticks=[], ylabel="samples")
     axes.margins(y=0.15)
-    axes.set_xticks([])
     axes.grid(axis="x", visible=False)
-    axes.set_ylabel("samples")
 
 
 def draw_view_bars(axes: Any, counts: Sequence[int], *, leftwards: bool = True) -> None:
@@ -77,24 +68,21 @@ def draw_view_bars(axes: Any, counts: Sequence[int], *, leftwards: bool = True) 
     side = "right" if leftwards else "left"
     for place, count in enumerate(counts):
         axes.text(count + 0.06 * most, place, f"{count:,}", ha=side, va="center", fontsize=8)
-    axes.set_ylim(len(counts) - 0.4, -0.6)
     ends = 1.75 * most, 0  # with room for the numbers
-    axes.set_xlim(*(ends if leftwards else ends[::-1]))
+    axes.set(xlim=ends if leftwards else ends[::-1], ylim=(len(counts) - 0.4, -0.6))
     axes.axis("off")
 
 
 def draw_pattern_dots(axes: Any, present: Any, names: Sequence[str]) -> None:
     """Draw sets of views, one column for each; filled dots are views in the set."""
     n_patterns, n_views = present.shape
-    axes.set_xlim(-0.6, n_patterns - 0.4)
-    axes.set_ylim(n_views - 0.4, -0.6)
+    axes.set(xlim=(-0.6, n_patterns - 0.4), ylim=(n_views - 0.4, -0.6), xticks=[])
     for place in range(n_patterns):
         having = np.flatnonzero(present[place])
         axes.plot([place] * 2, [having.min(), having.max()], color=BLUE, linewidth=1.6, zorder=2)
     grid_x, grid_y = np.meshgrid(range(n_patterns), range(n_views), indexing="ij")
     axes.scatter(grid_x[~present], grid_y[~present], s=34, facecolor=PAPER, edgecolor=SOFT, linewidth=0.9, zorder=3)
     axes.scatter(grid_x[present], grid_y[present], s=40, color=BLUE, zorder=4)
-    axes.set_xticks([])
     axes.set_yticks(range(n_views), names)
     axes.tick_params(axis="y", length=0, pad=6)
     axes.grid(visible=False)
@@ -124,6 +112,5 @@ def _marked(n_points: int) -> dict[str, Any]:
 
 
 def _count_iterations(axes: Any, n_iterations: int) -> None:
-    axes.set_xlabel("iteration")
-    axes.set_xlim(1, max(n_iterations, 2))
+    axes.set(xlabel="iteration", xlim=(1, max(n_iterations, 2)))
     axes.xaxis.get_major_locator().set_params(integer=True)

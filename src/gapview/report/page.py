@@ -43,9 +43,8 @@ def render(page: Page) -> str:
     True
     """
     jinja2 = extra("jinja2", "report", "Writing pages")
-    environment = jinja2.Environment(
-        autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
+    options = {"undefined": jinja2.StrictUndefined, "trim_blocks": True, "lstrip_blocks": True}
+    environment = jinja2.Environment(autoescape=True, **options)
     taken = {"content", "contents"}
     page = replace(page, sections=tuple(_anchored(section, taken) for section in page.sections))
     moves = any(isinstance(block, Scatter) for block in _all_blocks(page.sections))

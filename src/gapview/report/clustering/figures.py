@@ -10,7 +10,7 @@ import numpy as np
 from ...utils.types import Array
 from ..blocks import Shape, Sign
 from ..drawing import draw_change, draw_objective, draw_pattern_bars, draw_pattern_dots, draw_view_bars
-from ..style import GRID, INK, MORE_COLORS, PAPER, SERIES, SOFT, new_figure
+from ..style import MORE_COLORS, PAPER, SERIES, SOFT, new_figure
 from .covariates import Comparison
 from .fit import Convergence
 from .groups import CLEAR, DOUBTFUL
@@ -104,8 +104,7 @@ def draw_counts(count: ClusterCount) -> Figure:
         axes.plot(count.counts, count.modularity, label="modularity", **SERIES[5].options())
         axes.plot(count.counts, count.stability, label="stability", **SERIES[3].options())
         axes.axvline(count.suggested, color=SOFT, linestyle=":", linewidth=1.4)
-        axes.set_ylim(min(0.0, float(count.modularity.min())), 1.05)
-        axes.set_xlabel("groups")
+        axes.set(xlabel="groups", ylim=(min(0.0, float(count.modularity.min())), 1.05))
         axes.xaxis.get_major_locator().set_params(integer=True)
         figure.legend(loc="outside lower center", ncols=2)
     return figure
@@ -124,12 +123,9 @@ def draw_survival(one: Comparison) -> Figure | None:
             times, shares = np.concatenate([[0.0], curve.times]), np.concatenate([[1.0], curve.share])
             line = {"color": group_sign(g).color, "linestyle": styles[g % len(styles)]}
             axes.step(times, shares, where="post", label=f"group {g}", **line)
-        axes.set_ylim(0, 1.03)
         axes.set_xlim(left=0)
-        axes.set_xlabel(shorten(one.column.split(" / ")[0], 40))
-        axes.set_ylabel("share without the event")
-        axes.grid(color=GRID)
-        axes.tick_params(labelcolor=INK)
+        time = shorten(one.column.split(" / ")[0], 40)
+        axes.set(xlabel=time, ylabel="share without the event", ylim=(0, 1.03))
         figure.legend(loc="outside lower center", ncols=min(4, len(curves)))
     return figure
 

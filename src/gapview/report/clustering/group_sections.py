@@ -93,11 +93,7 @@ def _feature_row(effect: FeatureEffect) -> Row:
 
 
 _FIRM = 0.05
-_KINDS = {
-    "numbers": "numbers: Kruskal-Wallis",
-    "categories": "categories: chi-square",
-    "survival": "survival: log-rank",
-}
+_TESTS = {"numbers": "Kruskal-Wallis", "categories": "chi-square", "survival": "log-rank"}
 
 
 def covariate_section(covariates: Covariates, summary: Summary) -> Section:
@@ -136,7 +132,7 @@ def _covariate_words(covariates: Covariates, summary: Summary) -> list[str]:
 
 
 def _covariate_table(ordered: list[Comparison]) -> Table:
-    rows = tuple(Row((shorten(one.column), _KINDS[one.kind]), _test_cells(one)) for one in ordered)
+    rows = tuple(Row((shorten(one.column), f"{one.kind}: {_TESTS[one.kind]}"), _test_cells(one)) for one in ordered)
     notes = (
         "Strength: ε² of the ranks for numbers, Cramér’s V for categories, both from 0 to 1. A star: below 0.05 after "
         "Holm’s correction.",

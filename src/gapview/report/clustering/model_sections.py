@@ -26,9 +26,8 @@ def settings_section(summary: Summary) -> Section:
         reasons = [selection.reason]
         if selection.n_samples < summary.n_samples:
             reasons.append(f"Candidates were tried on {selection.n_samples:,} of the samples.")
-    weights = [
-        f"{shorten(view.name)} {weight:.2f}" for view, weight in zip(summary.views, choices.view_weights, strict=False)
-    ]
+    pairs = zip(summary.views, choices.view_weights, strict=False)  # some methods have no weights
+    weights = [f"{shorten(view.name)} {weight:.2f}" for view, weight in pairs]
     rows = [(fact.name, shorten(fact.value, 120), fact.origin) for fact in choices.settings]
     blocks = present_blocks(
         *map(Text, reasons),

@@ -92,10 +92,8 @@ def answer(summary: Summary) -> tuple[str, ...]:
         range_of = f"{sizes[0]:,} each" if sizes[0] == sizes[-1] else f"{sizes[0]:,} to {sizes[-1]:,}"
         first = f"The {samples} fall into {len(sizes)} groups of {range_of}."
     n_doubtful = sum(group.n_doubtful for group in summary.groups)
-    who = (
-        f"{n_doubtful:,} of them ({percent(n_doubtful / summary.n_samples)}) have" if n_doubtful else "None of them has"
-    )
-    doubt = f"{who} a confidence below {DOUBTFUL:g}"
+    some = f"{n_doubtful:,} of them ({percent(n_doubtful / summary.n_samples)}) have"
+    doubt = f"{some if n_doubtful else 'None of them has'} a confidence below {DOUBTFUL:g}"
     gaps, views = summary.gaps, spelled(len(summary.views))
     if len(summary.views) == 1:
         missing = "there is one view"

@@ -230,9 +230,8 @@ def plot_weight_grid(
             raise InputError("A search has weights: consensus_weights and sparsity_weights are for arrays only.")
         grid, rows, columns = _from_search(scores.cv_results_)
     else:
-        rows, columns = (
-            _weights(name, w) for name, w in zip(_WEIGHTS, (consensus_weights, sparsity_weights), strict=True)
-        )
+        rows = _weights("consensus_weights", consensus_weights)
+        columns = _weights("sparsity_weights", sparsity_weights)
         grid = _scores(scores, len(rows), len(columns))
     low, high = float(np.nanmin(grid)), float(np.nanmax(grid))
     spread = high - low
@@ -252,11 +251,8 @@ def _weights(name: str, given: Any) -> list[float]:
     except (TypeError, ValueError):
         values = np.empty((0, 0))
     if values.ndim != 1 or not len(values) or not (np.isfinite(values) & (values >= 0)).all():
-        raise InputError(
-            f"{name}s must be a sequence of numbers of at least 0, as the scores are ordered; got {given!r}."
-        )
-    weights: list[float] = values.tolist()
-    return weights
+        raise InputError(f"{name} must be a sequence of numbers of at least 0; got {given!r}.")
+    return [float(value) for value in values]
 
 
 def _scores(given: Any, n_rows: int, n_columns: int) -> Array:

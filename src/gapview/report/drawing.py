@@ -30,17 +30,12 @@ def fill_cells(
 
 
 def draw_weight_cells(
-    axes: Any,
-    grid: Any,
-    consensus_weights: Sequence[float],
-    sparsity_weights: Sequence[float],
-    norm: Any,
-    digits: int = 1,
+    axes: Any, grid: Any, consensus: Sequence[float], sparsity: Sequence[float], norm: Any, digits: int = 1
 ) -> None:
-    """Draw scores over λ1 and λ2: one row for every λ1 and one column for every λ2."""
+    """Draw scores over λ1 (consensus) and λ2 (sparsity): one row for every λ1 and one column for every λ2."""
     fill_cells(axes, grid, norm, lambda place: f"{grid[place]:.{digits}f}")
-    axes.set_xticks(np.arange(len(sparsity_weights)) + 0.5, powers(sparsity_weights))
-    axes.set_yticks(np.arange(len(consensus_weights)) + 0.5, powers(consensus_weights))
+    axes.set_xticks(np.arange(len(sparsity)) + 0.5, powers(sparsity))
+    axes.set_yticks(np.arange(len(consensus)) + 0.5, powers(consensus))
     axes.set(xlabel="λ2 (sparsity)", ylabel="λ1 (consensus)")
 
 

@@ -75,21 +75,15 @@ def summarise_groups(model: Any, n_groups: int) -> tuple[GroupFacts, ...]:
 def doubtful_samples(model: Any, codes: Array, *, no_ids: bool) -> tuple[DoubtfulSample, ...]:
     """Return the samples of the lowest confidence, with the group of the second nearest centre."""
     lowest = np.argsort(model.confidence_, kind="stable")[:_N_DOUBTFUL]
-    labels = model.labels_[lowest]
     distances = euclidean_distances(model.latent_points(model.embedding_[lowest]), model.cluster_centers_)
-    distances[np.arange(len(lowest)), labels] = np.inf
+    distances[np.arange(len(lowest)), model.labels_[lowest]] = np.inf
     distances[:, np.bincount(model.labels_, minlength=distances.shape[1]) == 0] = np.inf  # empty groups do not count
-    others = distances.argmin(axis=1)
-    return tuple(
-        DoubtfulSample(
-            None if no_ids else str(model.sample_ids_[i]),
-            int(model.labels_[i]),
-            float(model.confidence_[i]),
-            int(other) if np.isfinite(distances[row, other]) else None,
-            int(codes[i]),
-        )
-        for row, (i, other) in enumerate(zip(lowest, others, strict=True))
-    )
+    found = []
+    for i, row in zip(lowest, distances, strict=True):
+        name = None if no_ids else str(model.sample_ids_[i])
+        other = int(row.argmin()) if np.isfinite(row).any() else None
+        found.append(DoubtfulSample(name, int(model.labels_[i]), float(model.confidence_[i]), other, int(codes[i])))
+    return tuple(found)
 
 
 # -- association of two partitions -------------------------------------------------------------------------------------

@@ -50,15 +50,11 @@ def _count_blocks(count: ClusterCount) -> tuple[Block | None, ...]:
 
 
 def _candidates(selection: Selection) -> Details:
-    rows = [
-        (
-            f"{row['bridge']}, reach {row['reach']}",
-            shorten(str(row["scale"]), 60),
-            *(f"{row[name]:.3f}" for name in ("union", "joint", "agreement")),
-            Cell(f"{row['score']:.3f}", best=row["chosen"]),
-        )
-        for row in selection.table
-    ]
+    rows = []
+    for row in selection.table:
+        parts = [f"{row[name]:.3f}" for name in ("union", "joint", "agreement")]
+        score = Cell(f"{row['score']:.3f}", best=row["chosen"])
+        rows.append((f"{row['bridge']}, reach {row['reach']}", shorten(str(row["scale"]), 60), *parts, score))
     columns = ("bridge", "scale", "within views", "in all views", "agreement", "score")
     notes = (
         "Modularity of the groups within the views and in all views together, as shares of the best candidate’s; "
@@ -136,16 +132,10 @@ def doubt_section(summary: Summary) -> Section:
     )
     if summary.sample_ids is None:
         return Section(title, (Text(text), Text("Sample ids are left out of this report.", quiet=True)))
-    rows = [
-        (
-            shorten(str(one.name)),
-            share(one.confidence),
-            group_name(one.group),
-            "–" if one.other is None else group_name(one.other),
-            pattern_name(summary, one.pattern),
-        )
-        for one in summary.doubtful
-    ]
+    rows = []
+    for one in summary.doubtful:
+        groups = group_name(one.group), "–" if one.other is None else group_name(one.other)
+        rows.append((shorten(str(one.name)), share(one.confidence), *groups, pattern_name(summary, one.pattern)))
     columns = ("sample", "confidence", "group", "second nearest", "views present")
     caption = f"The {len(rows)} samples of the lowest confidence"
     return Section(title, (Text(text), simple_table(caption, columns, rows, numbers=False)))

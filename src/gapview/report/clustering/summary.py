@@ -157,8 +157,7 @@ def summarise(
 
 def _check_model(model: Any) -> None:
     if not isinstance(model, GRMF | BridgedGRMF):
-        raise InputTypeError(
-            "A report needs a fitted GRMF or BridgedGRMF, which have a latent space and recover views; got "
-            f"{model.__name__ if isinstance(model, type) else type(model).__name__}."
-        )
+        name = model.__name__ if isinstance(model, type) else type(model).__name__
+        needed = "A report needs a fitted GRMF or BridgedGRMF, which have a latent space and recover views"
+        raise InputTypeError(f"{needed}; got {name}.")
     model.check_fitted()

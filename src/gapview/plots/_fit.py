@@ -246,6 +246,8 @@ def plot_weight_grid(
 
 
 def _weights(name: str, given: Any) -> list[float]:
+    if given is None:
+        raise InputError(f"{name} must be the weights of the scores, in order; got None.")
     try:
         values = np.asarray(given, dtype=np.float64)
     except (TypeError, ValueError):

@@ -17,7 +17,6 @@ from ..persist.model_file import shown_setting
 from ..utils.parameters import check_flag
 from ..utils.types import Array, Matrix
 from ..utils.warnings import warn_user
-from ..views import Views
 from ..views.containers import descends
 
 __all__ = ["annotate"]
@@ -188,15 +187,14 @@ def _recovered(model: Any) -> dict[str, Matrix]:
         raise InputTypeError(
             f"recover=True needs a GRMF or a BridgedGRMF, which can recover views; got a {type(model).__name__}."
         )
-    views: Views = model.views_
-    slashed = [name for name in views.names if "/" in name]
+    slashed = [name for name in model.views_.names if "/" in name]
     if slashed:
         raise InputError(
             f"Views that are to be recovered must have names without '/', as keys have; got {some(slashed)}."
         )
     copied = copy(model)
-    copied.views_ = views.in_arrays(keep_sparse=True)
-    return dict(zip(views.names, copied.recover(), strict=True))
+    copied.views_ = model.views_.in_arrays(keep_sparse=True)
+    return dict(zip(model.views_.names, copied.recover(), strict=True))
 
 
 def _remove_earlier(target: Any, key: str) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gapview.report import new_figure
+from gapview.report.style import new_figure
 from gapview_lab.common.figures import figure_files
 
 

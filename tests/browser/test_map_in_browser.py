@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gapview.report import Facet, Page, Scatter, Section, Sign, render
+from gapview.report.blocks import Facet, Page, Scatter, Section, Sign
+from gapview.report.page import render
 
 MAP = "figure.scatter"
 STAGE = ".scatter-stage canvas"

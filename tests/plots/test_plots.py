@@ -108,7 +108,7 @@ class TestAxes:
         def refuse(name, *args):
             raise ModuleNotFoundError(name)
 
-        monkeypatch.setattr("gapview.report.style.import_module", refuse)
+        monkeypatch.setattr("gapview.errors.import_module", refuse)
         with pytest.raises(
             MissingExtraError, match=r"Drawing figures needs the package 'matplotlib'.*gapview\[report\]"
         ):

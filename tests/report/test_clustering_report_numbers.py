@@ -115,6 +115,12 @@ class TestSurvival:
         swapped = np.array([2, 0, 3, 1])[groups]
         assert log_rank(other, events, swapped)[0] == pytest.approx(log_rank(other, events, groups)[0])
 
+    def test_rounding_adds_no_degree_of_freedom(self):
+        for seed in range(5):
+            state = np.random.RandomState(seed)
+            groups, events = state.randint(3, size=8000), state.randint(2, size=8000)
+            assert log_rank(state.exponential(1.0 + groups), events, groups)[1] == 2
+
     def test_nothing_to_compare(self):
         assert log_rank(np.arange(5.0), np.zeros(5), np.array([0, 0, 1, 1, 1])) is None
         assert log_rank(np.arange(5.0), np.ones(5), np.zeros(5, int)) is None

@@ -8,8 +8,7 @@ import re
 import pytest
 
 from gapview.errors import MissingExtraError
-from gapview.report import (
-    SERIES,
+from gapview.report.blocks import (
     Cell,
     Code,
     Details,
@@ -23,11 +22,9 @@ from gapview.report import (
     Section,
     Table,
     Text,
-    figure_bytes,
-    inline_svg,
-    new_figure,
-    render,
 )
+from gapview.report.page import render
+from gapview.report.style import SERIES, figure_bytes, inline_svg, new_figure
 from pages import Outline, check_page
 
 EVIL = "<script>alert(1)</script>\"'&"
@@ -200,7 +197,7 @@ class TestMissingExtra:
                 raise ModuleNotFoundError(name)
 
             monkeypatch.setattr(builtins, "__import__", refuse)
-            monkeypatch.setattr("gapview.report.style.import_module", refuse_module)
+            monkeypatch.setattr("gapview.errors.import_module", refuse_module)
 
         return block
 

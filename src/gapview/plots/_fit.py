@@ -10,7 +10,7 @@ import numpy as np
 from ..errors import InputError, InputTypeError, ParameterError
 from ..estimators import GRMF, BridgedGRMF, MultiViewClusterer
 from ..report.clustering.fit import summarise_convergence
-from ..report.clustering.words import shorten
+from ..report.clustering.words import feature_name, shorten, signed
 from ..report.drawing import draw_change, draw_frame, draw_objective, draw_weight_cells, fill_cells
 from ..report.style import INK, SERIES, SOFT, load_matplotlib
 from ..trust import FeatureEffect, feature_effects, top_features
@@ -175,11 +175,11 @@ def _draw_effects(axes: Any, found: list[FeatureEffect], color_of: dict[str, str
         first = all(one.view != other.view for other in found[:row])
         label = shorten(one.view, _LONGEST) if several and first else None
         axes.barh(row, width, height=0.7, color=color_of[one.view], label=label)
-        text = ("+" if width > 0 else "−") + ("∞" if math.isinf(one.effect) else f"{abs(width):.1f}")
         place = {"xytext": (3 if width > 0 else -3, 0), "textcoords": "offset points", "va": "center", "fontsize": 8}
-        axes.annotate(text, (width, row), ha="left" if width > 0 else "right", color=INK, **place)
+        axes.annotate(signed(one.effect), (width, row), ha="left" if width > 0 else "right", color=INK, **place)
     axes.axvline(0, color=SOFT, linewidth=0.8)
-    axes.set_yticks(range(len(found)), [_feature(one, several) for one in found])
+    names = [feature_name(one, _LONGEST) + (f" ({shorten(one.view, 16)})" if several else "") for one in found]
+    axes.set_yticks(range(len(found)), names)
     axes.invert_yaxis()
     axes.margins(x=0.14)
     axes.grid(axis="y", visible=False)
@@ -187,11 +187,6 @@ def _draw_effects(axes: Any, found: list[FeatureEffect], color_of: dict[str, str
     axes.spines["left"].set_visible(False)
     if several and len({one.view for one in found}) > 1:
         legend_beside(axes)
-
-
-def _feature(one: FeatureEffect, several: bool) -> str:
-    name = shorten(one.feature, _LONGEST) if isinstance(one.feature, str) else f"feature {one.feature}"
-    return f"{name} ({shorten(one.view, 16)})" if several else name
 
 
 def plot_weight_grid(
@@ -235,9 +230,8 @@ def plot_weight_grid(
             raise InputError("A search has weights: consensus_weights and sparsity_weights are for arrays only.")
         grid, rows, columns = _from_search(scores.cv_results_)
     else:
-        rows, columns = (
-            _weights(name, w) for name, w in zip(_WEIGHTS, (consensus_weights, sparsity_weights), strict=True)
-        )
+        rows = _weights("consensus_weights", consensus_weights)
+        columns = _weights("sparsity_weights", sparsity_weights)
         grid = _scores(scores, len(rows), len(columns))
     low, high = float(np.nanmin(grid)), float(np.nanmax(grid))
     spread = high - low
@@ -253,13 +247,13 @@ def plot_weight_grid(
 
 def _weights(name: str, given: Any) -> list[float]:
     if given is None:
-        raise InputError(f"{name}s must be the weights of the scores, in order; got None.")
+        raise InputError(f"{name} must be the weights of the scores, in order; got None.")
     try:
         values = np.asarray(given, dtype=np.float64)
     except (TypeError, ValueError):
         values = np.empty((0, 0))
     if values.ndim != 1 or not len(values) or not (np.isfinite(values) & (values >= 0)).all():
-        raise InputError(f"{name}s must be a sequence of numbers of at least 0; got {given!r}.")
+        raise InputError(f"{name} must be a sequence of numbers of at least 0; got {given!r}.")
     return [float(value) for value in values]
 
 

@@ -7,18 +7,18 @@ from typing import Any
 import numpy as np
 
 from ..estimators import MultiViewClusterer
-from ..report.clustering.figures import MOST_PATTERNS, group_sign
-from ..report.clustering.groups import CLEAR, DOUBTFUL, count_patterns
+from ..report.clustering.figures import LONGEST_VIEW, MOST_PATTERNS, draw_sizes, group_sign
+from ..report.clustering.groups import count_patterns
 from ..report.clustering.sample_map import summarise_map
 from ..report.clustering.words import shorten
-from ..report.drawing import draw_pattern_bars, draw_pattern_dots, draw_sizes, draw_view_bars
+from ..report.drawing import draw_pattern_bars, draw_pattern_dots, draw_view_bars
 from ..report.style import INK, PAPER, load_matplotlib
+from ..utils.words import counted
 from ..views import Views
 from ._axes import axes_for, check_fitted, legend_beside, set_title
 
 _MARKERS = dict(zip(("circle", "square", "triangle", "diamond", "plus", "cross", "wedge"), "os^DPXv", strict=True))
 _MOST_NAMED = 40  # groups in a legend; the map shows the numbers of all groups
-_LONGEST = 24  # characters of the name of a view
 
 
 def plot_samples(model: MultiViewClusterer, *, ax: Any = None) -> Any:
@@ -54,37 +54,24 @@ def plot_samples(model: MultiViewClusterer, *, ax: Any = None) -> Any:
     shown = summarise_map(model, count_patterns(model.views_.mask)[1])
     groups = np.unique(labels)
     with axes_for(ax, 6.4, 4.6) as axes:
+        look = {"s": np.clip(18_000 / len(labels), 6, 36), "edgecolors": PAPER, "linewidths": 0.3}
+        look["rasterized"] = len(labels) > 5000
         rim = [load_matplotlib("patheffects").withStroke(linewidth=2.5, foreground=PAPER)]
         for group in groups.tolist():
             own = labels[shown.samples] == group
             x, y, sign = shown.x[own], shown.y[own], group_sign(group)
-            axes.scatter(
-                x,
-                y,
-                s=float(np.clip(18_000 / len(labels), 6, 36)),
-                color=sign.color,
-                marker=_MARKERS[sign.shape],
-                edgecolors=PAPER,
-                linewidths=0.3,
-                label=f"group {group}",
-                rasterized=len(labels) > 5000,
-            )
+            axes.scatter(x, y, color=sign.color, marker=_MARKERS[sign.shape], label=f"group {group}", **look)
             at = np.argmin(np.hypot(x - np.median(x), y - np.median(y)))  # the position of a sample of the group
             axes.text(x[at], y[at], str(group), color=INK, weight="bold", ha="center", va="center", path_effects=rim)
         axes.set(xticks=[], yticks=[], xlabel=f"latent points, laid out by {shown.method}")
-        set_title(axes, _title(labels, shown))
+        part = f"{len(shown.samples):,} of " if len(shown.samples) < len(labels) else ""
+        set_title(axes, f"{part}{len(labels):,} samples in {counted(len(groups), 'group')}")
         axes.set_aspect("equal", adjustable="datalim")
         axes.grid(False)
         axes.spines[:].set_visible(False)
         if 1 < len(groups) <= _MOST_NAMED:
             legend_beside(axes, size=30)
     return axes
-
-
-def _title(labels: Any, shown: Any) -> str:
-    n_groups, n_samples = len(np.unique(labels)), len(labels)
-    part = f"{len(shown.samples):,} of " if len(shown.samples) < n_samples else ""
-    return f"{part}{n_samples:,} samples in {n_groups} group{'' if n_groups == 1 else 's'}"
 
 
 def plot_missing(data: Any, *, ax: Any = None) -> Any:
@@ -120,8 +107,7 @@ def plot_missing(data: Any, *, ax: Any = None) -> Any:
         views = Views(data)
     patterns, _ = count_patterns(views.mask)
     drawn = patterns[:MOST_PATTERNS]
-    n_columns, n_rows = len(drawn), views.n_views
-    dots = 0.2 + 0.26 * n_rows  # height in inches
+    n_columns, dots = len(drawn), 0.2 + 0.26 * views.n_views  # height in inches
     height = dots / (dots + 1.6)
     n_complete = int(views.mask.all(axis=1).sum())
     with axes_for(ax, min(10.0, 3.0 + 0.42 * n_columns), 2.2 + dots) as axes:
@@ -131,10 +117,9 @@ def plot_missing(data: Any, *, ax: Any = None) -> Any:
         bars = axes.inset_axes((0, height + 0.04, 1 - side, 0.96 - height))
         matrix = axes.inset_axes((0, 0, 1 - side, height))
         draw_pattern_bars(bars, [pattern.n_samples for pattern in drawn])
-        draw_pattern_dots(matrix, np.array([pattern.present for pattern in drawn]))
+        names = [shorten(name, LONGEST_VIEW) for name in views.names]
+        draw_pattern_dots(matrix, np.array([pattern.present for pattern in drawn]), names)
         draw_view_bars(axes.inset_axes((1.02 - side, 0, side - 0.02, height)), list(views.n_present), leftwards=False)
-        matrix.set_yticks(range(n_rows), [shorten(name, _LONGEST) for name in views.names])
-        matrix.tick_params(axis="y", length=0, pad=6)
         for part in (bars, matrix):
             part.spines[["top", "right"]].set_visible(False)
             part.set_facecolor("none")
@@ -168,29 +153,16 @@ def plot_cluster_sizes(model: MultiViewClusterer, *, ax: Any = None) -> Any:
     ['group 0', 'group 1']
     """
     check_fitted(model, "labels_", "groups")
-    labels = model.labels_
-    n_groups = int(labels.max()) + 1
-    with_confidence = hasattr(model, "confidence_")
-    if with_confidence:
-        confidence = model.confidence_
-        kinds = {
-            f"at least {CLEAR:g}": confidence >= CLEAR,
-            f"{DOUBTFUL:g} to {CLEAR:g}": (confidence >= DOUBTFUL) & (confidence < CLEAR),
-            f"below {DOUBTFUL:g}": confidence < DOUBTFUL,
-        }
-    else:
-        kinds = {"samples": np.ones(len(labels), dtype=bool)}
-    parts = [(np.bincount(labels[chosen], minlength=n_groups), label) for label, chosen in kinds.items()]
-    with axes_for(ax, 5.6, 1.0 + 0.26 * n_groups) as axes:
-        draw_sizes(axes, parts, [f"group {group}" for group in range(n_groups)])
-        for group, total in enumerate(np.bincount(labels, minlength=n_groups)):
-            axes.annotate(
-                f"{total:,}", (total, group), xytext=(4, 0), textcoords="offset points", va="center", fontsize=8
-            )
-        axes.set_xlim(0, 1.14 * np.bincount(labels).max())  # with room for the numbers
-        axes.set_xlabel("samples, by confidence" if with_confidence else "samples")
+    labels, confidence = model.labels_, getattr(model, "confidence_", None)
+    sizes = np.bincount(labels)
+    with axes_for(ax, 5.6, 1.0 + 0.26 * len(sizes)) as axes:
+        draw_sizes(axes, labels, confidence, len(sizes))
+        for group, total in enumerate(sizes):
+            place = {"xytext": (4, 0), "textcoords": "offset points", "va": "center", "fontsize": 8}
+            axes.annotate(f"{total:,}", (total, group), **place)
+        axes.set_xlim(0, 1.14 * sizes.max())  # with room for the numbers
         set_title(axes, "Sizes of the groups")
-        if with_confidence:
+        if confidence is not None:
             legend_beside(axes)
             axes.get_legend().set_title("confidence")
     return axes

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -91,9 +91,12 @@ class Table:
     narrow: bool = False  # as wide as its contents; other tables fill the page
 
 
-def number_table(caption: str, columns: Iterable[str], rows: Iterable[Row], notes: Iterable[str] = ()) -> Table:
-    """Return a narrow table of numbers with one group of rows."""
-    return Table(caption, tuple(columns), (Group(tuple(rows)),), notes=tuple(notes), numbers=True, narrow=True)
+def simple_table(
+    caption: str, columns: Iterable[str], rows: Iterable[Any], notes: Iterable[str] = (), *, numbers: bool = True
+) -> Table:
+    """Return a table of one group; the first entry of every row is its header. It is narrow if it holds numbers."""
+    listed = tuple(Row((header,), tuple(cells)) for header, *cells in rows)
+    return Table(caption, tuple(columns), (Group(listed),), notes=tuple(notes), numbers=numbers, narrow=numbers)
 
 
 @dataclass(frozen=True)
@@ -105,6 +108,11 @@ class Drawing:
     caption: str
     title: str = ""
     small: bool = False  # shrinks with the page; other figures scroll
+
+
+def drawing(figure: Figure | None, label: str, caption: str, *, small: bool = False) -> Drawing | None:
+    """Return a figure with its caption; None where there is nothing to draw."""
+    return None if figure is None else Drawing(figure, label, caption, small=small)
 
 
 Shape: TypeAlias = Literal["circle", "square", "triangle", "diamond", "plus", "cross", "wedge"]
@@ -164,9 +172,15 @@ class Section:
 
     title: str
     blocks: tuple[Block, ...]
+    anchor: str = ""  # id on the page, set when it is rendered
 
 
 Block: TypeAlias = Text | Items | Facts | Code | Legend | Table | Drawing | Scatter | Details | Section
+
+
+def present_blocks(*blocks: Block | None) -> tuple[Block, ...]:
+    """Return the blocks that are not None."""
+    return tuple(block for block in blocks if block is not None)
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from ..utils.words import powers
 from .style import INK, PAPER, SERIES, SOFT, letters_on
 
 _FEW = 20  # iterations up to which points are marked
-BLUE, ORANGE, RED = (SERIES[place].color for place in (5, 3, 6))
+BLUE, RED = SERIES[5].color, SERIES[6].color
 
 
 def fill_cells(
@@ -20,34 +20,22 @@ def fill_cells(
     """Draw numbers in coloured cells; a dash for NaN."""
     mesh = axes.pcolormesh(np.ma.masked_invalid(values), cmap="Blues", norm=norm, edgecolors=PAPER)
     for place, value in np.ndenumerate(values):
-        missing = np.isnan(value)
-        axes.text(
-            place[1] + 0.5,
-            place[0] + 0.5,
-            "–" if missing else write(place),
-            ha="center",
-            va="center",
-            fontsize=size,
-            color=SOFT if missing else letters_on(mesh.to_rgba(value)),
-            fontweight="bold" if bold is not None and bold[place] else "normal",
-        )
+        text, color = ("–", SOFT) if np.isnan(value) else (write(place), letters_on(mesh.to_rgba(value)))
+        weight = "bold" if bold is not None and bold[place] else "normal"
+        look = {"ha": "center", "va": "center", "fontsize": size, "fontweight": weight, "color": color}
+        axes.text(place[1] + 0.5, place[0] + 0.5, text, **look)
     axes.grid(False)
     axes.spines[:].set_visible(False)
     axes.tick_params(length=0)
 
 
 def draw_weight_cells(
-    axes: Any,
-    grid: Any,
-    consensus_weights: Sequence[float],
-    sparsity_weights: Sequence[float],
-    norm: Any,
-    digits: int = 1,
+    axes: Any, grid: Any, consensus: Sequence[float], sparsity: Sequence[float], norm: Any, digits: int = 1
 ) -> None:
-    """Draw scores over λ1 and λ2: one row for every λ1 and one column for every λ2."""
+    """Draw scores over λ1 (consensus) and λ2 (sparsity): one row for every λ1 and one column for every λ2."""
     fill_cells(axes, grid, norm, lambda place: f"{grid[place]:.{digits}f}")
-    axes.set_xticks(np.arange(len(sparsity_weights)) + 0.5, powers(sparsity_weights))
-    axes.set_yticks(np.arange(len(consensus_weights)) + 0.5, powers(consensus_weights))
+    axes.set_xticks(np.arange(len(sparsity)) + 0.5, powers(sparsity))
+    axes.set_yticks(np.arange(len(consensus)) + 0.5, powers(consensus))
     axes.set(xlabel="λ2 (sparsity)", ylabel="λ1 (consensus)")
 
 
@@ -58,60 +46,42 @@ def draw_frame(axes: Any, left: float, right: float, bottom: float, top: float) 
     axes.plot(*corners, color=INK, linewidth=1.6, clip_on=False)
 
 
-def draw_sizes(axes: Any, parts: Sequence[tuple[Any, str]], names: Sequence[str]) -> None:
-    """Draw a stacked bar for every group; every part has values and a label."""
-    left = np.zeros(len(names))
-    looks = ((BLUE, ""), (SERIES[1].color, "////"), (ORANGE, "xxxx"))
-    for (values, label), (color, hatch) in zip(parts, looks, strict=False):
-        axes.barh(range(len(names)), values, left=left, height=0.7, color=color, hatch=hatch, label=label, ec=PAPER)
-        left = left + values
-    axes.set_yticks(range(len(names)), names)
-    axes.invert_yaxis()
-    axes.grid(axis="y", visible=False)
-    axes.tick_params(axis="y", length=0)
-
-
 def draw_pattern_bars(axes: Any, counts: Sequence[int]) -> None:
     """Draw the number of samples of each set of views."""
     axes.bar(range(len(counts)), counts, width=0.6, color=BLUE)
     for place, count in enumerate(counts):
         axes.text(place, count, f"{count:,}", ha="center", va="bottom", fontsize=8)
-    axes.set_xlim(-0.6, len(counts) - 0.4)
+    axes.set(xlim=(-0.6, len(counts) - 0.4), xticks=[], ylabel="samples")
     axes.margins(y=0.15)
-    axes.set_xticks([])
     axes.grid(axis="x", visible=False)
-    axes.set_ylabel("samples")
 
 
 def draw_view_bars(axes: Any, counts: Sequence[int], *, leftwards: bool = True) -> None:
     """Draw the number of samples of each view, beside the rows of :func:`draw_pattern_dots`."""
     most = max(counts)
     axes.barh(range(len(counts)), counts, height=0.6, color=SERIES[0].color)
+    side = "right" if leftwards else "left"
     for place, count in enumerate(counts):
-        axes.text(
-            count + 0.06 * most, place, f"{count:,}", ha="right" if leftwards else "left", va="center", fontsize=8
-        )
-    axes.set_ylim(len(counts) - 0.4, -0.6)
+        axes.text(count + 0.06 * most, place, f"{count:,}", ha=side, va="center", fontsize=8)
     ends = 1.75 * most, 0  # with room for the numbers
-    axes.set_xlim(*(ends if leftwards else ends[::-1]))
+    axes.set(xlim=ends if leftwards else ends[::-1], ylim=(len(counts) - 0.4, -0.6))
     axes.axis("off")
 
 
-def draw_pattern_dots(axes: Any, present: Any) -> None:
+def draw_pattern_dots(axes: Any, present: Any, names: Sequence[str]) -> None:
     """Draw sets of views, one column for each; filled dots are views in the set."""
     n_patterns, n_views = present.shape
-    axes.set_xlim(-0.6, n_patterns - 0.4)
-    axes.set_ylim(n_views - 0.4, -0.6)
+    axes.set(xlim=(-0.6, n_patterns - 0.4), ylim=(n_views - 0.4, -0.6), xticks=[])
     for place in range(n_patterns):
         having = np.flatnonzero(present[place])
         axes.plot([place] * 2, [having.min(), having.max()], color=BLUE, linewidth=1.6, zorder=2)
     grid_x, grid_y = np.meshgrid(range(n_patterns), range(n_views), indexing="ij")
     axes.scatter(grid_x[~present], grid_y[~present], s=34, facecolor=PAPER, edgecolor=SOFT, linewidth=0.9, zorder=3)
     axes.scatter(grid_x[present], grid_y[present], s=40, color=BLUE, zorder=4)
-    axes.set_xticks([])
+    axes.set_yticks(range(n_views), names)
+    axes.tick_params(axis="y", length=0, pad=6)
     axes.grid(visible=False)
-    for side in ("left", "bottom"):
-        axes.spines[side].set_visible(False)
+    axes.spines[["left", "bottom"]].set_visible(False)
 
 
 def draw_objective(axes: Any, objective: Any) -> None:
@@ -137,6 +107,5 @@ def _marked(n_points: int) -> dict[str, Any]:
 
 
 def _count_iterations(axes: Any, n_iterations: int) -> None:
-    axes.set_xlabel("iteration")
-    axes.set_xlim(1, max(n_iterations, 2))
+    axes.set(xlabel="iteration", xlim=(1, max(n_iterations, 2)))
     axes.xaxis.get_major_locator().set_params(integer=True)

@@ -12,7 +12,7 @@ from importlib.resources import files
 from itertools import groupby
 from typing import Any, TypeVar
 
-from ..errors import MissingExtraError
+from ..errors import extra
 from .blocks import Block, Cell, Details, Group, Page, Scatter, Section, Table
 from .style import figure_colors, inline_svg
 
@@ -36,40 +36,29 @@ def render(page: Page) -> str:
 
     Examples
     --------
-    >>> from gapview.report import Page, Section, Text, render
+    >>> from gapview.report.blocks import Page, Section, Text
+    >>> from gapview.report.page import render
     >>> html = render(Page("Groups", ("Two groups.",), (Section("Sizes", (Text("5 < 7"),)),)))
     >>> "5 &lt; 7" in html
     True
     """
-    try:
-        import jinja2
-    except ModuleNotFoundError:
-        raise MissingExtraError("jinja2", "report", "Writing pages") from None
-    environment = jinja2.Environment(
-        autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
-    page = replace(page, sections=tuple(_fresh(section) for section in page.sections))
-    anchors = _Anchors()
-
-    def draw(figure: Any, label: str) -> str:
-        return environment.filters["safe"](inline_svg(figure, label, anchors.new("figure")))  # type: ignore[no-any-return]
-
-    def scatter_data(block: Scatter) -> str:
-        return environment.filters["safe"](_scatter_data(block))  # type: ignore[no-any-return]
-
+    jinja2 = extra("jinja2", "report", "Writing pages")
+    options = {"undefined": jinja2.StrictUndefined, "trim_blocks": True, "lstrip_blocks": True}
+    environment = jinja2.Environment(autoescape=True, **options)
+    taken = {"content", "contents"}
+    page = replace(page, sections=tuple(_anchored(section, taken) for section in page.sections))
     moves = any(isinstance(block, Scatter) for block in _all_blocks(page.sections))
     script = _script() if moves else ""
-    template = environment.from_string(_part("page.html.jinja"))
-    text = template.render(
+    text: str = environment.from_string(_part("page.html.jinja")).render(
         page=page,
         style=_part("page.css") + (_part("scatter/scatter.css") if moves else ""),
         script=script,
         script_hash="sha256-" + base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
-        scatter_data=scatter_data,
+        scatter_data=_scatter_data,
         dark=figure_colors(),
-        contents=[(anchors.of(section), section.title, _inner(section, anchors)) for section in page.sections],
-        anchors=anchors,
-        draw=draw,
+        inner_sections=_inner_sections,
+        new_id=lambda wanted: _new_id(wanted, taken),
+        draw=inline_svg,
         kind=lambda block: type(block).__name__,
         headed=_headed,
         n_headers=_n_headers,
@@ -78,33 +67,23 @@ def render(page: Page) -> str:
     return text.strip() + "\n"
 
 
-class _Anchors:
-    """Unique ids for sections, tables and figures."""
-
-    def __init__(self) -> None:
-        self._sections: dict[int, str] = {}
-        self._taken: set[str] = {"content", "contents"}
-
-    def of(self, section: Section) -> str:
-        """Return the id of a section, always the same one."""
-        if id(section) not in self._sections:
-            self._sections[id(section)] = self.new(re.sub(r"[^a-z0-9]+", "-", section.title.lower()).strip("-"))
-        return self._sections[id(section)]
-
-    def new(self, wanted: str) -> str:
-        """Return a new id: the wanted one, with a number if it is taken."""
-        name, count = wanted or "section", 1
-        while name in self._taken:
-            count += 1
-            name = f"{wanted or 'section'}-{count}"
-        self._taken.add(name)
-        return name
+def _new_id(wanted: str, taken: set[str]) -> str:
+    """Return an id that no other element has: the wanted one, with a number if it is taken."""
+    name, count = wanted, 1
+    while name in taken:
+        count += 1
+        name = f"{wanted}-{count}"
+    taken.add(name)
+    return name
 
 
-def _fresh(block: _Nested) -> _Nested:
-    """Copy sections, so that a section that appears twice gets two ids."""
+def _anchored(block: _Nested, taken: set[str]) -> _Nested:
+    """Return a copy of a block in which every section has an id."""
+    if isinstance(block, Section):
+        slug = re.sub(r"[^a-z0-9]+", "-", block.title.lower()).strip("-") or "section"
+        block = replace(block, anchor=_new_id(slug, taken))
     if isinstance(block, Section | Details):
-        return replace(block, blocks=tuple(_fresh(inner) for inner in block.blocks))
+        block = replace(block, blocks=tuple(_anchored(inner, taken) for inner in block.blocks))
     return block
 
 
@@ -118,16 +97,12 @@ def _script() -> str:
     return "\n".join(['"use strict";', "{", *parts, "}", ""])
 
 
-def _inner(section: Section, anchors: _Anchors) -> list[tuple[str, str]]:
-    return [(anchors.of(inner), inner.title) for inner in _sections(section.blocks)]
-
-
-def _sections(blocks: tuple[Block, ...]) -> Iterator[Section]:
+def _inner_sections(blocks: tuple[Block, ...]) -> Iterator[Section]:
     for block in blocks:
         if isinstance(block, Section):
             yield block
         elif isinstance(block, Details):
-            yield from _sections(block.blocks)
+            yield from _inner_sections(block.blocks)
 
 
 def _all_blocks(blocks: Iterable[Block]) -> Iterator[Block]:

@@ -10,10 +10,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from html import escape
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from ..errors import MissingExtraError
+from ..errors import extra
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -49,10 +48,8 @@ SERIES = (
 )
 # Four more colours of the same contrast, for light and dark pages
 MORE_COLORS = (("#8a5a3c", "#d3a283"), ("#6a51c9", "#b3a2ff"), ("#757500", "#cfcf4a"), ("#b3224f", "#ff86a6"))
-_DARK = {INK: "#e4e8ec", SOFT: "#a7b1bb", GRID: "#3a424b", PAPER: "#15191e"} | {
-    series.color: series.dark for series in SERIES
-}
-_DARK |= dict(MORE_COLORS)
+_DARK = {INK: "#e4e8ec", SOFT: "#a7b1bb", GRID: "#3a424b", PAPER: "#15191e"}
+_DARK |= {series.color: series.dark for series in SERIES} | dict(MORE_COLORS)
 _NAMES = {color: f"--figure-{place}" for place, color in enumerate(_DARK)}
 
 _STYLE = {
@@ -83,17 +80,15 @@ _STYLE = {
     "legend.handlelength": 3.4,
     "figure.facecolor": PAPER,
     "axes.facecolor": "none",
+    "svg.fonttype": "none",  # letters stay letters
+    "svg.hashsalt": "gapview",  # ids are the same in every run
 }
-_SAVING = {"svg.fonttype": "none", "svg.hashsalt": "gapview"}  # letters stay letters; ids are the same in every run
 _NO_METADATA = {"Date": None, "Creator": None, "Format": None, "Type": None}
 
 
 def load_matplotlib(part: str) -> Any:
     """Import a module of matplotlib; raise an error that names the extra if it is not installed."""
-    try:
-        return import_module(f"matplotlib.{part}")
-    except ModuleNotFoundError:
-        raise MissingExtraError("matplotlib", "report", "Drawing figures") from None
+    return extra(f"matplotlib.{part}", "report", "Drawing figures")
 
 
 def own_style() -> Any:
@@ -107,7 +102,7 @@ def new_figure(width: float, height: float) -> Iterator[Figure]:
 
     Examples
     --------
-    >>> from gapview.report import new_figure
+    >>> from gapview.report.style import new_figure
     >>> with new_figure(4, 3) as figure:
     ...     lines = figure.subplots().plot([0, 1], [1, 0])
     """
@@ -161,7 +156,7 @@ def inline_svg(figure: Figure, label: str, prefix: str | None = None) -> str:
 
     Examples
     --------
-    >>> from gapview.report import inline_svg, new_figure
+    >>> from gapview.report.style import inline_svg, new_figure
     >>> with new_figure(4, 3) as figure:
     ...     lines = figure.subplots().plot([0, 1], [1, 0])
     >>> inline_svg(figure, "A falling line").split(" viewBox")[0]
@@ -195,7 +190,7 @@ def letters_on(color: Sequence[float]) -> str:
 
     Examples
     --------
-    >>> from gapview.report import letters_on
+    >>> from gapview.report.style import letters_on
     >>> letters_on((1.0, 1.0, 1.0)), letters_on((0.0, 0.0, 0.3))
     ('#0d1014', '#fbfcfd')
     """
@@ -212,6 +207,6 @@ def figure_bytes(figure: Figure, kind: str, **options: Any) -> bytes:
     """Return the contents of a file with the figure, in the style of pages and without dates."""
     options.setdefault("metadata", _NO_METADATA if kind == "svg" else {"Software": None})
     content = io.BytesIO()
-    with own_style(), import_module("matplotlib").rc_context(_SAVING), _any_character():
+    with own_style(), _any_character():
         figure.savefig(content, format=kind, **options)
     return content.getvalue()

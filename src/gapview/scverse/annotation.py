@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from copy import copy, deepcopy
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from importlib.metadata import version
 from typing import Any
 
@@ -17,7 +17,6 @@ from ..persist.model_file import shown_setting
 from ..utils.parameters import check_flag
 from ..utils.types import Array, Matrix
 from ..utils.warnings import warn_user
-from ..views import Views
 from ..views.containers import descends
 
 __all__ = ["annotate"]
@@ -96,21 +95,12 @@ def annotate(model: MultiViewClusterer, data: Any, *, key_added: str = "gapview"
     check_flag("recover", recover)
     targets = _targets(data)
     places = _places(model, targets)
-    results = _collect(model, key_added, _recovered(model) if recover else None)
+    recovered = _recovered(model) if recover else {}
+    record = _record(model, recovered)
     for target, place in zip(targets, places, strict=True):
         _remove_earlier(target, key_added)
-        _write(target, place, results)
-
-
-@dataclass(frozen=True)
-class _Annotation:
-    """The results to write, with a row for every sample of the fit."""
-
-    key: str
-    labels: Array
-    columns: dict[str, Array]  # of obs
-    matrices: dict[str, Matrix]  # of obsm
-    record: dict[str, Any]  # of uns
+        _write(target, place, key_added, model, recovered)
+        target.uns[key_added] = deepcopy(record)  # a copy for each object, since users change objects
 
 
 def _targets(data: Any) -> list[Any]:
@@ -157,22 +147,7 @@ def _places(model: MultiViewClusterer, targets: list[Any]) -> list[Array]:
     return places
 
 
-def _collect(model: Any, key: str, recovered: dict[str, Matrix] | None) -> _Annotation:
-    columns: dict[str, Array] = {}
-    if hasattr(model, "confidence_"):
-        columns[f"{key}_confidence"] = model.confidence_
-    matrices: dict[str, Matrix] = {f"X_{key}": model.embedding_}
-    record = _record(model)
-    if recovered is not None:
-        named = zip(model.views_.names, model.views_.feature_names, strict=True)
-        record["features"] = {view: np.asarray(names, dtype=object) for view, names in named if names is not None}
-        for k, (view, matrix) in enumerate(recovered.items()):
-            matrices[f"{key}_{view}"] = matrix
-            columns[f"{key}_{view}_recovered"] = ~model.views_.mask[:, k]
-    return _Annotation(key, model.labels_, columns, matrices, record)
-
-
-def _record(model: Any) -> dict[str, Any]:
+def _record(model: Any, recovered: Mapping[str, Matrix]) -> dict[str, Any]:
     """Return facts about the fit, in types that .h5ad and .h5mu files can hold."""
     record: dict[str, Any] = {
         "method": type(model).__name__,
@@ -181,10 +156,9 @@ def _record(model: Any) -> dict[str, Any]:
         "view_names": np.asarray(model.views_.names, dtype=object),
         "n_samples": model.views_.n_samples,
     }
-    if hasattr(model, "objective_"):
-        record["objective"] = np.asarray(model.objective_, dtype=np.float64)
-    if hasattr(model, "view_weights_"):
-        record["view_weights"] = np.asarray(model.view_weights_, dtype=np.float64)
+    for name in ("objective", "view_weights"):
+        if hasattr(model, f"{name}_"):
+            record[name] = np.asarray(getattr(model, f"{name}_"), dtype=np.float64)
     if hasattr(model, "setting_"):
         record["setting"] = {name: _plain(value) for name, value in asdict(model.setting_).items()}
     if hasattr(model, "selection_"):
@@ -193,6 +167,9 @@ def _record(model: Any) -> dict[str, Any]:
         table = pd.DataFrame(model.selection_.table)
         table.index = table.index.astype(str)  # AnnData needs an index of text
         record["selection"] = {"reason": model.selection_.reason, "table": table}
+    if recovered:
+        named = zip(model.views_.names, model.views_.feature_names, strict=True)
+        record["features"] = {view: np.asarray(names, dtype=object) for view, names in named if names is not None}
     return record
 
 
@@ -209,15 +186,14 @@ def _recovered(model: Any) -> dict[str, Matrix]:
         raise InputTypeError(
             f"recover=True needs a GRMF or a BridgedGRMF, which can recover views; got a {type(model).__name__}."
         )
-    views: Views = model.views_
-    slashed = [name for name in views.names if "/" in name]
+    slashed = [name for name in model.views_.names if "/" in name]
     if slashed:
         raise InputError(
             f"Views that are to be recovered must have names without '/', as keys have; got {some(slashed)}."
         )
     copied = copy(model)
-    copied.views_ = views.in_arrays(keep_sparse=True)
-    return dict(zip(views.names, copied.recover(), strict=True))
+    copied.views_ = model.views_.in_arrays(keep_sparse=True)
+    return dict(zip(model.views_.names, copied.recover(), strict=True))
 
 
 def _remove_earlier(target: Any, key: str) -> None:
@@ -226,41 +202,38 @@ def _remove_earlier(target: Any, key: str) -> None:
     if not isinstance(before, Mapping) or "view_names" not in before:
         return
     views = [f"{key}_{view}" for view in before["view_names"]]
-    for column in (f"{key}_confidence", *(f"{view}_recovered" for view in views)):
-        if column in target.obs:
-            del target.obs[column]
-    for name in views:
-        if name in target.obsm:
-            del target.obsm[name]
+    columns = [f"{key}_confidence", *(f"{view}_recovered" for view in views)]
+    for names, values in ((columns, target.obs), (views, target.obsm)):
+        for name in names:
+            if name in values:
+                del values[name]
 
 
-def _write(target: Any, place: Array, results: _Annotation) -> None:
+def _write(target: Any, place: Array, key: str, model: Any, recovered: Mapping[str, Matrix]) -> None:
+    """Write the results for the samples of an object; ``place`` holds their rows in the fit, -1 if they have none."""
     import pandas as pd
 
     known = place >= 0
-    labels = np.where(known, results.labels[place], -1)
+    labels = model.labels_[place]
     present = np.unique(labels[known])
-    target.obs[results.key] = pd.Categorical.from_codes(
-        np.where(known, np.searchsorted(present, labels), -1), [str(label) for label in present]
-    )
-    for name, values in results.columns.items():
-        target.obs[name] = np.where(known, values[place], False if values.dtype == bool else np.nan)
-    for name, matrix in results.matrices.items():
-        target.obsm[name] = _rows(matrix, place)
-    target.uns[results.key] = deepcopy(results.record)  # a copy for each object, since users change objects
+    codes = np.where(known, np.searchsorted(present, labels), -1)
+    target.obs[key] = pd.Categorical.from_codes(codes, [str(label) for label in present])
+    if hasattr(model, "confidence_"):
+        target.obs[f"{key}_confidence"] = np.where(known, model.confidence_[place], np.nan)
+    target.obsm[f"X_{key}"] = _rows(model.embedding_, place)
+    for k, (view, matrix) in enumerate(recovered.items()):
+        target.obsm[f"{key}_{view}"] = _rows(matrix, place)
+        target.obs[f"{key}_{view}_recovered"] = known & ~model.views_.mask[place, k]
 
 
 def _rows(matrix: Matrix, place: Array) -> Matrix:
     """Return the rows of the samples of an object, NaN for samples that were not in the fit."""
     unknown = np.flatnonzero(place < 0)
-    if not sparse.issparse(matrix):
-        rows = matrix[place]
-        rows[unknown] = np.nan
-        return rows
-    rows = sparse.lil_array(matrix[place]) if unknown.size else matrix[place]
+    rows = matrix[place]
     if unknown.size:
+        rows = sparse.lil_array(rows) if sparse.issparse(rows) else rows
         rows[unknown] = np.nan
-    return sparse.csr_matrix(rows)
+    return sparse.csr_matrix(rows) if sparse.issparse(rows) else rows
 
 
 def _check_key(key: Any) -> None:

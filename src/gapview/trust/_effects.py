@@ -145,17 +145,12 @@ def top_features(effects: Sequence[ViewEffects], n_top: int = 10) -> list[Featur
 def _largest_effects(view: ViewEffects, cluster: int, n_top: int) -> list[FeatureEffect]:
     strength = np.nan_to_num(np.abs(view.sizes[cluster]), nan=0.0, posinf=np.inf)
     chosen = np.argsort(-strength, kind="stable")[:n_top]
-    return [
-        FeatureEffect(
-            cluster,
-            view.view,
-            view.features[j] if view.features.dtype == object else int(view.features[j]),
-            float(view.sizes[cluster, j]),
-            float(view.mean_inside[cluster, j]),
-            float(view.mean_outside[cluster, j]),
-        )
-        for j in chosen[strength[chosen] > 0]
-    ]
+    found = []
+    for j in chosen[strength[chosen] > 0]:
+        name = view.features[j] if view.features.dtype == object else int(view.features[j])
+        values = (float(table[cluster, j]) for table in (view.sizes, view.mean_inside, view.mean_outside))
+        found.append(FeatureEffect(cluster, view.view, name, *values))
+    return found
 
 
 def _view_effects(views: Views, view: int, groups: Array, n_groups: int) -> ViewEffects:

@@ -151,8 +151,7 @@ def cluster_stability(
         n_stays[rows] += _partners(common)[groups[rows]] == found
         n_drawn[rows] += 1
     _report_failures(failures, n_resamples)
-    n_known = np.isfinite(jaccards).sum(axis=0)
-    mean = np.where(n_known > 0, np.nansum(jaccards, axis=0) / np.maximum(n_known, 1), np.nan)
+    mean = np.ma.masked_invalid(jaccards).mean(axis=0).filled(np.nan)
     stays = np.where(n_drawn > 0, n_stays / np.maximum(n_drawn, 1), np.nan)
     return Stability(mean, jaccards, stays, n_drawn, tuple(failures))
 

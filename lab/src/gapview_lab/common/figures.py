@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gapview.report import figure_bytes
+from gapview.report.style import figure_bytes
 from gapview.utils.storage import write_whole
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ def figure_files(figure: Figure, stem: Path) -> list[Path]:
     --------
     >>> from pathlib import Path
     >>> from tempfile import TemporaryDirectory
-    >>> from gapview.report import new_figure
+    >>> from gapview.report.style import new_figure
     >>> from gapview_lab.common.figures import figure_files
     >>> with new_figure(4, 3) as figure:
     ...     lines = figure.subplots().plot([0, 1], [1, 0])

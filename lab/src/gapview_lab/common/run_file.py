@@ -14,8 +14,9 @@ from time import perf_counter
 from typing import Any
 
 from gapview import __version__
-from gapview.report import Facts, duration
+from gapview.report.blocks import Facts
 from gapview.utils.storage import write_whole
+from gapview.utils.words import duration
 
 __all__ = ["RunFile", "largest_process", "run_facts"]
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gapview.report import GRID, SERIES, SOFT, fill_cells, load_matplotlib, new_figure
+from gapview.report.drawing import fill_cells
+from gapview.report.style import GRID, SERIES, SOFT, load_matplotlib, new_figure
 
 from .findings import NAMES
 from .summary import LeagueSummary

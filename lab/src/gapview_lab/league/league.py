@@ -11,7 +11,7 @@ from typing import Any
 
 from gapview import __version__
 from gapview.errors import DataFileError, ParameterError
-from gapview.report import render
+from gapview.report.page import render
 from gapview.utils.storage import make_folder, write_table, write_whole
 
 from ..common.markdown import render_markdown

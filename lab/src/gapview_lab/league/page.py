@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from gapview.report import Block, Code, Details, Drawing, Items, Page, Section, Text, counted
+from gapview.report.blocks import Block, Code, Details, Drawing, Items, Page, Section, Text
+from gapview.utils.words import counted
 
 from ..common.run_file import run_facts
 from .entrants import N_SETTINGS

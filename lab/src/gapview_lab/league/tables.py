@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from gapview.report import Cell, Group, Legend, Row, Table, Tone, counted
+from gapview.report.blocks import Cell, Group, Legend, Row, Table, Tone
+from gapview.utils.words import counted
 
 from ..common.words import setting_text, signed
 from ..paper.methods import read_setting

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gapview.report import GRID, SERIES, SOFT, draw_frame, draw_weight_cells, load_matplotlib, new_figure
+from gapview.report.drawing import draw_frame, draw_weight_cells
+from gapview.report.style import GRID, SERIES, SOFT, load_matplotlib, new_figure
 
 from .captions import caption2, caption3, caption4, caption5, descent
 from .methods import read_setting

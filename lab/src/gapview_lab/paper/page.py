@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from gapview.report import Block, Code, Details, Drawing, Items, Page, Section, Text, counted, joined, render, spelled
+from gapview.report.blocks import Block, Code, Details, Drawing, Items, Page, Section, Text
+from gapview.report.page import render
+from gapview.utils.words import counted, joined, spelled
 
 from ..common.run_file import run_facts
 from ..common.words import rates_text

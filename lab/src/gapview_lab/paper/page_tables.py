@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from gapview.report import Cell, Group, Legend, Row, Table, Tone, counted, number
+from gapview.report.blocks import Cell, Group, Legend, Row, Table, Tone
+from gapview.utils.words import counted, number
 
 from ..common.words import setting_text, signed
 from .findings import FAR, NEAR, Duel, duels, problems

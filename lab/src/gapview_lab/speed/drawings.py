@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gapview.report import GRID, SERIES, SOFT, new_figure
+from gapview.report.style import GRID, SERIES, SOFT, new_figure
 
 from .growth import Growth
 from .results import Figure as Measurement

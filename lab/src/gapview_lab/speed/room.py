@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from gapview.report import duration
+from gapview.utils.words import duration
 
 from .scale_runs import DONE, ScaleRun, ScaleTask
 

@@ -14,7 +14,7 @@ import numpy as np
 from gapview import __version__
 from gapview.compute import to_device
 from gapview.errors import GapviewError, ParameterError
-from gapview.report import render
+from gapview.report.page import render
 from gapview.utils.storage import make_folder, write_table, write_whole
 
 from ..common.figures import figure_files

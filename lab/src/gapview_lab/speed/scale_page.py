@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from gapview.report import Block, Code, Drawing, Facts, Group, Items, Page, Row, Section, Table, Text, joined
+from gapview.report.blocks import Block, Code, Drawing, Facts, Group, Items, Page, Row, Section, Table, Text
+from gapview.utils.words import joined
 
 from ..common.run_file import run_facts
 from .goals import Goal

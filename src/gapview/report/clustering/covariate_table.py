@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from ...errors import InputError, InputTypeError, MissingExtraError, ParameterError, some
+from ...errors import InputError, InputTypeError, ParameterError, extra, some
 from ...io.ids import as_keys
 from ...utils.types import Array
 from ...views.containers import descends
@@ -70,20 +71,21 @@ def read_pairs(survival: Any) -> list[tuple[str, str]] | None:
 
 def match_covariates(covariates: Any, sample_ids: Array, *, no_ids: bool) -> CovariateTable:
     """Return the columns of a frame in the order of the samples."""
-    frame, keys, key_column = _keyed(_as_pandas(covariates), as_keys(sample_ids.tolist()))
-    rows: dict[str | None, int] = {key: row for row, key in enumerate(keys) if key is not None}
-    wanted = as_keys(sample_ids.tolist())
-    places = np.array([rows.get(key, -1) for key in wanted])
+    frame, wanted = _as_pandas(covariates), as_keys(sample_ids.tolist())
+    keys, key_column = _row_keys(frame, wanted)
+    row_of = {key: row for row, key in enumerate(keys) if key is not None}
+    places = np.array([-1 if key is None else row_of.get(key, -1) for key in wanted])
     columns: dict[str, Column] = {}
     left_out: list[tuple[str, str]] = []
     for position, name in enumerate(map(str, frame.columns)):
         if position == key_column:
             continue
-        column = _read_column(frame.iloc[:, position], places)
-        reason = column if isinstance(column, str) else _exclusion(column, set(wanted) if no_ids else set())
-        if name in columns or reason:
-            left_out.append((name, reason or "there is another column of this name"))
-        elif not isinstance(column, str):
+        column = _read_column(frame.iloc[:, position], places, set(wanted) if no_ids else set())
+        if isinstance(column, str):
+            left_out.append((name, column))
+        elif name in columns:
+            left_out.append((name, "there is another column of this name"))
+        else:
             columns[name] = column
     n_matched = int((places >= 0).sum())
     return CovariateTable(columns, tuple(left_out), n_matched, len(keys) - n_matched)
@@ -95,19 +97,16 @@ def _as_pandas(covariates: Any) -> Any:
             "covariates must be a pandas frame whose index holds the sample ids, or a pandas or polars frame with a "
             f"column of them; got {type(covariates).__name__}."
         )
-    try:
-        import pandas as pd
-    except ModuleNotFoundError:
-        raise MissingExtraError("pandas", "tables", "Reading covariates") from None
+    pd = extra("pandas", "tables", "Reading covariates")
     return covariates if isinstance(covariates, pd.DataFrame) else pd.DataFrame(covariates.to_dict(as_series=False))
 
 
-def _keyed(frame: Any, wanted: list[str | None]) -> tuple[Any, list[str | None], int | None]:
-    """Return frame, ids and id column: the index, or if it matches no sample, the column that matches most."""
+def _row_keys(frame: Any, wanted: list[str | None]) -> tuple[list[str | None], int | None]:
+    """Return the ids of the rows: the index, or if it matches no sample, the column that matches most and its place."""
     known = set(wanted)
-    keys, position = _keys_of(frame.index), None
+    keys, position = as_keys(_cells(frame.index)), None
     if not known & set(keys):
-        columns = [_keys_of(frame.iloc[:, j]) for j in range(frame.shape[1])]
+        columns = [as_keys(_cells(frame.iloc[:, j])) for j in range(frame.shape[1])]
         n_known = [len(known & set(column)) for column in columns]
         if not any(n_known):
             raise InputError(
@@ -116,42 +115,45 @@ def _keyed(frame: Any, wanted: list[str | None]) -> tuple[Any, list[str | None],
             )
         position = int(np.argmax(n_known))
         keys = columns[position]
-    seen: set[str | None] = set()
-    twice = [key for key in keys if key in known and (key in seen or seen.add(key))]  # type: ignore[func-returns-value]
-    if twice:
+    repeated = Counter(key for key in keys if key in known) - Counter(known)
+    if repeated:
         raise InputError(
-            f"covariates must have one row for each sample; {len(twice)} row(s) repeat an id: {some(twice)}. Keep one "
-            "row of each."
+            f"covariates must have one row for each sample; {repeated.total()} row(s) repeat an id: "
+            f"{some(repeated.elements())}. Keep one row of each."
         )
-    return frame, keys, position
+    return keys, position
 
 
-def _keys_of(values: Any) -> list[str | None]:
-    cells = values.astype(object).tolist()
-    return as_keys([None if _is_missing(cell) else cell for cell in cells])
+def _cells(values: Any) -> list[Any]:
+    """Return the cells of a column or an index, None for missing ones."""
+    return [None if _is_missing(cell) else cell for cell in values.astype(object).tolist()]
 
 
 def _is_missing(cell: Any) -> bool:
     return cell is None or type(cell).__name__ in ("NAType", "NaTType") or (isinstance(cell, float) and cell != cell)
 
 
-def _read_column(values: Any, places: Array) -> Column | str:
+def _read_column(values: Any, places: Array, ids: set[str | None]) -> Column | str:
     """Return a column in the order of the samples, or the reason why it is left out."""
-    kind = getattr(values.dtype, "kind", "O")
-    if kind in "mMc":
+    if getattr(values.dtype, "kind", "O") in "mMc":
         return "dates, spans of time and complex numbers are not compared"
-    cells = values.astype(object).tolist()
-    ordered = [None if place < 0 or _is_missing(cells[place]) else cells[place] for place in places]
+    cells = _cells(values)
+    ordered = [None if place < 0 else cells[place] for place in places]
     given = [cell for cell in ordered if cell is not None]
     if any(isinstance(cell, list | dict | set | tuple | np.ndarray) for cell in given):
         return "its cells are neither numbers nor text"
-    texts = [None if cell is None else str(cell) for cell in ordered]
-    numeric = bool(given) and all(
+    if not given:
+        return "it is empty for all samples"
+    numeric = all(
         isinstance(cell, int | float | np.integer | np.floating) and not isinstance(cell, bool) for cell in given
     )
-    numbers = np.array([float(cell) if numeric and cell is not None else np.nan for cell in ordered])
     # A column with two different numbers is a category, such as 0 and 1 for no and yes
-    return Column(numbers, texts, numeric and len(set(given)) > 2, _flags(texts))
+    is_number = numeric and len(set(given)) > 2
+    texts = [None if cell is None else str(cell) for cell in ordered]
+    if not is_number and _are_ids({text.strip() for text in texts if text is not None}, ids):
+        return "it holds ids of samples"
+    numbers = np.array([float(cell) if numeric and cell is not None else np.nan for cell in ordered])
+    return Column(numbers, texts, is_number, _flags(texts))
 
 
 def _flags(texts: list[str | None]) -> Array | None:
@@ -161,13 +163,7 @@ def _flags(texts: list[str | None]) -> Array | None:
     return np.array([np.nan if text is None else float(text.strip().lower() in _YES) for text in texts])
 
 
-def _exclusion(column: Column, ids: set[str | None]) -> str:
-    if not any(text is not None for text in column.texts):
-        return "it is empty for all samples"
-    if column.is_number:
-        return ""
-    texts = {text.strip() for text in column.texts if text is not None}
+def _are_ids(texts: set[str], ids: set[str | None]) -> bool:
     named = texts & ids
     # 0 and 1 are ordinary values, even if they are ids; many different ids are not
-    is_ids = any(not text.isdigit() for text in named if text) or (len(named) > 2 and 2 * len(named) > len(texts))
-    return "it holds ids of samples" if is_ids else ""
+    return any(not text.isdigit() for text in named if text) or (len(named) > 2 and 2 * len(named) > len(texts))

@@ -20,6 +20,7 @@ from .groups import associate, holm
 _TIME_WORDS = {"time", "times", "days", "months", "years", "duration", "followup"}
 _EVENT_WORDS = {"event", "events", "status", "dead", "death", "died"}
 _SHARED_WORDS = {"to", "of", "last", "survival", "follow", "up", "in", "until"}
+_ROUNDING = 1e-10  # relative
 
 
 @dataclass(frozen=True)
@@ -64,14 +65,10 @@ def _is_event_of(flag: set[str], time: set[str]) -> bool:
 
 def kaplan_meier(times: Array, events: Array) -> Curve:
     """Return the Kaplan-Meier estimate; censored samples are at risk until their time."""
-    moments, places = np.unique(times, return_inverse=True)
-    died = np.bincount(places, weights=events, minlength=len(moments))
-    left = np.bincount(places, minlength=len(moments))
-    at_risk = len(times) - np.concatenate([[0], np.cumsum(left)[:-1]])
-    share = np.cumprod(1 - died / at_risk)
-    reached = np.flatnonzero(share <= 0.5 + 1e-12)
-    median = float(moments[reached[0]]) if reached.size else float("nan")
-    return Curve(len(times), int(events.sum()), median, moments, share)
+    curve = stats.ecdf(stats.CensoredData.right_censored(times, events == 0)).sf
+    reached = np.flatnonzero(curve.probabilities <= 0.5 + 1e-12)
+    median = float(curve.quantiles[reached[0]]) if reached.size else float("nan")
+    return Curve(len(times), int(events.sum()), median, curve.quantiles, curve.probabilities)
 
 
 def log_rank(times: Array, events: Array, groups: Array) -> tuple[float, int, float] | None:
@@ -81,26 +78,21 @@ def log_rank(times: Array, events: Array, groups: Array) -> tuple[float, int, fl
     samples at risk (Mantel 1966). None if the variance is 0, such as with one group only.
     """
     kinds, groups = np.unique(groups, return_inverse=True)
-    n_groups = len(kinds)
-    excess, variance = np.zeros(n_groups), np.zeros((n_groups, n_groups))
     moments, places = np.unique(times, return_inverse=True)
-    left, died = np.zeros((2, len(moments), n_groups))
+    left, died = np.zeros((2, len(moments), len(kinds)))
     np.add.at(left, (places, groups), 1)
     np.add.at(died, (places, groups), events)
     at_risk = np.cumsum(left[::-1], axis=0)[::-1]
-    for deaths, risk in zip(died, at_risk, strict=True):
-        total, n_dead = risk.sum(), deaths.sum()
-        if n_dead == 0:
-            continue
-        shares = risk / total
-        excess += deaths - n_dead * shares
-        if total > 1:
-            spread = n_dead * (total - n_dead) / (total - 1)
-            variance += spread * (np.diag(shares) - np.outer(shares, shares))
-    degrees = int(np.linalg.matrix_rank(variance))
-    if degrees == 0:
+    total, n_dead = at_risk.sum(axis=1), died.sum(axis=1)
+    shares = at_risk / total[:, None]
+    excess = died.sum(axis=0) - n_dead @ shares
+    spread = n_dead * (total - n_dead) / np.maximum(total - 1, 1)
+    variances, directions = np.linalg.eigh(np.diag(spread @ shares) - (spread * shares.T) @ shares)
+    known = variances > _ROUNDING * spread.sum()  # the deviations of all groups sum to 0: at least one is rounding
+    if not known.any():
         return None
-    statistic = float(excess @ np.linalg.pinv(variance, hermitian=True) @ excess)
+    statistic = float((np.square(excess @ directions[:, known]) / variances[known]).sum())
+    degrees = int(known.sum())
     return statistic, degrees, float(stats.chi2.sf(statistic, degrees))
 
 
@@ -137,12 +129,12 @@ class Comparison:
         Values of every group; one of the three is filled. Rows of ``counts`` are groups, columns ``levels``.
     """
 
-    column: str
     kind: str
     n_samples: int
     statistic: float
     strength: float
     p_value: float
+    column: str = ""
     adjusted: float = float("nan")
     n_tables: int = 0
     quartiles: tuple[Quartiles | None, ...] = ()
@@ -169,21 +161,16 @@ def compare_covariates(
     flags = [name for name, column in table.columns.items() if column.flags is not None]
     pairs = find_pairs(numbers, flags) if survival is None else [table.check_pair(*pair) for pair in survival]
     paired = {name for pair in pairs for name in pair}
-    found: list[Comparison] = []
-    left_out = list(table.left_out)
     results = {f"{time} / {event}": _survival(table, time, event, labels, n_groups) for time, event in pairs}
     for name, column in table.columns.items():
         if name not in paired:
             compare = _numbers if column.is_number else _categories
             results[name] = compare(column, labels, n_groups)
-    for name, result in results.items():
-        if isinstance(result, str):
-            left_out.append((name, result))
-        else:
-            found.append(replace(result, column=name))
+    found = [replace(one, column=name) for name, one in results.items() if isinstance(one, Comparison)]
+    left_out = [(name, reason) for name, reason in results.items() if isinstance(reason, str)]
     corrected = holm([one.p_value for one in found])
     comparisons = tuple(replace(one, adjusted=p) for one, p in zip(found, corrected, strict=True))
-    return Covariates(comparisons, tuple(left_out), table.n_matched, table.n_unknown)
+    return Covariates(comparisons, (*table.left_out, *left_out), table.n_matched, table.n_unknown)
 
 
 def _numbers(column: Column, labels: Array, n_groups: int) -> Comparison | str:
@@ -201,7 +188,7 @@ def _numbers(column: Column, labels: Array, n_groups: int) -> Comparison | str:
         for part in parts
     )
     strength = min(max(statistic / (len(values) - 1), 0.0), 1.0)
-    return Comparison("", "numbers", len(values), statistic, strength, p_value, quartiles=quartiles)
+    return Comparison("numbers", len(values), statistic, strength, p_value, quartiles=quartiles)
 
 
 def _categories(column: Column, labels: Array, n_groups: int) -> Comparison | str:
@@ -220,10 +207,9 @@ def _categories(column: Column, labels: Array, n_groups: int) -> Comparison | st
     tested = associate(groups, codes)
     if tested is None or len(texts) < _LEAST_COMPARED:
         return "too few samples have a value in at least two groups"
-    counts = np.zeros((n_groups, len(levels)), dtype=np.int64)
-    np.add.at(counts, (groups, codes), 1)
-    comparison = Comparison("", "categories", len(texts), tested.statistic, tested.strength, tested.p_value)
-    return replace(comparison, n_tables=tested.n_tables, levels=tuple(levels), counts=counts)
+    counts = stats.contingency.crosstab(groups, codes, levels=(range(n_groups), range(len(levels)))).count
+    figures = len(texts), tested.statistic, tested.strength, tested.p_value
+    return Comparison("categories", *figures, n_tables=tested.n_tables, levels=tuple(levels), counts=counts)
 
 
 def _survival(table: CovariateTable, time: str, event: str, labels: Array, n_groups: int) -> Comparison | str:
@@ -239,4 +225,4 @@ def _survival(table: CovariateTable, time: str, event: str, labels: Array, n_gro
     curves = tuple(
         kaplan_meier(times[groups == g], events[groups == g]) if (groups == g).any() else None for g in range(n_groups)
     )
-    return Comparison("", "survival", len(times), tested[0], float("nan"), tested[2], curves=curves)
+    return Comparison("survival", len(times), tested[0], float("nan"), tested[2], curves=curves)

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...utils.types import Array
 from ..blocks import Shape, Sign
-from ..drawing import draw_change, draw_objective, draw_pattern_bars, draw_pattern_dots, draw_sizes, draw_view_bars
-from ..style import GRID, INK, MORE_COLORS, SERIES, SOFT, new_figure
+from ..drawing import draw_change, draw_objective, draw_pattern_bars, draw_pattern_dots, draw_view_bars
+from ..style import MORE_COLORS, PAPER, SERIES, SOFT, new_figure
 from .covariates import Comparison
 from .fit import Convergence
 from .groups import CLEAR, DOUBTFUL
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 
 MOST_PATTERNS = 20  # columns of the picture of gaps
+LONGEST_VIEW = 24  # characters of the name of a view in it
 _MOST_BARS = 40  # groups in one picture
 _MOST_CURVES = 10
 _LEAST_DRAWN = 5  # iterations of a figure of convergence
@@ -30,24 +32,37 @@ _WIDTH = 8.4  # inches: texts of the page and of the figure have nearly the same
 _SMALL_WIDTH = 5.0  # readable on a phone
 
 
+def draw_sizes(axes: Any, labels: Array, confidence: Array | None, n_groups: int) -> None:
+    """Draw a stacked bar for every group: its number of samples, by confidence if it is known."""
+    if confidence is None:
+        kinds = {"samples": np.ones(len(labels), dtype=bool)}
+    else:
+        kinds = {
+            f"at least {CLEAR:g}": confidence >= CLEAR,
+            f"{DOUBTFUL:g} to {CLEAR:g}": (confidence >= DOUBTFUL) & (confidence < CLEAR),
+            f"below {DOUBTFUL:g}": confidence < DOUBTFUL,
+        }
+    left = np.zeros(n_groups)
+    looks = ((SERIES[5].color, ""), (SERIES[1].color, "////"), (SERIES[3].color, "xxxx"))
+    for (label, chosen), (color, hatch) in zip(kinds.items(), looks, strict=False):
+        values = np.bincount(labels[chosen], minlength=n_groups)
+        axes.barh(range(n_groups), values, left=left, height=0.7, color=color, hatch=hatch, label=label, ec=PAPER)
+        left = left + values
+    axes.set_yticks(range(n_groups), [f"group {g}" for g in range(n_groups)])
+    axes.invert_yaxis()
+    axes.grid(axis="y", visible=False)
+    axes.tick_params(axis="y", length=0)
+    axes.set_xlabel("samples" if confidence is None else "samples, by confidence")
+
+
 def draw_groups(summary: Summary) -> Figure | None:
     """Draw the number of samples of every group by confidence."""
-    groups = summary.groups
-    if not 2 <= len(groups) <= _MOST_BARS:
+    n_groups = len(summary.groups)
+    if not 2 <= n_groups <= _MOST_BARS:
         return None
-    clear = np.array([group.n_clear for group in groups])
-    doubtful = np.array([group.n_doubtful for group in groups])
-    fair = np.array([group.n_samples for group in groups]) - clear - doubtful
-    with new_figure(_SMALL_WIDTH, 0.9 + 0.24 * len(groups)) as figure:
-        axes: Any = figure.subplots()
-        parts = (
-            (clear, f"at least {CLEAR:g}"),
-            (fair, f"{DOUBTFUL:g} to {CLEAR:g}"),
-            (doubtful, f"below {DOUBTFUL:g}"),
-        )
-        draw_sizes(axes, parts, [f"group {group.number}" for group in groups])
-        axes.set_xlabel("samples, by confidence")
-        figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=3, handlelength=1.6)
+    with new_figure(_SMALL_WIDTH, 0.9 + 0.24 * n_groups) as figure:
+        draw_sizes(figure.subplots(), summary.labels, summary.confidence, n_groups)
+        figure.legend(loc="outside lower center", ncols=3, handlelength=1.6)
     return figure
 
 
@@ -58,18 +73,14 @@ def draw_gaps(summary: Summary) -> Figure | None:
         return None
     n_views, n_patterns = len(summary.views), len(patterns)
     matrix_height = 0.2 + 0.26 * n_views
+    ratios = {"width_ratios": [1.1, max(0.42 * n_patterns, 1.6)], "height_ratios": [1.5, matrix_height]}
     with new_figure(min(_WIDTH, 3.2 + 0.42 * n_patterns), 1.7 + matrix_height) as figure:
-        parts: Any = figure.subplots(
-            2,
-            2,
-            gridspec_kw={"width_ratios": [1.1, max(0.42 * n_patterns, 1.6)], "height_ratios": [1.5, matrix_height]},
-        )
+        parts: Any = figure.subplots(2, 2, gridspec_kw=ratios)
         parts[0, 0].axis("off")
         draw_pattern_bars(parts[0, 1], [pattern.n_samples for pattern in patterns])
         draw_view_bars(parts[1, 0], [view.n_samples for view in summary.views])
-        draw_pattern_dots(parts[1, 1], np.array([pattern.present for pattern in patterns]))
-        parts[1, 1].set_yticks(range(n_views), [shorten(view.name, 24) for view in summary.views])
-        parts[1, 1].tick_params(axis="y", length=0, pad=6)
+        names = [shorten(view.name, LONGEST_VIEW) for view in summary.views]
+        draw_pattern_dots(parts[1, 1], np.array([pattern.present for pattern in patterns]), names)
     return figure
 
 
@@ -90,16 +101,12 @@ def draw_counts(count: ClusterCount) -> Figure:
     """Draw modularity and stability for every number of groups."""
     with new_figure(_SMALL_WIDTH, 2.6) as figure:
         axes: Any = figure.subplots()
-        for values, label, series in (
-            (count.modularity, "modularity", SERIES[5]),
-            (count.stability, "stability", SERIES[3]),
-        ):
-            axes.plot(count.counts, values, label=label, **series.options())
+        axes.plot(count.counts, count.modularity, label="modularity", **SERIES[5].options())
+        axes.plot(count.counts, count.stability, label="stability", **SERIES[3].options())
         axes.axvline(count.suggested, color=SOFT, linestyle=":", linewidth=1.4)
-        axes.set_ylim(min(0.0, float(count.modularity.min())), 1.05)
-        axes.set_xlabel("groups")
+        axes.set(xlabel="groups", ylim=(min(0.0, float(count.modularity.min())), 1.05))
         axes.xaxis.get_major_locator().set_params(integer=True)
-        figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=2)
+        figure.legend(loc="outside lower center", ncols=2)
     return figure
 
 
@@ -116,13 +123,10 @@ def draw_survival(one: Comparison) -> Figure | None:
             times, shares = np.concatenate([[0.0], curve.times]), np.concatenate([[1.0], curve.share])
             line = {"color": group_sign(g).color, "linestyle": styles[g % len(styles)]}
             axes.step(times, shares, where="post", label=f"group {g}", **line)
-        axes.set_ylim(0, 1.03)
         axes.set_xlim(left=0)
-        axes.set_xlabel(shorten(one.column.split(" / ")[0], 40))
-        axes.set_ylabel("share without the event")
-        axes.grid(color=GRID)
-        axes.tick_params(labelcolor=INK)
-        figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=min(4, len(curves)))
+        time = shorten(one.column.split(" / ")[0], 40)
+        axes.set(xlabel=time, ylabel="share without the event", ylim=(0, 1.03))
+        figure.legend(loc="outside lower center", ncols=min(4, len(curves)))
     return figure
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import hashlib
 import platform
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from inspect import signature
@@ -17,7 +17,7 @@ from scipy import sparse
 from ...choice.n_clusters import ClusterCount
 from ...choice.selection import Selection
 from ...graph.knn import resolve_n_neighbors
-from ...persist.model_file import summarise as summarise_model
+from ...graph.neighbors import SearchReport
 from ...utils.types import Array, Matrix
 from ...views import Views
 
@@ -25,16 +25,8 @@ from ...views import Views
 
 
 _LIBRARIES = ("numpy", "scipy", "scikit-learn")
-_RESOLVED = (  # attributes of the chosen setting, and the parameters that they replace if "auto"
-    ("scales", "scale"),
-    ("n_neighbors", "n_neighbors"),
-    ("bridge", "bridge"),
-    ("reach", "reach"),
-    ("n_components", "n_components"),
-    ("consensus_weight", "consensus_weight"),
-    ("sparsity_weight", "sparsity_weight"),
-)
-_TRIED = {"scale", "bridge", "reach"}  # chosen among candidates; the others follow rules
+_RESOLVED = ("n_neighbors", "bridge", "reach", "n_components", "consensus_weight", "sparsity_weight")
+_TRIED = {"scale", "bridge", "reach", "view_weights"}  # chosen among candidates; the others follow rules
 
 
 @dataclass(frozen=True)
@@ -53,9 +45,8 @@ class Choices:
     settings: tuple[SettingFact, ...]
     selection: Selection | None
     count: ClusterCount | None
-    view_weights: tuple[float, ...] | None
-    searches: tuple[str, ...]
-    recall: float  # lowest recall of the neighbour searches
+    view_weights: Sequence[float]
+    searches: tuple[SearchReport, ...]
 
 
 @dataclass(frozen=True)
@@ -64,14 +55,17 @@ class Convergence:
 
     objective: Array = field(repr=False)
     tol: float
-    max_iter: int
-    last_change: float  # relative; NaN after one iteration
 
     @property
     def changes(self) -> Array:
         """Relative change of the objective in every iteration from the second on."""
         before = np.abs(self.objective[:-1])
         return np.abs(np.diff(self.objective)) / np.where(before > 0, before, 1.0)
+
+    @property
+    def last_change(self) -> float:
+        """Relative change in the last iteration; NaN after one iteration."""
+        return float(self.changes[-1]) if len(self.objective) > 1 else float("nan")
 
     @property
     def settled(self) -> bool:
@@ -91,18 +85,24 @@ class Repeat:
     run: tuple[tuple[str, str], ...]
 
 
-def summarise_choices(model: Any) -> Choices:
-    """Return the settings of a model and their origin."""
-    used = summarise_model(model).settings
-    weights = getattr(model, "view_weights_", None)
+def summarise_choices(model: Any, used: Mapping[str, Any]) -> Choices:
+    """Return the settings of a model and their origin; ``used`` holds the settings as plain values."""
     resolved = _resolved(model)
+    searched = getattr(model, "selection", "fixed") != "fixed"
+    settings = []
+    for name, default in _defaults(model).items():
+        given = getattr(model, name)
+        if isinstance(given, str) and given == "auto" and name in resolved:
+            chosen = name == "n_clusters" or (searched and name in _TRIED)
+            settings.append(SettingFact(name, resolved[name], "chosen from the data" if chosen else "by rule"))
+        else:
+            settings.append(SettingFact(name, str(used[name]), "default" if _same(given, default) else "given"))
     return Choices(
-        tuple(_setting_fact(model, name, used[name], default, resolved) for name, default in _defaults(model).items()),
+        tuple(settings),
         getattr(model, "selection_", None),
         getattr(model, "cluster_count_", None),
-        None if weights is None else tuple(float(weight) for weight in weights),
-        tuple(str(search) for search in model.neighbor_search_),
-        min((search.recall for search in model.neighbor_search_), default=1.0),
+        getattr(model, "view_weights_", ()),
+        model.neighbor_search_,
     )
 
 
@@ -111,7 +111,8 @@ def _resolved(model: Any) -> dict[str, str]:
     found = {"n_clusters": str(len(model.cluster_centers_))}
     setting = getattr(model, "setting_", None)
     if setting is not None:
-        found |= {parameter: _in_brief(getattr(setting, name)) for name, parameter in _RESOLVED}
+        found |= {name: _in_brief(getattr(setting, name)) for name in _RESOLVED}
+        found["scale"] = _in_brief(setting.scales)
         found["view_weights"] = ", ".join(f"{weight:.2f}" for weight in model.view_weights_)
     elif model.graph is None:
         found["n_neighbors"] = _in_brief(tuple(resolve_n_neighbors("auto", model.views_, model.n_clusters)))
@@ -124,17 +125,6 @@ def _in_brief(value: Any) -> str:
     return str(value[0]) if len(set(value)) == 1 else ", ".join(str(one) for one in value)
 
 
-def _setting_fact(model: Any, name: str, value: Any, default: Any, resolved: Mapping[str, str]) -> SettingFact:
-    given = getattr(model, name)
-    if isinstance(given, str) and given == "auto" and name in resolved:
-        looked = name in _TRIED or name in ("n_clusters", "view_weights")
-        chosen = looked and getattr(model, "selection", "fixed") != "fixed"
-        return SettingFact(
-            name, resolved[name], "chosen from the data" if chosen or name == "n_clusters" else "by rule"
-        )
-    return SettingFact(name, str(value), "default" if _same(given, default) else "given")
-
-
 def _defaults(model: Any) -> dict[str, Any]:
     return {name: parameter.default for name, parameter in signature(type(model)).parameters.items()}
 
@@ -144,29 +134,22 @@ def _same(given: Any, default: Any) -> bool:
 
 
 def summarise_convergence(model: Any) -> Convergence:
-    """Return the objective and its last relative change."""
-    objective = np.asarray(model.objective_, dtype=np.float64)
-    found = Convergence(objective, float(model.tol), int(model.max_iter), float("nan"))
-    return found if len(objective) < 2 else Convergence(objective, found.tol, found.max_iter, float(found.changes[-1]))
+    """Return the objective of a model and its tolerance."""
+    return Convergence(np.asarray(model.objective_, dtype=np.float64), float(model.tol))
 
 
 def summarise_repeat(model: Any, run: Mapping[str, Any] | None) -> Repeat:
     """Return how to repeat the fit of a model."""
     method = type(model).__name__
-    settings = {name: (getattr(model, name), default) for name, default in _defaults(model).items()}
-    simple = (str, int, float, bool, type(None))
     arguments = ", ".join(
-        f"{name}={value!r}" if isinstance(value, simple) else f"{name}=…"
-        for name, (value, default) in settings.items()
-        if not _same(value, default)
+        f"{name}={value!r}" if isinstance(value, str | int | float | bool | None) else f"{name}=…"
+        for name, default in _defaults(model).items()
+        if not _same(value := getattr(model, name), default)
     )
-    lines = [
-        f"from gapview import {method}",
-        "from gapview.report import write_clustering_report",
-        "",
-        f"model = {method}({arguments}).fit(views)",
-        'write_clustering_report(model, "report.html")',
-    ]
+    python = (
+        f"from gapview import {method}\nfrom gapview.report import write_clustering_report\n\n"
+        f'model = {method}({arguments}).fit(views)\nwrite_clustering_report(model, "report.html")'
+    )
     facts = dict(run or {})
     command = str(facts.pop("command", ""))
     state = model.random_state
@@ -174,7 +157,7 @@ def summarise_repeat(model: Any, run: Mapping[str, Any] | None) -> Repeat:
     versions = [("gapview", version("gapview")), ("Python", platform.python_version())]
     versions += [(name, version(name)) for name in _LIBRARIES]
     other_facts = tuple((str(name), _flat(value)) for name, value in facts.items())
-    return Repeat("\n".join(lines), tuple(versions), data_digest(model.views_), seed, command, other_facts)
+    return Repeat(python, tuple(versions), data_digest(model.views_), seed, command, other_facts)
 
 
 def _flat(value: Any) -> str:
@@ -227,10 +210,10 @@ class Recovered:
     """
 
     view: str
-    error: float
-    low: float
-    high: float
-    n_tested: int
+    error: float = float("nan")
+    low: float = float("nan")
+    high: float = float("nan")
+    n_tested: int = 0
     reason: str = ""
 
 
@@ -250,29 +233,25 @@ def _recovered(model: Any, view: int, state: np.random.RandomState) -> Recovered
     candidates = np.flatnonzero(having & (views.mask.sum(axis=1) > 1))
     n_tested = min(_MOST_TESTED, int(_TESTED_SHARE * len(candidates)))
     if n_tested < _LEAST_TESTED:
-        return _unknown(name, f"only {len(candidates)} samples have this view and another one")
+        return Recovered(name, reason=f"only {len(candidates)} samples have this view and another one")
     tested = np.sort(state.permutation(candidates)[:n_tested])
     others = np.setdiff1d(np.arange(views.n_samples), tested)
     sources = np.sort(state.permutation(others)[:_MOST_SOURCES])
     rest = views[sources]
     known = rest.matrices
     if min(matrix.shape[0] for matrix in known) < 2:
-        return _unknown(name, "too few samples are left to recover it from")
+        return Recovered(name, reason="too few samples are left to recover it from")
     found = _recover_from(model, rest, sources, tested, view)
     spread = model.scalings_[view].spread
     mean = np.asarray(known[view].mean(axis=0), dtype=np.float64).ravel()
     errors = _squared_errors((found, mean), views[tested].matrices[view], 1.0 if spread is None else spread)
     if not errors[1].sum() > 0:
-        return _unknown(name, "it is the same for all samples tested")
+        return Recovered(name, reason="it is the same for all samples tested")
     drawn = errors[:, state.randint(n_tested, size=(_N_RESAMPLES, n_tested))].sum(axis=2)
     with np.errstate(divide="ignore", invalid="ignore"):
         low, high = np.nanpercentile(np.sqrt(drawn[0] / drawn[1]), [2.5, 97.5])
     own, of_mean = errors.sum(axis=1)
     return Recovered(name, float(np.sqrt(own / of_mean)), float(low), float(high), n_tested)
-
-
-def _unknown(view: str, reason: str) -> Recovered:
-    return Recovered(view, float("nan"), float("nan"), float("nan"), 0, reason)
 
 
 def _recover_from(model: Any, rest: Views, sources: Array, tested: Array, view: int) -> Matrix:

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import math
-
-import numpy as np
+from typing import Any
 
 from ...trust import FeatureEffect
+from ...utils.types import Array
 from ...utils.words import counted, joined, percent
-from ..blocks import Block, Cell, Details, Drawing, Group, Items, Row, Section, Table, Text, number_table
-from .covariates import Comparison, Covariates
+from ..blocks import Cell, Details, Group, Items, Row, Section, Table, Text, drawing, present_blocks, simple_table
+from .covariates import Comparison, Covariates, Curve, Quartiles
 from .figures import draw_groups, draw_survival
 from .groups import CLEAR, DOUBTFUL, GroupFacts
 from .summary import Summary
-from .words import bare_p, comparison_sentence, group_name, rounded, share, shorten, shown_groups
+from .words import bare_p, comparison_sentence, feature_name, group_name, rounded, share, shorten, shown_groups, signed
 
 # -- groups ------------------------------------------------------------------------------------------------------------
 
@@ -31,43 +31,37 @@ def group_section(summary: Summary) -> Section:
     ]
     if len(groups) < len(summary.groups):
         notes.append(f"Only the {len(groups)} largest of {len(summary.groups)} groups are listed.")
-    rows = tuple(Row((group_name(group.number),), _group_cells(group, summary.n_samples)) for group in groups)
+    rows = [_group_row(group, summary.n_samples) for group in groups]
     columns = ("", "samples", "share", "mean confidence", f"at least {CLEAR:g}", f"below {DOUBTFUL:g}")
-    blocks: list[Block] = [number_table("Size and confidence", columns, rows, notes)]
-    drawn = draw_groups(summary)
-    if drawn is not None:
-        label = "Samples of every group by confidence; the same numbers as in the table."
-        blocks.append(Drawing(drawn, label, "Samples of every group by their confidence.", small=True))
-    blocks += _apart(summary, groups)
-    if summary.covariates is not None:
-        blocks.append(covariate_section(summary.covariates, summary))
-    return Section("The groups", tuple(blocks))
+    label = "Samples of every group by confidence; the same numbers as in the table."
+    blocks = present_blocks(
+        simple_table("Size and confidence", columns, rows, notes),
+        drawing(draw_groups(summary), label, "Samples of every group by their confidence.", small=True),
+        _feature_section(summary, groups) if len(summary.groups) > 1 else None,
+        None if summary.covariates is None else covariate_section(summary.covariates, summary),
+    )
+    return Section("The groups", blocks)
 
 
-def _group_cells(group: GroupFacts, n_samples: int) -> tuple[Cell | str, ...]:
+def _group_row(group: GroupFacts, n_samples: int) -> tuple[Cell | str, ...]:
     doubtful = Cell(f"{group.n_doubtful:,}", tone="down" if group.n_doubtful else "plain")
     shown = (f"{group.n_samples:,}", percent(group.n_samples / n_samples), share(group.confidence))
-    return *shown, f"{group.n_clear:,}", doubtful
+    return group_name(group.number), *shown, f"{group.n_clear:,}", doubtful
 
 
-def _apart(summary: Summary, groups: list[GroupFacts]) -> list[Block]:
-    if len(summary.groups) < 2:
-        return []
+def _feature_section(summary: Summary, groups: list[GroupFacts]) -> Section:
     named = [shorten(view.name) for view in summary.views]
-    rows = tuple(
-        Row((group_name(group.number),), tuple(_in_brief(group, view.name) for view in summary.views))
-        for group in groups
-    )
+    rows = [(group_name(group.number), *(_in_brief(group, view.name) for view in summary.views)) for group in groups]
     text = (
         "Features whose mean in the group differs most from their mean in all other samples that have the view, in "
         "standard deviations (Hedges’ g): + above the others, − below. 0.2 is commonly called small, 0.5 medium, 0.8 "
         "large. The groups were computed from these features: the numbers describe the groups, they are no evidence."
     )
-    table = Table("What sets each group apart in each view", ("", *named), (Group(rows),))
-    return [Section("What sets each group apart", (Text(text), table, *_means(groups)))]
+    table = simple_table("What sets each group apart in each view", ("", *named), rows, numbers=False)
+    return Section("What sets each group apart", present_blocks(Text(text), table, _means(groups)))
 
 
-def _means(groups: list[GroupFacts]) -> tuple[Block, ...]:
+def _means(groups: list[GroupFacts]) -> Details | None:
     """Return the means of the features of every group, hidden until they are opened."""
     largest = sorted(groups, key=lambda group: -group.n_samples)[:_MOST_DETAILED]
     parts = tuple(
@@ -76,55 +70,44 @@ def _means(groups: list[GroupFacts]) -> tuple[Block, ...]:
         if group in largest and group.features
     )
     if not parts:
-        return ()
+        return None
     notes = (f"Only those of the {len(largest)} largest groups.",) if len(largest) < len(groups) else ()
     columns = ("view", "feature", "effect", "mean in the group", "mean of all others")
     table = Table("What sets the groups apart, with means", columns, parts, notes=notes, numbers=True, narrow=True)
-    return (Details("More features, with their means", (table,)),)
+    return Details("More features, with their means", (table,))
 
 
 def _in_brief(group: GroupFacts, view: str) -> str:
     strongest = [effect for effect in group.features if effect.view == view][:_N_BRIEF]
-    return joined([f"{_feature(effect)} {_signed(effect.effect)}" for effect in strongest]) or "nothing stands out"
-
-
-def _feature(effect: FeatureEffect) -> str:
-    return shorten(str(effect.feature), 40) if isinstance(effect.feature, str) else f"feature {effect.feature}"
-
-
-def _signed(value: float) -> str:
-    text = "∞" if math.isinf(value) else f"{abs(value):.1f}"
-    return ("+" if value > 0 else "−") + text
+    return (
+        joined([f"{feature_name(effect, 40)} {signed(effect.effect)}" for effect in strongest]) or "nothing stands out"
+    )
 
 
 def _feature_row(effect: FeatureEffect) -> Row:
     means = (rounded(effect.mean_inside), rounded(effect.mean_outside))
-    return Row((shorten(effect.view, 30), _feature(effect)), (_signed(effect.effect), *means))
+    return Row((shorten(effect.view, 30), feature_name(effect, 40)), (signed(effect.effect), *means))
 
 
 # -- covariates --------------------------------------------------------------------------------------------------------
 
 
 _FIRM = 0.05
-_KINDS = {
-    "numbers": "numbers: Kruskal-Wallis",
-    "categories": "categories: chi-square",
-    "survival": "survival: log-rank",
-}
+_TESTS = {"numbers": "Kruskal-Wallis", "categories": "chi-square", "survival": "log-rank"}
 
 
 def covariate_section(covariates: Covariates, summary: Summary) -> Section:
     """Return the section on the comparison of the groups in every covariate."""
-    blocks: list[Block] = [Text(text) for text in _covariate_words(covariates, summary)]
-    if covariates.comparisons:
-        ordered = sorted(covariates.comparisons, key=lambda one: one.p_value)
-        blocks.append(_covariate_table(ordered))
-        blocks += [_covariate_details(one, summary) for one in ordered[:_MOST_DETAILED]]
-    if covariates.left_out:
-        items = tuple((shorten(name), f"left out: {reason}.") for name, reason in covariates.left_out[:_MOST_DETAILED])
-        n_more = len(covariates.left_out) - len(items)
-        blocks += [Items((*items, f"and {n_more} more.") if n_more else items)]
-    return Section("Covariates of the samples", tuple(blocks))
+    ordered = sorted(covariates.comparisons, key=lambda one: one.p_value)
+    items = [(shorten(name), f"left out: {reason}.") for name, reason in covariates.left_out[:_MOST_DETAILED]]
+    n_more = len(covariates.left_out) - len(items)
+    blocks = present_blocks(
+        *(Text(text) for text in _covariate_words(covariates, summary)),
+        _covariate_table(ordered) if ordered else None,
+        *(_covariate_details(one, summary) for one in ordered[:_MOST_DETAILED]),
+        Items((*items, *([f"and {n_more} more."] if n_more else []))) if items else None,
+    )
+    return Section("Covariates of the samples", blocks)
 
 
 def _covariate_words(covariates: Covariates, summary: Summary) -> list[str]:
@@ -149,62 +132,51 @@ def _covariate_words(covariates: Covariates, summary: Summary) -> list[str]:
 
 
 def _covariate_table(ordered: list[Comparison]) -> Table:
-    rows = tuple(
-        Row(
-            (shorten(one.column), _KINDS[one.kind]),
-            (
-                f"{one.n_samples:,}",
-                share(one.strength),
-                bare_p(one.p_value),
-                Cell(bare_p(one.adjusted), tone="up" if one.adjusted < _FIRM else "plain", best=one.adjusted < _FIRM),
-            ),
-        )
-        for one in ordered
-    )
+    rows = tuple(Row((shorten(one.column), f"{one.kind}: {_TESTS[one.kind]}"), _test_cells(one)) for one in ordered)
     notes = (
         "Strength: ε² of the ranks for numbers, Cramér’s V for categories, both from 0 to 1. A star: below 0.05 after "
         "Holm’s correction.",
     )
     columns = ("column", "test", "samples", "strength", "p", "p corrected")
-    return number_table("Differences between the groups in every column", columns, rows, notes)
+    caption = "Differences between the groups in every column"
+    return Table(caption, columns, (Group(rows),), notes=notes, numbers=True, narrow=True)
+
+
+def _test_cells(one: Comparison) -> tuple[Cell | str, ...]:
+    firm = one.adjusted < _FIRM
+    corrected = Cell(bare_p(one.adjusted), tone="up" if firm else "plain", best=firm)
+    return f"{one.n_samples:,}", share(one.strength), bare_p(one.p_value), corrected
 
 
 def _covariate_details(one: Comparison, summary: Summary) -> Details:
-    groups = [group.number for group in shown_groups(summary)]
-    blocks: list[Block] = [Text(comparison_sentence(one))]
-    drawn = draw_survival(one) if one.kind == "survival" else None
-    if drawn is not None:
-        caption = "Survival by Kaplan and Meier."
-        blocks.append(Drawing(drawn, "Curves of survival by group; medians are in the table.", caption, small=True))
-    cells = {"numbers": _quartile_cells, "categories": _count_cells, "survival": _median_cells}[one.kind]
-    columns = {
-        "numbers": ("samples", "median", "middle half"),
-        "categories": tuple(shorten(level, 30) for level in one.levels),
-        "survival": ("samples", "events", "median survival"),
+    kinds: dict[str, tuple[tuple[str, ...], Any, Any]] = {
+        "numbers": (("samples", "median", "middle half"), one.quartiles, _quartile_cells),
+        "categories": (tuple(shorten(level, 30) for level in one.levels), one.counts, _count_cells),
+        "survival": (("samples", "events", "median survival"), one.curves, _median_cells),
     }
-    rows = [Row((group_name(g),), cells(one, g)) for g in groups]
-    return Details(
-        shorten(one.column),
-        (*blocks, number_table(f"{shorten(one.column)} by group", ("", *columns[one.kind]), rows)),
+    columns, values, cells = kinds[one.kind]
+    rows = []
+    for number in (group.number for group in shown_groups(summary)):
+        found = values[number]
+        rows.append((group_name(number), *(("0", "–", "–") if found is None else cells(found))))
+    name, label = shorten(one.column), "Curves of survival by group; medians are in the table."
+    blocks = present_blocks(
+        Text(comparison_sentence(one)),
+        drawing(draw_survival(one), label, "Survival by Kaplan and Meier.", small=True),
+        simple_table(f"{name} by group", ("", *columns), rows),
     )
+    return Details(name, blocks)
 
 
-def _quartile_cells(one: Comparison, group: int) -> tuple[Cell | str, ...]:
-    found = one.quartiles[group]
-    if found is None:
-        return "0", "–", "–"
+def _quartile_cells(found: Quartiles) -> tuple[str, ...]:
     return f"{found.n_samples:,}", rounded(found.median), f"{rounded(found.low)} to {rounded(found.high)}"
 
 
-def _count_cells(one: Comparison, group: int) -> tuple[Cell | str, ...]:
-    counts = one.counts[group]
-    total = max(int(np.sum(counts)), 1)
-    return tuple(Cell(f"{int(count):,}", detail=f"{100 * count / total:.0f} %") for count in counts)
+def _count_cells(counts: Array) -> tuple[Cell, ...]:
+    total = max(int(counts.sum()), 1)
+    return tuple(Cell(f"{count:,}", detail=f"{100 * count / total:.0f} %") for count in counts.tolist())
 
 
-def _median_cells(one: Comparison, group: int) -> tuple[Cell | str, ...]:
-    curve = one.curves[group]
-    if curve is None:
-        return "0", "–", "–"
+def _median_cells(curve: Curve) -> tuple[str, ...]:
     median = "not reached" if math.isnan(curve.median) else rounded(curve.median)
     return f"{curve.n_samples:,}", f"{curve.n_events:,}", median

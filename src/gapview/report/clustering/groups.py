@@ -60,48 +60,30 @@ class DoubtfulSample:
 
 def summarise_groups(model: Any, n_groups: int) -> tuple[GroupFacts, ...]:
     """Return the facts about every group of the model."""
-    labels, confidence = model.labels_, model.confidence_
-    sizes = np.bincount(labels, minlength=n_groups)
-    totals = np.bincount(labels, weights=confidence, minlength=n_groups)
-    clear, doubtful = (
-        np.bincount(labels[chosen], minlength=n_groups) for chosen in (confidence >= CLEAR, confidence < DOUBTFUL)
-    )
     n_top = max(1, min(_N_FEATURES, _MOST_ROWS // (n_groups * model.views_.n_views)))
-    features: list[list[FeatureEffect]] = [[] for _ in range(n_groups)]
-    for effect in top_features(model.feature_effects(), n_top):
-        if abs(effect.effect) >= _SMALL:
-            features[effect.cluster].append(effect)
-    return tuple(
-        GroupFacts(
-            g,
-            int(sizes[g]),
-            float(totals[g] / sizes[g]) if sizes[g] else float("nan"),
-            int(clear[g]),
-            int(doubtful[g]),
-            tuple(features[g]),
-        )
-        for g in range(n_groups)
-    )
+    effects = [one for one in top_features(model.feature_effects(), n_top) if abs(one.effect) >= _SMALL]
+    groups = []
+    for g in range(n_groups):
+        own = model.confidence_[model.labels_ == g]
+        mean = float(own.mean(dtype=np.float64)) if own.size else float("nan")
+        n_clear, n_doubtful = int((own >= CLEAR).sum()), int((own < DOUBTFUL).sum())
+        features = tuple(one for one in effects if one.cluster == g)
+        groups.append(GroupFacts(g, len(own), mean, n_clear, n_doubtful, features))
+    return tuple(groups)
 
 
 def doubtful_samples(model: Any, codes: Array, *, no_ids: bool) -> tuple[DoubtfulSample, ...]:
     """Return the samples of the lowest confidence, with the group of the second nearest centre."""
     lowest = np.argsort(model.confidence_, kind="stable")[:_N_DOUBTFUL]
-    labels = model.labels_[lowest]
     distances = euclidean_distances(model.latent_points(model.embedding_[lowest]), model.cluster_centers_)
-    distances[np.arange(len(lowest)), labels] = np.inf
+    distances[np.arange(len(lowest)), model.labels_[lowest]] = np.inf
     distances[:, np.bincount(model.labels_, minlength=distances.shape[1]) == 0] = np.inf  # empty groups do not count
-    others = distances.argmin(axis=1)
-    return tuple(
-        DoubtfulSample(
-            None if no_ids else str(model.sample_ids_[i]),
-            int(model.labels_[i]),
-            float(model.confidence_[i]),
-            int(other) if np.isfinite(distances[row, other]) else None,
-            int(codes[i]),
-        )
-        for row, (i, other) in enumerate(zip(lowest, others, strict=True))
-    )
+    found = []
+    for i, row in zip(lowest, distances, strict=True):
+        name = None if no_ids else str(model.sample_ids_[i])
+        other = int(row.argmin()) if np.isfinite(row).any() else None
+        found.append(DoubtfulSample(name, int(model.labels_[i]), float(model.confidence_[i]), other, int(codes[i])))
+    return tuple(found)
 
 
 # -- association of two partitions -------------------------------------------------------------------------------------
@@ -134,39 +116,34 @@ class Association:
     n_tables: int
 
 
-def associate(rows: Array, columns: Array, *, seed: int = 0, draw: bool = False) -> Association | None:
+def associate(rows: Array, columns: Array, *, draw: bool = False) -> Association | None:
     """Test whether two partitions, given as codes of the samples, are associated; None if one has a single part.
 
     The p-value is from the chi-square distribution if every cell has an expected count of at least five; otherwise, or
     with ``draw``, from random tables with the same margins, which is a permutation test.
     """
-    counts = np.zeros((int(rows.max(initial=-1)) + 1, int(columns.max(initial=-1)) + 1), dtype=np.int64)
-    np.add.at(counts, (rows, columns), 1)
-    counts = counts[counts.sum(axis=1) > 0][:, counts.sum(axis=0) > 0]
+    counts = stats.contingency.crosstab(rows, columns).count
     if min(counts.shape) < 2:
         return None
-    expected = np.outer(counts.sum(axis=1), counts.sum(axis=0)) / counts.sum()
-    statistic = float((np.square(counts - expected) / expected).sum())
+    tested = stats.chi2_contingency(counts, correction=False)
+    statistic, expected = float(tested.statistic), tested.expected_freq
     if expected.min() >= _ENOUGH and not draw:
-        degrees = (counts.shape[0] - 1) * (counts.shape[1] - 1)
-        return Association(statistic, _strength(statistic, counts), float(stats.chi2.sf(statistic, degrees)), 0)
-    return Association(statistic, _strength(statistic, counts), _drawn(statistic, counts, expected, seed), N_TABLES)
+        return Association(statistic, _strength(statistic, counts), float(tested.pvalue), 0)
+    return Association(statistic, _strength(statistic, counts), _drawn(statistic, counts, expected), N_TABLES)
 
 
 def _strength(statistic: float, counts: Array) -> float:
     n_samples, (n_rows, n_columns) = int(counts.sum()), counts.shape
-    if n_samples < 2:
-        return 0.0
     by_chance = (n_rows - 1) * (n_columns - 1) / (n_samples - 1)
     shape = [size - (size - 1) ** 2 / (n_samples - 1) for size in (n_rows, n_columns)]
     room = min(shape) - 1
     return float(np.sqrt(min(max(statistic / n_samples - by_chance, 0.0) / room, 1.0))) if room > 0 else 0.0
 
 
-def _drawn(statistic: float, counts: Array, expected: Array, seed: int) -> float:
+def _drawn(statistic: float, counts: Array, expected: Array) -> float:
     """Return the share of random tables with the same margins that have a statistic at least as large."""
     random_tables = stats.random_table(counts.sum(axis=1), counts.sum(axis=0))
-    state = np.random.RandomState(seed)
+    state = np.random.RandomState(0)
     at_a_time = max(1, min(N_TABLES, _CELLS_AT_A_TIME // counts.size))
     n_as_large = 0
     for begin in range(0, N_TABLES, at_a_time):
@@ -242,17 +219,13 @@ def count_patterns(mask: Array) -> tuple[tuple[Pattern, ...], Array]:
 def summarise_gaps(views: Views, labels: Array, n_groups: int) -> Gaps:
     """Return the patterns of missing views, and tests of their association with the groups."""
     patterns, codes = count_patterns(views.mask)
-    sizes = np.bincount(labels, minlength=n_groups)
-    having = np.stack([np.bincount(labels, weights=column, minlength=n_groups) for column in views.mask.T], axis=1)
-    share = np.where(sizes[:, None] > 0, having / np.maximum(sizes, 1)[:, None], np.nan)
-    return Gaps(patterns, codes, _view_gaps(views, labels), share, associate(labels, codes, draw=True))
-
-
-def _view_gaps(views: Views, labels: Array) -> tuple[ViewGap, ...]:
-    found = [associate(labels, column.astype(np.intp), draw=True) for column in views.mask.T]
-    corrected = iter(holm([one.p_value for one in found if one is not None]))
-    counts = views.mask.sum(axis=0).tolist()
-    return tuple(
-        ViewGap(name, count, one, float("nan") if one is None else next(corrected))
-        for name, count, one in zip(views.names, counts, found, strict=True)
+    share = np.full((n_groups, views.n_views), np.nan)
+    for g in np.unique(labels):
+        share[g] = views.mask[labels == g].mean(axis=0)
+    tests = [associate(labels, column, draw=True) for column in views.mask.T]
+    adjusted = iter(holm([one.p_value for one in tests if one is not None]))
+    by_view = tuple(
+        ViewGap(name, count, one, float("nan") if one is None else next(adjusted))
+        for name, count, one in zip(views.names, views.n_present, tests, strict=True)
     )
+    return Gaps(patterns, codes, by_view, share, associate(labels, codes, draw=True))

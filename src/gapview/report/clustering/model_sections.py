@@ -4,23 +4,10 @@ from __future__ import annotations
 
 import math
 
+from ...choice.n_clusters import ClusterCount
+from ...choice.selection import Selection
 from ...utils.words import NO_BREAK, counted, joined, percent
-from ..blocks import (
-    Block,
-    Cell,
-    Code,
-    Details,
-    Drawing,
-    Facts,
-    Group,
-    Items,
-    Row,
-    Section,
-    Table,
-    Text,
-    Tone,
-    number_table,
-)
+from ..blocks import Block, Cell, Code, Details, Facts, Items, Section, Text, drawing, present_blocks, simple_table
 from .figures import draw_convergence, draw_counts
 from .fit import Choices, Recovered
 from .groups import DOUBTFUL
@@ -32,69 +19,56 @@ from .words import group_name, pattern_name, share, shorten
 
 def settings_section(summary: Summary) -> Section:
     """Return the section on the settings, their origin, and the candidates."""
-    choices = summary.choices
-    blocks: list[Block] = []
-    if choices.selection is not None:
-        blocks.append(Text(choices.selection.reason))
-        if choices.selection.n_samples < summary.n_samples:
-            blocks.append(Text(f"Candidates were tried on {choices.selection.n_samples:,} of the samples."))
+    choices, selection = summary.choices, summary.choices.selection
+    if selection is None:
+        reasons = [f"{summary.method} chooses no settings from the data: they are given, or follow rules."]
     else:
-        blocks.append(Text(f"{summary.method} chooses no settings from the data: they are given, or follow rules."))
-    if choices.count is not None:
-        blocks += [
-            Text(" ".join(choices.count.reason().split())),
-            Drawing(
-                draw_counts(choices.count),
-                f"Modularity and stability for {choices.count.counts[0]} to {choices.count.counts[-1]} groups.",
-                "Modularity: how much more of the neighbour graph lies inside the groups than by chance. Stability: "
-                "how similar the groups of resampled data are. The dotted line is the number chosen.",
-                small=True,
-            ),
-        ]
-    if choices.view_weights is not None and len(choices.view_weights) > 1:
-        pairs = zip(summary.views, choices.view_weights, strict=True)
-        weights = joined([f"{shorten(view.name)} {weight:.2f}" for view, weight in pairs])
-        blocks.append(Text(f"Weights of the views, 1 on average: {weights}."))
-    blocks += [_setting_table(choices), *_candidates(choices), *_searches(choices)]
-    return Section("How the settings were chosen", tuple(blocks))
-
-
-def _setting_table(choices: Choices) -> Table:
-    rows = tuple(Row((fact.name,), (shorten(fact.value, 120), fact.origin)) for fact in choices.settings)
-    return Table("Settings of the fit", ("setting", "value", "origin"), (Group(rows),))
-
-
-def _candidates(choices: Choices) -> tuple[Block, ...]:
-    if choices.selection is None or len(choices.selection.trials) < 2:
-        return ()
-    rows = tuple(
-        Row(
-            (f"{row['bridge']}, reach {row['reach']}",),
-            (
-                shorten(str(row["scale"]), 60),
-                f"{row['union']:.3f}",
-                f"{row['joint']:.3f}",
-                f"{row['agreement']:.3f}",
-                Cell(f"{row['score']:.3f}", best=row["chosen"]),
-            ),
-        )
-        for row in choices.selection.table
+        reasons = [selection.reason]
+        if selection.n_samples < summary.n_samples:
+            reasons.append(f"Candidates were tried on {selection.n_samples:,} of the samples.")
+    pairs = zip(summary.views, choices.view_weights, strict=False)  # some methods have no weights
+    weights = [f"{shorten(view.name)} {weight:.2f}" for view, weight in pairs]
+    rows = [(fact.name, shorten(fact.value, 120), fact.origin) for fact in choices.settings]
+    blocks = present_blocks(
+        *map(Text, reasons),
+        *(() if choices.count is None else _count_blocks(choices.count)),
+        Text(f"Weights of the views, 1 on average: {joined(weights)}.") if len(weights) > 1 else None,
+        simple_table("Settings of the fit", ("setting", "value", "origin"), rows, numbers=False),
+        None if selection is None or len(selection.trials) < 2 else _candidates(selection),
+        *_searches(choices),
     )
+    return Section("How the settings were chosen", blocks)
+
+
+def _count_blocks(count: ClusterCount) -> tuple[Block | None, ...]:
+    label = f"Modularity and stability for {count.counts[0]} to {count.counts[-1]} groups."
+    caption = (
+        "Modularity: how much more of the neighbour graph lies inside the groups than by chance. Stability: "
+        "how similar the groups of resampled data are. The dotted line is the number chosen."
+    )
+    return Text(" ".join(count.reason().split())), drawing(draw_counts(count), label, caption, small=True)
+
+
+def _candidates(selection: Selection) -> Details:
+    rows = []
+    for row in selection.table:
+        parts = [f"{row[name]:.3f}" for name in ("union", "joint", "agreement")]
+        score = Cell(f"{row['score']:.3f}", best=row["chosen"])
+        rows.append((f"{row['bridge']}, reach {row['reach']}", shorten(str(row["scale"]), 60), *parts, score))
     columns = ("bridge", "scale", "within views", "in all views", "agreement", "score")
     notes = (
         "Modularity of the groups within the views and in all views together, as shares of the best candidate’s; "
         "agreement with the groups of the other candidates. No labels were used.",
     )
-    return (Details(f"All {len(rows)} candidates", (number_table("Candidates, best first", columns, rows, notes),)),)
+    return Details(f"All {len(rows)} candidates", (simple_table("Candidates, best first", columns, rows, notes),))
 
 
 def _searches(choices: Choices) -> tuple[Block, ...]:
-    if choices.recall >= 1:
+    recall = min((search.recall for search in choices.searches), default=1.0)
+    if recall >= 1:
         return (Text("Neighbours were found exactly.", quiet=True),)
-    text = (
-        f"Neighbours were found by an index: at least {percent(choices.recall)} of the true ones, measured on a sample."
-    )
-    return (Text(text), Details("Every search", (Items(tuple(choices.searches[:100])),)))
+    text = f"Neighbours were found by an index: at least {percent(recall)} of the true ones, measured on a sample."
+    return Text(text), Details("Every search", (Items(tuple(map(str, choices.searches[:100]))),))
 
 
 # -- fit ---------------------------------------------------------------------------------------------------------------
@@ -120,12 +94,9 @@ def convergence_section(summary: Summary) -> Section:
             f"The objective had not converged to tol{_IS}{found.tol:g} after max_iter{_IS}{n_iterations}.{change} "
             "Raise max_iter: the groups may still change."
         )
-    blocks: list[Block] = [Text(text)]
-    drawn = draw_convergence(found)
-    if drawn is not None:
-        label = f"The objective falls from {found.objective[0]:.4g} to {found.objective[-1]:.4g}."
-        blocks.append(Drawing(drawn, label, "The objective after every iteration; it never rises."))
-    return Section("Convergence", tuple(blocks))
+    label = f"The objective falls from {found.objective[0]:.4g} to {found.objective[-1]:.4g}."
+    caption = "The objective after every iteration; it never rises."
+    return Section("Convergence", present_blocks(Text(text), drawing(draw_convergence(found), label, caption)))
 
 
 def recovery_section(summary: Summary) -> Section:
@@ -138,26 +109,22 @@ def recovery_section(summary: Summary) -> Section:
         "The error is relative to the error of the mean of the view: 100 % is no better than the mean, 0 % is perfect. "
         "The model was not fitted again, so that errors are slightly too small."
     )
-    rows = tuple(_recovery_row(one) for one in summary.recovered)
+    rows = [(shorten(one.view), *_recovery_cells(one)) for one in summary.recovered]
     columns = ("view", "samples tested", "error, share of the mean’s", "95 % interval", "")
-    return Section(title, (Text(text), number_table("Recovery of hidden views", columns, rows)))
+    return Section(title, (Text(text), simple_table("Recovery of hidden views", columns, rows)))
 
 
-def _recovery_row(one: Recovered) -> Row:
+def _recovery_cells(one: Recovered) -> tuple[Cell | str, ...]:
     if one.reason:
-        return Row((shorten(one.view),), ("0", "–", "–", one.reason))
-    words = "no better than the mean" if one.high >= 1 else "better than the mean"
-    words = "worse than the mean" if one.low > 1 else words
-    tone: Tone = "up" if one.high < 1 else "down"
-    interval = f"{100 * one.low:.0f} to {100 * one.high:.0f} %"
-    return Row(
-        (shorten(one.view),), (f"{one.n_tested:,}", Cell(f"{100 * one.error:.0f} %", tone=tone), interval, words)
-    )
+        return "0", "–", "–", one.reason
+    words = "worse than the mean" if one.low > 1 else "no better than the mean"
+    words = "better than the mean" if one.high < 1 else words
+    error = Cell(f"{100 * one.error:.0f} %", tone="up" if one.high < 1 else "down")
+    return f"{one.n_tested:,}", error, f"{100 * one.low:.0f} to {100 * one.high:.0f} %", words
 
 
 def doubt_section(summary: Summary) -> Section:
     """Return the section on the samples of the lowest confidence."""
-    names = [view.name for view in summary.views]
     title, n_doubtful = "The samples to look at", sum(group.n_doubtful for group in summary.groups)
     text = (
         f"{counted(n_doubtful, 'sample')} of {summary.n_samples:,} have a confidence below {DOUBTFUL:g}. Check the "
@@ -165,29 +132,21 @@ def doubt_section(summary: Summary) -> Section:
     )
     if summary.sample_ids is None:
         return Section(title, (Text(text), Text("Sample ids are left out of this report.", quiet=True)))
-    rows = tuple(
-        Row(
-            (shorten(str(one.name)),),
-            (
-                share(one.confidence),
-                group_name(one.group),
-                "–" if one.other is None else group_name(one.other),
-                pattern_name(summary.gaps.patterns[one.pattern], names),
-            ),
-        )
-        for one in summary.doubtful
-    )
+    rows = []
+    for one in summary.doubtful:
+        groups = group_name(one.group), "–" if one.other is None else group_name(one.other)
+        rows.append((shorten(str(one.name)), share(one.confidence), *groups, pattern_name(summary, one.pattern)))
     columns = ("sample", "confidence", "group", "second nearest", "views present")
-    table = Table(f"The {len(rows)} samples of the lowest confidence", columns, (Group(rows),))
-    return Section(title, (Text(text), table))
+    caption = f"The {len(rows)} samples of the lowest confidence"
+    return Section(title, (Text(text), simple_table(caption, columns, rows, numbers=False)))
 
 
 def repeat_section(summary: Summary) -> Section:
     """Return the section on how to repeat the fit."""
     repeat = summary.repeat
-    blocks: list[Block] = [Code(repeat.command)] if repeat.command else []
+    blocks: list[Block] = []
     if repeat.command:
-        blocks.append(Text("Or in Python, with the views in views:"))
+        blocks += [Code(repeat.command), Text("Or in Python, with the views in views:")]
     blocks.append(Code(repeat.python))
     if not repeat.seed:
         blocks.append(Text("No seed was given (random_state): another run may give slightly different groups."))
@@ -196,12 +155,8 @@ def repeat_section(summary: Summary) -> Section:
     views = joined([f"{shorten(view.name)} ({view.n_samples:,} × {view.n_features:,})" for view in summary.views])
     facts = [("data", f"{counted(summary.n_samples, 'sample')}; {views}"), ("digest of the data", repeat.digest)]
     facts += [*repeat.versions, *((name, shorten(value, 400)) for name, value in repeat.run[:60])]
-    blocks.append(Facts(tuple(facts)))
-    blocks.append(
-        Text(
-            "The digest covers the values, the missing views and the names of the views, in this order of samples, but "
-            "not the ids. The same data, settings, seed and versions give the same groups.",
-            quiet=True,
-        )
+    text = (
+        "The digest covers the values, the missing views and the names of the views, in this order of samples, but "
+        "not the ids. The same data, settings, seed and versions give the same groups."
     )
-    return Section("How to repeat it", tuple(blocks))
+    return Section("How to repeat it", (*blocks, Facts(tuple(facts)), Text(text, quiet=True)))

@@ -8,6 +8,8 @@ from typing import Any
 
 from ...errors import InputTypeError, ParameterTypeError
 from ...estimators import GRMF, BridgedGRMF
+from ...persist.model_file import ViewSummary
+from ...persist.model_file import summarise as summarise_model
 from ...trust import Agreement
 from ...utils.types import Array
 from .covariate_table import match_covariates, read_pairs
@@ -27,15 +29,6 @@ from .sample_map import MOST_SHOWN, SampleMap, summarise_map
 
 
 @dataclass(frozen=True)
-class ViewFacts:
-    """One view of the data."""
-
-    name: str
-    n_samples: int
-    n_features: int
-
-
-@dataclass(frozen=True)
 class Summary:
     """The contents of a report; built by :func:`summarise`.
 
@@ -45,7 +38,7 @@ class Summary:
         Name of the method.
     n_samples, n_complete : int
         Samples, and how many of them have every view.
-    views : tuple of ViewFacts
+    views : tuple of ViewSummary
         The views.
     groups : tuple of GroupFacts
         Size, confidence and features of every group.
@@ -86,7 +79,7 @@ class Summary:
     method: str
     n_samples: int
     n_complete: int
-    views: tuple[ViewFacts, ...]
+    views: tuple[ViewSummary, ...]
     groups: tuple[GroupFacts, ...]
     labels: Array = field(repr=False)
     confidence: Array = field(repr=False)
@@ -139,34 +132,32 @@ def summarise(
         raise ParameterTypeError(f"run must be a dict of facts about the run, or None; got {type(run).__name__}.")
     pairs = read_pairs(survival)
     table = None if covariates is None else match_covariates(covariates, model.sample_ids_, no_ids=no_ids)
-    views, labels, n_groups = model.views_, model.labels_, len(model.cluster_centers_)
-    gaps = summarise_gaps(views, labels, n_groups)
-    counts = views.mask.sum(axis=0).tolist()
+    facts, n_groups = summarise_model(model), len(model.cluster_centers_)
+    gaps = summarise_gaps(model.views_, model.labels_, n_groups)
     return Summary(
-        type(model).__name__,
-        views.n_samples,
-        int(views.mask.all(axis=1).sum()),
-        tuple(ViewFacts(*facts) for facts in zip(views.names, counts, views.n_features, strict=True)),
+        facts.method,
+        facts.n_samples,
+        facts.n_complete,
+        facts.views,
         summarise_groups(model, n_groups),
-        labels,
+        model.labels_,
         model.confidence_,
         None if no_ids else tuple(str(key) for key in model.sample_ids_),
         summarise_map(model, gaps.codes, most_shown),
         gaps,
         model.view_agreement(),
-        summarise_choices(model),
+        summarise_choices(model, facts.settings),
         summarise_convergence(model),
         summarise_recovery(model),
         doubtful_samples(model, gaps.codes, no_ids=no_ids),
-        None if table is None else compare_covariates(table, labels, n_groups, pairs),
+        None if table is None else compare_covariates(table, model.labels_, n_groups, pairs),
         summarise_repeat(model, run),
     )
 
 
 def _check_model(model: Any) -> None:
     if not isinstance(model, GRMF | BridgedGRMF):
-        raise InputTypeError(
-            "A report needs a fitted GRMF or BridgedGRMF, which have a latent space and recover views; got "
-            f"{model.__name__ if isinstance(model, type) else type(model).__name__}."
-        )
+        name = model.__name__ if isinstance(model, type) else type(model).__name__
+        needed = "A report needs a fitted GRMF or BridgedGRMF, which have a latent space and recover views"
+        raise InputTypeError(f"{needed}; got {name}.")
     model.check_fitted()

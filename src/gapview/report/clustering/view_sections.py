@@ -8,20 +8,7 @@ import numpy as np
 
 from ...utils.types import Array
 from ...utils.words import counted, percent
-from ..blocks import (
-    Block,
-    Cell,
-    Details,
-    Drawing,
-    Facet,
-    Row,
-    Scatter,
-    Section,
-    Table,
-    Text,
-    Tone,
-    number_table,
-)
+from ..blocks import Cell, Details, Facet, Scatter, Section, Table, Text, Tone, drawing, present_blocks, simple_table
 from .figures import MOST_PATTERNS, draw_gaps, group_sign
 from .summary import Summary
 from .words import bare_p, gap_sentence, group_name, pattern_name, share, shorten, shown_groups
@@ -35,10 +22,8 @@ _LONGEST_ID = 60
 
 def map_section(summary: Summary) -> Section:
     """Return the section with the map of the samples."""
-    shown, gaps = summary.sample_map, summary.gaps
-    names = [view.name for view in summary.views]
+    shown, gaps, n_groups = summary.sample_map, summary.gaps, len(summary.groups)
     samples = shown.samples
-    n_groups = len(summary.groups)
     groups = Facet(
         "Group",
         tuple(group_name(g) for g in range(n_groups)),
@@ -48,12 +33,12 @@ def map_section(summary: Summary) -> Section:
     )
     patterns = Facet(
         "Views present",
-        tuple(pattern_name(pattern, names) for pattern in gaps.patterns),
+        tuple(pattern_name(summary, number) for number in range(len(gaps.patterns))),
         gaps.codes[samples].tolist(),
         min(len(gaps.patterns), MOST_PATTERNS),
         tuple(pattern.n_samples for pattern in gaps.patterns),
     )
-    ids = None if summary.sample_ids is None else [shorten(summary.sample_ids[i], _LONGEST_ID) for i in samples]
+    ids = summary.sample_ids
     scatter = Scatter(
         f"Map of {counted(len(samples), 'sample')} in {n_groups} groups",
         _map_caption(summary),
@@ -64,9 +49,15 @@ def map_section(summary: Summary) -> Section:
         tuple(group_sign(g) for g in range(n_groups)),
         tuple(str(g) for g in range(n_groups)),
         (("Confidence", [share(float(value)) for value in summary.confidence[samples]]),),
-        None if ids is None else ("Sample", ids),
+        None if ids is None else ("Sample", [shorten(ids[i], _LONGEST_ID) for i in samples]),
     )
-    return Section("Map of the samples", (*_map_remarks(summary), scatter))
+    remark = (
+        f"The map shows {len(samples):,} of the {summary.n_samples:,} samples, drawn at random in proportion from "
+        "every group and every pattern of missing views. The counts beside the filters and all other sections are "
+        "about all samples."
+    )
+    subset = len(samples) < summary.n_samples
+    return Section("Map of the samples", present_blocks(Text(remark) if subset else None, scatter))
 
 
 def _map_caption(summary: Summary) -> str:
@@ -86,19 +77,6 @@ def _map_caption(summary: Summary) -> str:
     return f"{how} Numbers are in the centre of their group. Next and previous follow increasing confidence."
 
 
-def _map_remarks(summary: Summary) -> tuple[Text, ...]:
-    n_shown = len(summary.sample_map.samples)
-    if n_shown == summary.n_samples:
-        return ()
-    return (
-        Text(
-            f"The map shows {n_shown:,} of the {summary.n_samples:,} samples, drawn at random in proportion from every "
-            "group and every pattern of missing views. The counts beside the filters and all other sections are about "
-            "all samples."
-        ),
-    )
-
-
 # -- missing views -----------------------------------------------------------------------------------------------------
 
 
@@ -109,58 +87,55 @@ _FAR = 0.15  # difference between the share of a group and that of all samples t
 def gap_section(summary: Summary) -> Section:
     """Return the section on missing views and their association with the groups."""
     gaps = summary.gaps
-    blocks: list[Block] = [Text(text) for text in gap_sentence(gaps, len(summary.views))]
-    drawn = draw_gaps(summary)
-    if drawn is not None:
-        n_more = len(gaps.patterns) - MOST_PATTERNS
-        caption = (
-            "Each column is a set of views, and the samples that have exactly these: filled dots are present views."
-        )
-        caption += f" {counted(n_more, 'rarer set')} not shown." if n_more > 0 else ""
-        label = "Sets of views that samples have, and how many samples have each; listed in the table below."
-        blocks.append(Drawing(drawn, label, caption, small=len(gaps.patterns) <= 4))
-    if len(gaps.patterns) > 1:
-        blocks.append(Details("The same as a table", (_pattern_table(summary),)))
-        if len(summary.groups) > 1:
-            blocks += [_having_table(summary), _test_table(summary)]
-    return Section("Which samples lack which views", tuple(blocks))
+    n_more = len(gaps.patterns) - MOST_PATTERNS
+    caption = "Each column is a set of views, and the samples that have exactly these: filled dots are present views."
+    caption += f" {counted(n_more, 'rarer set')} not shown." if n_more > 0 else ""
+    label = "Sets of views that samples have, and how many samples have each; listed in the table below."
+    several = len(gaps.patterns) > 1
+    tables = (_having_table(summary), _test_table(summary)) if several and len(summary.groups) > 1 else ()
+    blocks = present_blocks(
+        *map(Text, gap_sentence(gaps, len(summary.views))),
+        drawing(draw_gaps(summary), label, caption, small=len(gaps.patterns) <= 4),
+        Details("The same as a table", (_pattern_table(summary),)) if several else None,
+        *tables,
+    )
+    return Section("Which samples lack which views", blocks)
 
 
 def _pattern_table(summary: Summary) -> Table:
-    names = [view.name for view in summary.views]
-    rows = tuple(
-        Row((pattern_name(pattern, names),), (f"{pattern.n_samples:,}", percent(pattern.n_samples / summary.n_samples)))
-        for pattern in summary.gaps.patterns[:100]
-    )
+    rows = [
+        (pattern_name(summary, number), f"{pattern.n_samples:,}", percent(pattern.n_samples / summary.n_samples))
+        for number, pattern in enumerate(summary.gaps.patterns[:100])
+    ]
     n_more = len(summary.gaps.patterns) - len(rows)
     notes = (f"{counted(n_more, 'rarer set')} not listed.",) if n_more else ()
-    return number_table("Sets of views", ("views present", "samples", "share"), rows, notes)
+    return simple_table("Sets of views", ("views present", "samples", "share"), rows, notes)
 
 
 def _having_table(summary: Summary) -> Table:
     overall = [gap.n_samples / summary.n_samples for gap in summary.gaps.views]
     rows = [
-        Row((group_name(group.number),), tuple(map(_having, summary.gaps.share[group.number], overall)))
+        (group_name(group.number), *map(_having, summary.gaps.share[group.number], overall))
         for group in shown_groups(summary)
     ]
-    rows.append(Row(("all samples",), tuple(Cell(_percent(value)) for value in overall)))
+    rows.append(("all samples", *(Cell(_percent(value)) for value in overall)))
     notes = (f"▲ ▼ where a group has a view more or less often than all samples by {100 * _FAR:.0f} points or more.",)
-    columns = ("", *(shorten(view.name, 30) for view in summary.views))
-    return number_table("Share of every group that has the view", columns, rows, notes)
+    return simple_table("Share of every group that has the view", _view_columns(summary), rows, notes)
+
+
+def _view_columns(summary: Summary) -> tuple[str, ...]:
+    return "", *(shorten(view.name, 30) for view in summary.views)
 
 
 def _test_table(summary: Summary) -> Table:
-    rows = tuple(
-        Row(
-            (shorten(gap.view, 40),),
-            (f"{gap.n_samples:,}", share(found.strength), bare_p(found.p_value), bare_p(gap.adjusted)),
-        )
-        for gap in summary.gaps.views
-        if (found := gap.association) is not None
-    )
+    tested = [(gap, gap.association) for gap in summary.gaps.views if gap.association is not None]
+    rows = [
+        (shorten(gap.view, 40), f"{gap.n_samples:,}", share(one.strength), bare_p(one.p_value), bare_p(gap.adjusted))
+        for gap, one in tested
+    ]
     columns = ("view", "samples that have it", "Cramér’s V", "p", "p corrected")
     notes = ("p from random tables with the same margins; corrected for the number of views by Holm.",)
-    return number_table("Association of the presence of a view with the groups", columns, rows, notes)
+    return simple_table("Association of the presence of a view with the groups", columns, rows, notes)
 
 
 def _percent(value: float) -> str:
@@ -182,21 +157,17 @@ def agreement_section(summary: Summary) -> Section:
         "all of them. Only samples that have the view are counted. The groups were computed from these views: high "
         "values show that a group is visible in a view, not that it is real."
     )
-    rows = [
-        Row((group_name(group.number),), tuple(_level(value) for value in above[group.number]))
-        for group in shown_groups(summary)
-    ]
-    means = [_weighted(above[:, k], summary) for k in range(len(names))]
-    rows.append(Row(("mean over samples",), tuple(Cell(share(value)) for value in means)))
-    columns = ("", *(shorten(name, 30) for name in names))
-    blocks: list[Block] = [
-        *([Text(_best_and_worst(names, means))] if len(names) > 1 else []),
+    rows = [(group_name(group.number), *map(_level, above[group.number])) for group in shown_groups(summary)]
+    means = [_weighted(values, summary) for values in above.T]
+    rows.append(("mean over samples", *(Cell(share(value)) for value in means)))
+    several = len(names) > 1
+    blocks = present_blocks(
+        Text(_best_and_worst(names, means)) if several else None,
         Text(text),
-        number_table("How well each group holds in each view", columns, rows, [_LEVELS]),
-    ]
-    if len(names) > 1:
-        blocks.append(_pair_table(summary, names))
-    return Section("How well the views agree", tuple(blocks))
+        simple_table("How well each group holds in each view", _view_columns(summary), rows, [_LEVELS]),
+        _pair_table(summary) if several else None,
+    )
+    return Section("How well the views agree", blocks)
 
 
 def _level(value: float) -> Cell:
@@ -223,15 +194,13 @@ def _best_and_worst(names: list[str], means: list[float]) -> str:
     )
 
 
-def _pair_table(summary: Summary, names: list[str]) -> Table:
-    pairs = summary.agreement.pair_above_chance
-    rows = tuple(
-        Row((shorten(name, 30),), tuple(_level(_weighted(pairs[:, k, j], summary)) for j in range(len(names))))
-        for k, name in enumerate(names)
-    )
+def _pair_table(summary: Summary) -> Table:
+    columns, pairs = _view_columns(summary), summary.agreement.pair_above_chance
+    rows = [
+        (name, *(_level(_weighted(values, summary)) for values in pairs[:, k].T)) for k, name in enumerate(columns[1:])
+    ]
     notes = (
         "How often a neighbour in one view and a neighbour in the other are of the same group, above chance, over "
         "samples that have both. The agreement of a view with itself is an upper bound.",
     )
-    columns = ("", *(shorten(name, 30) for name in names))
-    return number_table("Agreement of each two views", columns, rows, notes)
+    return simple_table("Agreement of each two views", columns, rows, notes)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 
+from ...trust import FeatureEffect
 from ...utils.words import NO_BREAK, counted, joined, percent, spelled
 from .covariates import Comparison
-from .groups import DOUBTFUL, Association, Gaps, GroupFacts, Pattern
+from .groups import DOUBTFUL, Association, Gaps, GroupFacts
 from .summary import Summary
 
 _LONGEST = 80  # characters of a name that are shown
@@ -55,11 +55,22 @@ def shorten(text: str, longest: int = _LONGEST) -> str:
     return f"{text[:half]}…{text[len(text) - half :]}"
 
 
-def pattern_name(pattern: Pattern, names: Sequence[str]) -> str:
+def signed(value: float) -> str:
+    """Return an effect with its sign and one digit."""
+    return ("+" if value > 0 else "−") + ("∞" if math.isinf(value) else f"{abs(value):.1f}")
+
+
+def feature_name(effect: FeatureEffect, longest: int) -> str:
+    """Return the name of a feature, or its position if it has none."""
+    return shorten(effect.feature, longest) if isinstance(effect.feature, str) else f"feature {effect.feature}"
+
+
+def pattern_name(summary: Summary, number: int) -> str:
     """Return the names of the views of a pattern."""
-    if all(pattern.present):
+    names, present = [view.name for view in summary.views], summary.gaps.patterns[number].present
+    if all(present):
         return "all views" if len(names) > 1 else shorten(names[0])
-    having = [shorten(name, 40) for name, present in zip(names, pattern.present, strict=True) if present]
+    having = [shorten(name, 40) for name, has in zip(names, present, strict=True) if has]
     return f"only {having[0]}" if len(having) == 1 else ", ".join(having)
 
 
@@ -81,11 +92,8 @@ def answer(summary: Summary) -> tuple[str, ...]:
         range_of = f"{sizes[0]:,} each" if sizes[0] == sizes[-1] else f"{sizes[0]:,} to {sizes[-1]:,}"
         first = f"The {samples} fall into {len(sizes)} groups of {range_of}."
     n_doubtful = sum(group.n_doubtful for group in summary.groups)
-    doubt = (
-        f"None of them has a confidence below {DOUBTFUL:g}"
-        if not n_doubtful
-        else f"{n_doubtful:,} of them ({percent(n_doubtful / summary.n_samples)}) have a confidence below {DOUBTFUL:g}"
-    )
+    some = f"{n_doubtful:,} of them ({percent(n_doubtful / summary.n_samples)}) have"
+    doubt = f"{some if n_doubtful else 'None of them has'} a confidence below {DOUBTFUL:g}"
     gaps, views = summary.gaps, spelled(len(summary.views))
     if len(summary.views) == 1:
         missing = "there is one view"
@@ -115,12 +123,6 @@ def strength_word(value: float, steps: tuple[float, float, float] = (_WEAK, 0.3,
     return words[sum(value >= step for step in steps)]
 
 
-def association_figures(association: Association) -> str:
-    """Return the strength and the p-value of a test."""
-    how = f"; {association.n_tables} random tables" if association.n_tables else ""
-    return f"Cramér’s V {share(association.strength)}, {p_value(association.p_value)}{how}"
-
-
 def gap_sentence(gaps: Gaps, n_views: int) -> tuple[str, ...]:
     """Return sentences about the association of missing views with the groups."""
     if n_views == 1:
@@ -130,8 +132,9 @@ def gap_sentence(gaps: Gaps, n_views: int) -> tuple[str, ...]:
     found = gaps.association
     if found is None:
         return ("There is one group only: missing views cannot be associated with the groups.",)
-    figures = association_figures(found)
-    if found.p_value >= _SIGNIFICANT:
+    drawn = f"; {found.n_tables} random tables" if found.n_tables else ""
+    figures = f"Cramér’s V {share(found.strength)}, {p_value(found.p_value)}{drawn}"
+    if _relation(found) == 0:
         return (
             f"Which views a sample lacks is not significantly associated with its group ({figures}). A weak "
             "association may still exist.",

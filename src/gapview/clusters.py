@@ -206,6 +206,8 @@ def kmeans_rows(
     points: Array, n_clusters: int, n_init: int, random_state: np.random.RandomState
 ) -> tuple[Array, Array]:
     """Run k-means on an array or a tensor, and return labels and centres as arrays."""
+    if str(points.device) == "cpu":
+        points = host(points)  # tensors on the processor have the result of arrays
     if is_tensor(points):
         found = kmeans_of_tensor(points, n_clusters, n_init, int(random_state.randint(2**31 - 1)))
         return host(found[0]).astype(np.int32), host(found[1])

@@ -217,7 +217,7 @@ def make_place(name: str, folder: Path, client: Any) -> Place:
 def local_client() -> Iterator[Any]:
     """Run a client of two workers in this process that is not the default client."""
     distributed = pytest.importorskip("distributed")
-    settings = {"n_workers": 2, "threads_per_worker": 1, "processes": False, "dashboard_address": None}
+    settings = {"n_workers": 2, "threads_per_worker": 1, "processes": False, "dashboard_address": ":0"}
     with (
         distributed.LocalCluster(silence_logs=50, **settings) as cluster,
         distributed.Client(cluster, set_as_default=False) as client,

@@ -60,25 +60,35 @@ def demand_enough(views: SampleCounts, constant: Iterable[bool], n_clusters: int
     n_clusters : int
         The number of clusters.
     """
-    if views.n_samples < 2:
-        raise InputError(f"Clustering needs at least 2 samples; got n_samples={views.n_samples}.")
+    demand_samples(views.n_samples)
     if n_clusters > views.n_samples:
         raise InputError(
             f"n_clusters={n_clusters} is more than the number of samples: n_samples={views.n_samples}. "
             "Ask for fewer clusters."
         )
     for name, count in zip(views.names, views.n_present, strict=True):
-        if count < 2:
-            raise InputError(
-                f"View '{name}' is present for {count} sample(s); at least 2 are needed to compare them. "
-                "Leave this view out."
-            )
+        demand_present(name, count)
     for name, count, is_same in zip(views.names, views.n_present, constant, strict=True):
         if is_same:
             raise InputError(
                 f"View '{name}' is constant: all its {count} rows are the same, so it does not distinguish samples. "
                 "Leave this view out."
             )
+
+
+def demand_samples(n_samples: int) -> None:
+    """Raise an error if there are too few samples for clusters."""
+    if n_samples < 2:
+        raise InputError(f"Clustering needs at least 2 samples; got n_samples={n_samples}.")
+
+
+def demand_present(name: str, n_present: int) -> None:
+    """Raise an error if too few samples have a view."""
+    if n_present < 2:
+        raise InputError(
+            f"View '{name}' is present for {n_present} sample(s); at least 2 are needed to compare them. Leave this "
+            "view out."
+        )
 
 
 def is_constant(matrix: Any, cut: Callable[[Any], Iterable[slice]] = row_blocks) -> bool:

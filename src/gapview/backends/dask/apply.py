@@ -48,14 +48,13 @@ def _apply_to_arrays(model: Any, method: str, views: Any, options: dict[str, Any
     chunks = zip(*(array.to_delayed().ravel() for array in arrays), strict=True)
     blocks = [delayed(_apply_to_block, pure=True)(sent, method, form, list(own), options) for own in chunks]
 
-    def joined(parts: Sequence[Any], *width: int) -> Any:
-        dtype = model.labels_.dtype if method == "predict" else model.embedding_.dtype
-        arrays = [da.from_delayed(p, (size, *width), dtype=dtype) for p, size in zip(parts, sizes, strict=True)]
-        return da.concatenate(arrays)
+    def joined(parts: Sequence[Any], like: Any) -> Any:
+        pairs = zip(parts, sizes, strict=True)
+        return da.concatenate([da.from_delayed(p, (size, *like.shape[1:]), dtype=like.dtype) for p, size in pairs])
 
     if method != "recover":
-        return joined(blocks, *(() if method == "predict" else (model._n_features_out,)))
-    complete = [joined([block[k] for block in blocks], width) for k, width in enumerate(model.views_.n_features)]
+        return joined(blocks, model.labels_ if method == "predict" else model.embedding_)
+    complete = [joined([block[k] for block in blocks], matrix) for k, matrix in enumerate(model.views_.matrices)]
     return dict(zip(model.views_.names, complete, strict=True)) if outer != "list" else complete
 
 
@@ -67,7 +66,7 @@ def _apply_to_block(model: Any, method: str, form: Any, chunks: Sequence[Any], o
     if method != "recover":
         return found
     complete = list(found.values()) if isinstance(found, dict) else found if isinstance(found, list) else [found]
-    return [np.asarray(view, dtype=model.embedding_.dtype) for view in complete]
+    return [np.asarray(view) for view in complete]
 
 
 def _apply_to_frame(model: Any, method: str, views: Any, options: dict[str, Any]) -> Any:

@@ -11,7 +11,8 @@ import numpy as np
 from ...errors import InputError, InputTypeError
 from ...utils.parameters import check_choice
 from ...views import Views
-from ...views.cells import PARTIAL_ROWS, row_summary
+from ...views.cells import PARTIAL_ROWS, count_missing_cells, row_summary
+from ...views.checks import demand_present
 from ...views.containers import (
     RawView,
     demand_distinct_columns,
@@ -35,8 +36,6 @@ _MOST_CHECKED = 10**7  # rows of which the client can hold the summaries
 def read_blocks(tasks: Tasks, data: Any, mask: Any, partial_rows: str) -> BlockedViews:
     """Align the views on common blocks of rows, and check them as all data are checked."""
     check_choice("partial_rows", partial_rows, PARTIAL_ROWS)
-    if partial_rows == "fill":
-        raise unsupported("filling on a cluster")
     pairs, _, outer = named_views(data)
     names, views = [name for name, _ in pairs], [view for _, view in pairs]
     masks = None
@@ -72,7 +71,10 @@ def _read_block(
     by_name = dict(zip(names, chunks, strict=True))
     given: Any = {"dict": by_name, "list": list(chunks), "single": chunks[0]}[outer]
     ids = None if begin is None else np.arange(begin, begin + len(chunks[0]))
-    return completed(read(given, mask, None, ids, None), partial_rows)
+    views = read(given, mask, None, ids, None)
+    if partial_rows == "fill" and any(count_missing_cells(matrix).any() for matrix in views.matrices):
+        raise unsupported("filling on a cluster")
+    return completed(views, partial_rows)
 
 
 def _check_together(
@@ -117,9 +119,7 @@ def align_arrays(names: Sequence[str], views: Sequence[Any], mask: Any) -> list[
     widest = max(arrays, key=lambda array: array.shape[1] * array.dtype.itemsize)
     raw = [RawView(name, array) for name, array in zip(names, arrays, strict=True)]
     demand_equal_length(raw, len(arrays[0]), f"view '{names[0]}'")
-    rows = tuple(size for size in widest.chunks[0] if size)
-    if not rows:
-        raise InputError("The views have no rows.")
+    rows = tuple(size for size in widest.chunks[0] if size) or (0,)
     if mask is not None:
         arrays.append(as_dask_array(mask))
         shape = (len(widest), len(names))
@@ -145,7 +145,7 @@ def _cut(array: Any, rows: tuple[int, ...]) -> Any:
 
 def _read_array(name: str, view: Any) -> Any:
     if view is None:
-        raise InputError(f"View '{name}' is None. Leave it out of the fit.")
+        demand_present(name, 0)
     array = as_dask_array(view)
     demand_two_dimensions(name, array)
     demand_features(name, array.shape)

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import InputError
 from ...scaling import BlockedRows, Scaling, check_variation, fit_blocks, scale_per_view
 from ...utils.types import Array
 from ...views import Views
+from ...views.checks import demand_samples
 from ...views.trial import N_OF_EVERY_VIEW, draw_samples
 from .tasks import Tasks, register_size, split_by_block
 
@@ -68,7 +68,7 @@ def describe_blocks(tasks: Tasks, blocks: list[Any]) -> BlockedViews:
     described = tasks.collect("describe", _describe, blocks)
     kept = [place for place, (size, *_) in enumerate(described) if size]
     if not kept:
-        raise InputError("The views have no samples.")
+        demand_samples(0)
     sizes, present, low, high, dtypes = zip(*(described[place] for place in kept), strict=True)
     template = tasks.gather(tasks.submit("describe", _select, blocks[kept[0]], slice(0)))
     dtype = max((dtype for own in dtypes for dtype in own), key=lambda kind: kind.itemsize)

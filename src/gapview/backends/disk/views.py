@@ -14,7 +14,7 @@ from ...utils.types import Array
 from ...views import Views, demand_enough, is_constant
 from ...views.cells import count_missing_cells, row_summary
 from ...views.containers import as_numbers, demand_two_dimensions, named_views
-from ...views.core import read
+from ...views.core import demand_features, read
 from ..support import unsupported
 from .files import FileRows, new_block, read_bytes, read_rows
 
@@ -90,6 +90,7 @@ class MappedFile:
 def mapped_file(name: str, view: Any) -> MappedFile:
     """Return the position of the values of a memory map in its file."""
     demand_two_dimensions(name, view)
+    demand_features(name, view.shape)
     whole = _whole_map(view)
     if whole.mode == "c":
         raise InputError(

@@ -28,3 +28,12 @@ def places(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
         return made[name]
 
     return place
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark tests on workers as slow, but for one fit of each estimator: other tests run the same tasks in blocks."""
+    for item in items:
+        params = getattr(getattr(item, "callspec", None), "params", {})
+        if params.get("where") == "cluster" and params.get("fit") not in ("GRMF-two", "BridgedGRMF-two"):
+            item.add_marker(pytest.mark.slow)

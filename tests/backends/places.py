@@ -109,7 +109,8 @@ class Disk(Place):
         """
         plain = _like(data) if all(_is_numeric(view) for view in _views(data)) else data
         for probe, shown in ((model, mask), (type(model)(model.n_clusters), None), (type(model)(3), None)):
-            key = type(probe).__name__, str(probe.get_params()), str([np.shape(view) for view in _views(plain)])
+            kinds = [(np.shape(view), getattr(view, "dtype", None)) for view in _views(plain)]
+            key = type(probe).__name__, str(probe.get_params()), str((kinds, shown is None))
             if key not in self._budgets:
                 self._budgets[key] = self._asked_for(probe, plain, shown)
             if self._budgets[key]:

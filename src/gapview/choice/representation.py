@@ -14,13 +14,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from ..backends.disk import DiskViews, DiskWorkspace, format_bytes, unite_graphs
+from ..backends.disk import DiskViews, DiskWorkspace, format_bytes
 from ..clusters import balanced, balancing, check_representation
 from ..compute import drained
 from ..factorization.loop import Solution, Weights, solve_together
 from ..factorization.problem import Problem, build_problem
 from ..factorization.starts import data_start
-from ..graph.bridges import BRIDGES, Reach, both_graphs, joint_graph, union_graph
+from ..graph.bridges import BRIDGES, Reach, both_graphs, joint_graph, union_graph, unite_graphs
 from ..graph.imputation import impute_views
 from ..graph.knn import knn_graph
 from ..graph.neighbors import Search

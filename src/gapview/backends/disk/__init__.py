@@ -6,7 +6,7 @@ memory maps of ``.npy`` files. :func:`plan_memory` computes the memory that a fi
 
 from .budget import FitSize, MemoryPlan, check_memory_for_parts, fit_size, format_bytes, plan_memory, read_budget
 from .views import DiskViews, read_into_memory
-from .workspace import DiskWorkspace, unite_graphs, within_budget
+from .workspace import DiskWorkspace, within_budget
 
 __all__ = [
     "DiskViews",
@@ -19,6 +19,5 @@ __all__ = [
     "plan_memory",
     "read_budget",
     "read_into_memory",
-    "unite_graphs",
     "within_budget",
 ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
@@ -13,8 +13,7 @@ from scipy import sparse
 from ...errors import ParameterError
 from ...factorization import problem as in_memory
 from ...factorization.problem import Problem, SampleWeights, join_views
-from ...graph.bridges import degree_roots
-from ...graph.knn import comparable_rows
+from ...graph.knn import comparable_rows, symmetric_graph
 from ...graph.neighbors import Search
 from ...progress import phase
 from ...scaling import Scaling, check_variation, fit_blocks, row_lengths, rows_in_blocks, scale_per_view
@@ -25,7 +24,7 @@ from .files import FileRows, Scratch, ScratchMatrix
 from .neighbors import nearest_rows
 from .views import all_mapped, read_mapped
 
-__all__ = ["DiskWorkspace", "build_problem", "link_rows", "scale_alike", "unite_graphs", "within_budget"]
+__all__ = ["DiskWorkspace", "build_problem", "scale_alike", "within_budget"]
 
 
 @contextmanager
@@ -97,7 +96,9 @@ class DiskWorkspace:
             return sparse.csr_array((len(matrix), len(matrix)), dtype=matrix.dtype)
         n_bytes = self.plan.spare("neighbours", self.budget)
         found = nearest_rows(matrix, rows, count, search or Search(), n_bytes, self.scratch)
-        return link_rows(rows, found, len(matrix), matrix.dtype)
+        if len(rows) < len(matrix):
+            found = rows.astype(found.dtype)[found]
+        return symmetric_graph(rows, found, len(matrix), matrix.dtype)
 
     def build_problem(self, features: Any, graphs: Any, targets: Any, n_samples: int) -> Problem:
         """Build the problem; see :func:`gapview.factorization.problem.build_problem`."""
@@ -138,87 +139,6 @@ def _write_scaled(scaling: Scaling, matrix: FileRows, tiles: ScratchMatrix, n_by
             np.max([*extremes[1:], rows.max(axis=0)], axis=0),
         ]
     return np.stack(extremes)
-
-
-# Graphs in little memory. The functions of gapview.graph list both ends of every edge in 64 bits and sort the list,
-# which takes several times the memory of the graph. Here edges stay in rows, and weights are changed in place.
-
-
-def link_rows(rows: Array, found: Array, n_rows: int, dtype: Any) -> sparse.csr_array:
-    """Build the graph that links rows with their neighbours, as :func:`gapview.graph.knn.symmetric_graph` does.
-
-    Parameters
-    ----------
-    rows : int array of shape (n_queries,)
-        The rows with neighbours, in ascending order.
-    found : int32 array of shape (n_queries, n_neighbors)
-        Positions of the neighbours in ``rows``, ascending per row.
-    n_rows : int
-        Size of the graph.
-    dtype : dtype
-        Type of the weights.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from gapview.backends.disk.workspace import link_rows
-    >>> link_rows(np.array([0, 2, 3]), np.array([[1], [0], [1]], dtype=np.int32), 4, np.float64).toarray()
-    array([[0., 0., 1., 0.],
-           [0., 0., 0., 0.],
-           [1., 0., 0., 1.],
-           [0., 0., 1., 0.]])
-    """
-    if len(rows) < n_rows:
-        found = rows.astype(found.dtype)[found]
-    counts = np.zeros(n_rows + 1, dtype=np.int32 if found.size < 2**30 else np.int64)
-    counts[rows + 1] = found.shape[1]
-    shape, ones = (n_rows, n_rows), np.ones(found.size, dtype=np.int8)
-    directed = sparse.csr_array((ones, found.ravel(), counts.cumsum(dtype=counts.dtype)), shape=shape)
-    links = directed + directed.T.tocsr()
-    return sparse.csr_array((np.ones(links.nnz, dtype=dtype), links.indices, links.indptr), shape=shape)
-
-
-def unite_graphs(parts: Iterable[tuple[sparse.csr_array, Array, float]], n_samples: int) -> sparse.csr_array:
-    """Add up the normalised graphs of the views over all samples, and normalise; see :mod:`gapview.graph.bridges`.
-
-    Parameters
-    ----------
-    parts : iterable of (csr_array, int array, float)
-        For every view its graph, which is overwritten, the samples of its rows, and its weight. An iterator keeps one
-        graph at a time in memory.
-    n_samples : int
-        Number of all samples.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from scipy import sparse
-    >>> from gapview.backends.disk import unite_graphs
-    >>> pair = sparse.csr_array(np.array([[0.0, 4.0], [4.0, 0.0]]))
-    >>> unite_graphs([(pair, np.array([0, 2]), 1.0)], 3).toarray()
-    array([[0., 0., 1.],
-           [0., 0., 0.],
-           [1., 0., 0.]])
-    """
-    total = None
-    for graph, samples, weight in parts:
-        _normalize(graph)
-        graph.data *= weight
-        counts = np.zeros(n_samples + 1, dtype=graph.indptr.dtype)
-        counts[samples + 1] = np.diff(graph.indptr)
-        indices = samples.astype(graph.indices.dtype)[graph.indices], counts.cumsum(dtype=counts.dtype)
-        spread = sparse.csr_array((graph.data, *indices), shape=(n_samples, n_samples))
-        total = spread if total is None else total + spread
-    assert total is not None
-    _normalize(total)
-    return total
-
-
-def _normalize(graph: sparse.csr_array) -> None:
-    """Divide every weight by the roots of the degrees of its two samples, in place."""
-    divisors = degree_roots(graph @ np.ones(graph.shape[0], dtype=graph.dtype))
-    graph.data /= np.repeat(divisors, np.diff(graph.indptr))
-    graph.data /= divisors[graph.indices]
 
 
 def build_problem(

@@ -213,7 +213,8 @@ class TensorGraph:
     def __add__(self, other: TensorGraph) -> TensorGraph:
         """Return the sum with a matrix of the same shape."""
         pairs = zip(coordinates(self), coordinates(other), strict=True)
-        return TensorGraph.of(*(array_namespace(pair[0]).concat(pair) for pair in pairs), self.shape)
+        rows, columns, values = (array_namespace(pair[0]).concat(pair) for pair in pairs)
+        return TensorGraph.of(rows, columns, values, self.shape)
 
     def __matmul__(self, values: Any) -> Any:
         """Return the product with a dense tensor."""

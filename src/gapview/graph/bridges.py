@@ -43,13 +43,17 @@ _FEWEST_COLUMNS, _MOST_COLUMNS = 12, 64
 _COST = 16  # of a weight times a number, in operations of a dense product, since memory access is random
 
 
-def normalized(graph: Any) -> Any:
+def normalized(graph: Any, factor: float = 1.0, *, overwrite: bool = False) -> Any:
     """Return D^-1/2 W D^-1/2: every weight divided by the square roots of the degrees of its two samples.
 
     Parameters
     ----------
     graph : csr_array of shape (n_samples, n_samples)
         Symmetric, non-negative weights.
+    factor : float, default=1.0
+        Multiplies all weights of the result.
+    overwrite : bool, default=False
+        Whether the weights of ``graph`` may be changed.
 
     Examples
     --------
@@ -60,10 +64,6 @@ def normalized(graph: Any) -> Any:
     array([[0., 1.],
            [1., 0.]])
     """
-    return _normalized(graph)
-
-
-def _normalized(graph: Any, factor: float = 1.0, *, overwrite: bool = False) -> Any:
     values = weights_of(graph)
     degrees = graph @ array_namespace(values).ones(graph.shape[0], dtype=values.dtype, device=values.device)
     return normalized_by(graph, degrees, degrees, factor, overwrite=overwrite)
@@ -121,10 +121,8 @@ def unite_graphs(parts: Iterable[tuple[Any, Array, float]], n_samples: int, *, o
            [0., 0., 0.],
            [1., 0., 0.]])
     """
-    scaled = (
-        (_normalized(graph, float(weight), overwrite=overwrite), samples, samples) for graph, samples, weight in parts
-    )
-    return _normalized(add_graphs(scaled, (n_samples, n_samples)), overwrite=True)
+    of_views = ((normalized(graph, float(w), overwrite=overwrite), rows, rows) for graph, rows, w in parts)
+    return normalized(add_graphs(of_views, (n_samples, n_samples)), overwrite=True)
 
 
 def union_graph(
@@ -216,7 +214,7 @@ def joint_graph(
     others = found != xp.arange(len(samples), device=samples.device)[:, None]
     others[xp.all(others, axis=1), -1] = False  # with its own excess, a sample may not be among its neighbours
     ends = samples[xp.reshape(found[others], (-1, count))]
-    return _normalized(symmetric_graph(samples, ends, n_samples, dtype), overwrite=True)
+    return normalized(symmetric_graph(samples, ends, n_samples, dtype), overwrite=True)
 
 
 def both_graphs(union: Any, joint: Any) -> Any:
@@ -237,7 +235,7 @@ def both_graphs(union: Any, joint: Any) -> Any:
     array([[0., 1.],
            [1., 0.]])
     """
-    return _normalized(union + joint, overwrite=True)
+    return normalized(union + joint, overwrite=True)
 
 
 @dataclass(frozen=True)

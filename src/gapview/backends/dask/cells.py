@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ...compute import single_threaded
-from ...graph.neighbors.cells import Part, cell_centers, cell_ranks, merge_nearest, nearest_centers, nearest_in_parts
+from ...graph.neighbors.cells import Part, cell_centers, cell_ranks, merge_nearest, nearest_centers, nearest_others
 from ...utils.types import Array
 from .tasks import flatten
 
@@ -25,7 +25,12 @@ Found = tuple[
 @single_threaded()  # the tasks use all cores
 def nearest_in_block(queries: Points, points: Points, *, count: int) -> tuple[Array, Array]:
     """Return distances and samples of the nearest points other than the query; −1 where there are too few points."""
-    return nearest_in_parts(*queries, count, [(*points, slice(None))])
+    return nearest_others(*queries, count, [(*points, slice(None))])
+
+
+def select(arrays: tuple[Array, ...], rows: Array) -> tuple[Array, ...]:
+    """Return some of the rows of all arrays."""
+    return tuple(array[rows] for array in arrays)
 
 
 def stack(parts: Sequence[tuple[Array, ...]]) -> tuple[Array, ...]:
@@ -56,14 +61,14 @@ def find_centers(drawn: Sequence[Array], n_cells: int, seed: int) -> Array:
 
 
 @single_threaded()
-def nearest_cells(rows: Array, centers: Array, count: int) -> Array:
-    """Return the cells with the nearest centres to every row, nearest first, as int16: there are at most 4096."""
-    return nearest_centers(rows, centers, count).astype(np.int16)  # type: ignore[no-any-return]
+def nearest_cells(points: tuple[Array, ...], centers: Array, *, count: int = 1) -> Array:
+    """Return the cells with the nearest centres to every point, nearest first, as int16: there are at most 4096."""
+    return nearest_centers(points[0], centers, count).astype(np.int16)  # type: ignore[no-any-return]
 
 
 def cell_sizes(points: Points, centers: Array) -> Array:
     """Return the number of points of a block in every cell."""
-    return np.bincount(nearest_cells(points[0], centers, 1).ravel(), minlength=len(centers))
+    return np.bincount(nearest_cells(points, centers)[:, 0], minlength=len(centers))
 
 
 def regions_of(centers: Array, sizes: Array, n_regions: int) -> Array:
@@ -103,8 +108,8 @@ def true_neighbors(queries: Points, points: Points, centers: Array, *, count: in
     """Return distances, samples and cells of the nearest points of one block."""
     distances, found = nearest_in_block(queries, points, count=count)
     cells = np.zeros(found.shape, dtype=np.int16)
-    rows = points[0][np.searchsorted(points[1], found[found >= 0])]
-    cells[found >= 0] = nearest_cells(rows, centers, 1).ravel()
+    near = select(points, np.searchsorted(points[1], found[found >= 0]))
+    cells[found >= 0] = nearest_cells(near, centers)[:, 0]
     return distances, found, cells
 
 
@@ -141,7 +146,7 @@ def search_region(groups: Sequence[Sequence[Found]], *, count: int, starts: Arra
             members = visitor[visits][place[visits] == 0]  # a sample is a member of its nearest cell, the first one
             yield rows[members], samples[members], visitor[visits]
 
-    distances, found = nearest_in_parts(rows, samples, count, parts())
+    distances, found = nearest_others(rows, samples, count, parts())
     found = found.astype(index_type(starts[-1]))
     order = np.argsort(samples, kind="stable")
     blocks = np.split(order, np.searchsorted(samples[order], starts[1:-1]))
@@ -158,10 +163,9 @@ def merge_regions(points: Points, groups: Sequence[Sequence[Found]], *, count: i
     return points[1], distances, found
 
 
-def points_with_few(points: Points, found: Found) -> Points:
+def points_with_few(points: Points, found: Found) -> tuple[Array, ...]:
     """Return the points of a block whose cells hold fewer points than neighbours are searched."""
-    short = (found[2] < 0).any(axis=1)
-    return points[0][short], points[1][short]
+    return select(points, np.any(found[2] < 0, axis=1))
 
 
 def replace_found(found: Found, queries: Points, truth: Sequence[Array]) -> Found:

@@ -14,7 +14,7 @@ from ...graph.neighbors.cells import (
     cell_ranks,
     grouped,
     nearest_centers,
-    nearest_in_parts,
+    nearest_others,
     visits,
 )
 from ...graph.neighbors.distances import common_exponent, far_center
@@ -114,7 +114,7 @@ class StoredCells(CellKernel):
         cell = np.empty(self.n_points, dtype=np.int32)
         for block in points.blocks(self._n_bytes // _SHARE):
             cell[block] = nearest_centers(points[block], self._centers, 1)[:, 0]
-        order, self._starts = grouped(cell, self.n_cells)
+        order, self._cells = grouped(cell, self.n_cells)
         self._store(order)
 
     def _store(self, order: Array) -> None:
@@ -137,26 +137,26 @@ class StoredCells(CellKernel):
     def _nearest(self, queries: Array, places: Array, n_probes: int | None) -> tuple[Array, Array]:
         """Search the nearest cells of some rows or, if ``n_probes`` is None, all rows."""
         if n_probes is None:
-            parts = self._read(0, self.n_points, slice(None))
-            return nearest_in_parts(queries, places, self.n_neighbors, parts)
+            parts = self._read(slice(0, self.n_points), slice(None))
+            return nearest_others(queries, places, self.n_neighbors, parts)
         visited = visits(nearest_centers(queries, self._centers, n_probes), self.n_cells)
-        parts = (part for cell, visitors in visited for part in self._read(*self._starts[cell : cell + 2], visitors))
-        distances, found = nearest_in_parts(queries, places, self.n_neighbors, parts)
+        parts = (part for cell, visitors in visited for part in self._read(self._cells[cell], visitors))
+        distances, found = nearest_others(queries, places, self.n_neighbors, parts)
         short = np.flatnonzero((found < 0).any(axis=1))
         if len(short):  # the cells near these rows hold too few rows
             distances[short], found[short] = self._nearest(queries[short], places[short], None)
         return distances, found
 
-    def _read(self, begin: int, stop: int, queries: Array | slice) -> Iterator[Part]:
+    def _read(self, rows: slice, queries: Array | slice) -> Iterator[Part]:
         """Yield stored rows, to be compared with some queries, in pieces that fit into memory."""
         step = max(1, self._n_bytes // _SHARE // self._stored.row_bytes)
-        for first in range(begin, stop, step):
-            last = min(first + step, stop)
-            yield self._stored[first:last], np.arange(first, last), queries
+        for begin in range(rows.start, rows.stop, step):
+            stop = min(begin + step, rows.stop)
+            yield self._stored[begin:stop], np.arange(begin, stop), queries
 
     def cell_ranks(self, sample: RecallSample) -> Array:
         """Return the ranks of the cells of the true neighbours."""
-        cells = np.searchsorted(self._starts, sample.neighbors, side="right") - 1
+        cells = np.searchsorted([cell.stop for cell in self._cells], sample.neighbors, side="right")
         return cell_ranks(self._points[sample.rows], self._centers, cells)  # type: ignore[no-any-return]
 
     def search(self, setting: CellSetting, rows: Array) -> tuple[Array, Array]:

@@ -45,8 +45,11 @@ def rows_at_a_time(rows: Any, width: int) -> int:
 
 def relative_squares(points: Any, queries: Any) -> Any:
     """Return |p|² − 2 p·q for all points (columns) and queries (rows), which orders the points as |p − q|² does."""
+    squares = array_namespace(points).sum(points * points, axis=1)
+    if is_tensor(points):
+        return squares.addmm(queries, points.T, alpha=-2)
     table = queries @ (points * -2).T
-    table += array_namespace(points).sum(points * points, axis=1)
+    table += squares
     return table
 
 
@@ -57,10 +60,9 @@ def nearest_centers(rows: Any, centers: Any, count: int) -> Any:
     moved, step = centers - middle, rows_at_a_time(rows, len(centers))
     parts = []
     for begin in range(0, max(1, len(rows)), step):
-        table = relative_squares(moved, xp.astype(rows[begin : begin + step] - middle, centers.dtype, copy=False))
-        near = smallest(table, count)
-        order = xp.argsort(xp.take_along_axis(table, near, axis=1), axis=1)
-        parts.append(xp.take_along_axis(near, order, axis=1))
+        block = xp.astype(rows[begin : begin + step] - middle, centers.dtype, copy=False)
+        squares, near = smallest(relative_squares(moved, block), count)
+        parts.append(xp.take_along_axis(near, xp.argsort(squares, axis=1), axis=1))
     return xp.concat(parts)
 
 
@@ -71,21 +73,19 @@ def cell_ranks(queries: Any, centers: Any, cells: Any) -> Any:
     return xp.take_along_axis(xp.argsort(ordered, axis=1), cells, axis=1)
 
 
-def grouped(cells: Any, n_cells: int) -> tuple[Any, list[int]]:
-    """Return the order that sorts by cell, and the place where every cell begins in it and where the last one ends."""
+def grouped(cells: Any, n_cells: int) -> tuple[Any, list[slice]]:
+    """Return the order that sorts by cell, and the part of it that belongs to every cell."""
     xp = array_namespace(cells)
     order = xp.argsort(cells, stable=True)
     numbers = xp.arange(n_cells + 1, dtype=cells.dtype, device=cells.device)
-    return order, xp.searchsorted(cells[order], numbers).tolist()
+    return order, [slice(*ends) for ends in pairwise(xp.searchsorted(cells[order], numbers).tolist())]
 
 
 def visits(visited: Any, n_cells: int) -> Iterator[tuple[int, Any]]:
-    """Yield every visited cell with the queries that visit it, given the cells that each query visits."""
-    order, starts = grouped(array_namespace(visited).reshape(visited, (-1,)), n_cells)
+    """Return every visited cell with the queries that visit it, given the cells that each query visits."""
+    order, parts = grouped(array_namespace(visited).reshape(visited, (-1,)), n_cells)
     visitors = order // visited.shape[1]
-    for cell, (begin, stop) in enumerate(pairwise(starts)):
-        if begin < stop:
-            yield cell, visitors[begin:stop]
+    return ((cell, visitors[part]) for cell, part in enumerate(parts) if part.start < part.stop)
 
 
 def merge_nearest(parts: Sequence[Sequence[Any]]) -> list[Any]:
@@ -94,26 +94,28 @@ def merge_nearest(parts: Sequence[Sequence[Any]]) -> list[Any]:
     A list consists of the distances and of other arrays of the same shape. As many are returned as the first one holds.
     """
     xp = array_namespace(parts[0][0])
-    arrays = [xp.concat(part, axis=1) for part in zip(*parts, strict=True)]
-    kept = smallest(arrays[0], parts[0][0].shape[1])
-    return [xp.take_along_axis(array, kept, axis=1) for array in arrays]
+    distances, *others = (xp.concat(part, axis=1) for part in zip(*parts, strict=True))
+    distances, kept = smallest(distances, parts[0][0].shape[1])
+    return [distances, *(xp.take_along_axis(other, kept, axis=1) for other in others)]
 
 
-def nearest_in_parts(queries: Any, own: Any, count: int, parts: Iterable[Part]) -> tuple[Any, Any]:
-    """Return distances and numbers of the nearest points in order; infinite and −1 where there are too few.
-
-    ``own`` are the numbers of the queries among the points, or None. No query is its own neighbour.
-    """
+def nearest_in_parts(queries: Any, count: int, parts: Iterable[Part]) -> tuple[Any, Any]:
+    """Return distances and numbers of the nearest points, in any order; infinite and −1 where there are too few."""
     xp = array_namespace(queries)
-    shape, device = (len(queries), count + (own is not None)), queries.device
+    shape, device = (len(queries), count), queries.device
     distances = xp.full(shape, xp.inf, dtype=queries.dtype if is_tensor(queries) else xp.float64, device=device)
     numbers = xp.full(shape, -1, dtype=xp.int64, device=device)
     for points, numbered, visitors in parts:
         if len(points):
-            near, places = _nearest_members(points, min(shape[1], len(points)), queries[visitors])
+            near, places = _nearest_members(points, min(count, len(points)), queries[visitors])
             lists = (distances[visitors], numbers[visitors]), (near, numbered[places])
             distances[visitors], numbers[visitors] = merge_nearest(lists)
-    return nearest_listed(distances, numbers, count, own)
+    return distances, numbers
+
+
+def nearest_others(queries: Any, own: Any, count: int, parts: Iterable[Part]) -> tuple[Any, Any]:
+    """Return the same in order for queries that are points with the numbers ``own``, without the query itself."""
+    return nearest_listed(*nearest_in_parts(queries, count + 1, parts), count, own)
 
 
 def _nearest_members(points: Any, count: int, queries: Any) -> tuple[Any, Any]:
@@ -124,7 +126,6 @@ def _nearest_members(points: Any, count: int, queries: Any) -> tuple[Any, Any]:
     # A cell is small around its mean, so that products round little
     center = xp.mean(points, axis=0, dtype=points.dtype if is_tensor(points) else xp.float64)
     queries = queries - center
-    table = relative_squares(points - center, queries)
-    near = smallest(table, count)
-    squares = xp.take_along_axis(table, near, axis=1) + xp.sum(queries * queries, axis=1)[:, None]
+    squares, near = smallest(relative_squares(points - center, queries), count)
+    squares += xp.sum(queries * queries, axis=1)[:, None]
     return xp.sqrt(xp.clip(squares, 0)), near

@@ -163,11 +163,12 @@ def _sparse_squares(rows: sparse.csr_array, queries: sparse.csr_array, shape: tu
     return np.asarray(np.maximum(squares.reshape(shape), 0.0))
 
 
-def smallest(table: Any, count: int) -> Any:
-    """Return the columns of the smallest values of every row, in any order."""
+def smallest(table: Any, count: int) -> tuple[Any, Any]:
+    """Return the smallest values of every row, and their columns, in any order."""
     if is_tensor(table):
-        return table.topk(count, largest=False, sorted=False).indices
-    return np.argpartition(table, count - 1, axis=1)[:, :count]
+        return table.topk(count, largest=False, sorted=False)  # type: ignore[no-any-return]
+    columns = np.argpartition(table, count - 1, axis=1)[:, :count]
+    return np.take_along_axis(table, columns, axis=1), columns
 
 
 def nearest_listed(distances: Any, indices: Any, count: int, own: Any) -> tuple[Any, Any]:
@@ -187,13 +188,13 @@ def nearest_listed(distances: Any, indices: Any, count: int, own: Any) -> tuple[
         is_own = indices == own[:, None]
         distances, indices = xp.where(is_own, xp.inf, distances), xp.where(is_own, -1, indices)
 
-    def select(order: Any) -> tuple[Any, Any]:
-        return xp.take_along_axis(distances, order, axis=1), xp.take_along_axis(indices, order, axis=1)
-
     if count < distances.shape[1]:
-        distances, indices = select(smallest(distances, count))
-    distances, indices = select(xp.argsort(indices, axis=1))  # of equal distances the lowest index comes first
-    return select(xp.argsort(distances, axis=1, stable=True))
+        distances, kept = smallest(distances, count)
+        indices = xp.take_along_axis(indices, kept, axis=1)
+    by_index = xp.argsort(indices, axis=1)  # of equal distances the lowest index comes first
+    by_distance = xp.argsort(xp.take_along_axis(distances, by_index, axis=1), axis=1, stable=True)
+    order = xp.take_along_axis(by_index, by_distance, axis=1)
+    return xp.take_along_axis(distances, order, axis=1), xp.take_along_axis(indices, order, axis=1)
 
 
 def distance_to_distinct(points: Matrix, queries: Matrix) -> Array:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -30,30 +29,7 @@ _N_PER_CELL = 64  # points per cell on which the centres are learnt
 _N_ITERATIONS = 10
 
 
-@dataclass(frozen=True)
-class CellIndex:
-    """An index of faiss that assigns rows of float32 to the cells around some centres."""
-
-    index: Any
-    width: int  # of its rows: those of the points, made even by a column of zeros where codes need pairs
-    n_cells: int
-    is_coded: bool  # whether it holds 4 bits for every 2 features, instead of the rows themselves
-
-    def candidates(self, rows: Array, n_probes: int, count: int) -> Array:
-        """Return near points of every row, nearest first by the distances of the index; −1 where there are no more."""
-        self.index.nprobe = n_probes
-        return np.asarray(self.index.search(_padded(rows, self.width), count)[1])
-
-    def points_by_cell(self) -> Array:
-        """Return the indices of the points, cell by cell."""
-        import faiss
-
-        lists = self.index.invlists
-        sizes = [lists.list_size(cell) for cell in range(self.n_cells)]
-        return np.concatenate([faiss.rev_swig_ptr(lists.get_ids(c), size) for c, size in enumerate(sizes) if size])
-
-
-def build_index(points: Array, n_cells: int, *, is_coded: bool, seed: int) -> CellIndex:
+def build_index(points: Array, n_cells: int, *, is_coded: bool, seed: int) -> Any:
     """Build an index over rows of float32.
 
     Codes are scanned ten times faster than rows and take a sixteenth of their memory. But their distances are rough, so
@@ -77,7 +53,7 @@ def build_index(points: Array, n_cells: int, *, is_coded: bool, seed: int) -> Ce
         index.train(rows)
     for begin in range(0, len(points), _N_ADDED):
         index.add(_padded(points[begin : begin + _N_ADDED], width))
-    return CellIndex(index, width, n_cells, is_coded)
+    return index
 
 
 def _configure(kmeans: Any, seed: int) -> None:
@@ -85,7 +61,23 @@ def _configure(kmeans: Any, seed: int) -> None:
     kmeans.min_points_per_centroid = 1  # else faiss prints a warning
 
 
+def _candidates(index: Any, rows: Array, n_probes: int, count: int) -> Array:
+    """Return near points of every row, nearest first by the distances of the index; −1 where there are no more."""
+    index.nprobe = n_probes
+    return np.asarray(index.search(_padded(rows, index.d), count)[1])
+
+
+def _points_by_cell(index: Any) -> Array:
+    """Return the indices of the points, cell by cell."""
+    import faiss
+
+    lists = index.invlists
+    sizes = [lists.list_size(cell) for cell in range(index.nlist)]
+    return np.concatenate([faiss.rev_swig_ptr(lists.get_ids(c), size) for c, size in enumerate(sizes) if size])
+
+
 def _padded(rows: Array, width: int) -> Array:
+    """Return rows with a column of zeros where codes need an even number."""
     if rows.shape[1] == width:
         return np.ascontiguousarray(rows)
     return np.pad(rows, ((0, 0), (0, width - rows.shape[1])))
@@ -124,30 +116,30 @@ class ArrayKernel(Kernel):
         self.space = search_space(self.points, self.given_queries, self.seed)
         for is_coded in (True, False) if self.space.points.shape[1] >= _WIDE and self.n_points >= _MANY else (False,):
             self.index = build_index(self.space.points, self.n_cells, is_coded=is_coded, seed=self.seed)
-            setting = self._cheapest(sample, recall)
+            setting = self._cheapest(sample, recall, is_coded=is_coded)
             if setting is not None:
                 return setting
         return None
 
-    def _cheapest(self, sample: RecallSample, recall: float) -> CellSetting | None:
+    def _cheapest(self, sample: RecallSample, recall: float, *, is_coded: bool) -> CellSetting | None:
         """Return the cheapest setting of the index that reaches the recall: more probes may need fewer candidates."""
         index, space = self.index, self.space
-        factors = _FACTORS if index.is_coded or space.is_reduced else (1,)
+        factors = _FACTORS if is_coded or space.is_reduced else (1,)
         counts = [min(self.n_points, factor * self.n_neighbors + space.is_own) for factor in factors]
         own = sample.rows if space.is_own else None
         row_cost = _CODES_PER_SPARSE_ROW if sparse.issparse(self.points) else _CODES_PER_ROW
         best, least, before = None, np.inf, -1.0
-        for n_probes in _probes(index):
-            scanned = n_probes * self.n_points / index.n_cells
-            candidates = index.candidates(space.float32_queries(sample.rows), n_probes, counts[-1])
+        for n_probes in _probes(self.n_cells, is_coded=is_coded):
+            scanned = n_probes * self.n_points / self.n_cells
+            candidates = _candidates(index, space.float32_queries(sample.rows), n_probes, counts[-1])
             distances = space.distances(sample.rows, candidates)
             for count in counts:
                 nearest, _ = nearest_listed(distances[:, :count], candidates[:, :count], self.n_neighbors, own)
                 hits, cost = sample.hits(nearest), scanned + row_cost * count
                 if cost < least and recall_lower_bound(hits) >= recall:
-                    best, least = CellSetting(index.n_cells, n_probes, count), cost
+                    best, least = CellSetting(self.n_cells, n_probes, count), cost
             highest = float(hits.mean())  # with the most candidates
-            if scanned > least or (index.is_coded and best is None and highest <= before):  # codes are too rough
+            if scanned > least or (is_coded and best is None and highest <= before):  # codes are too rough
                 break
             before = highest
         return best
@@ -157,11 +149,11 @@ class ArrayKernel(Kernel):
         size = self.n_queries, self.n_neighbors
         distances, indices = np.empty(size), np.empty(size, dtype=np.intp)
         # Queries near each other share most of their candidates, which are then still in the cache
-        order = self.index.points_by_cell() if self.space.is_aligned else np.arange(size[0])
+        order = _points_by_cell(self.index) if self.space.is_aligned else np.arange(size[0])
         for begin in range(0, size[0], _N_ROWS):
             part = order[begin : begin + _N_ROWS]
             queries = self.space.float32_queries(part)
-            candidates = self.index.candidates(queries, setting.n_probes, setting.n_candidates)
+            candidates = _candidates(self.index, queries, setting.n_probes, setting.n_candidates)
             distances[part], indices[part] = self.space.nearest_of(part, candidates, self.n_neighbors)
         short = np.flatnonzero((indices < 0).any(axis=1))
         if len(short):  # the cells near these queries hold too few points
@@ -184,9 +176,9 @@ def has_faiss() -> bool:
     return True
 
 
-def _probes(index: CellIndex) -> Iterator[int]:
+def _probes(n_cells: int, *, is_coded: bool) -> Iterator[int]:
     # Scanning a row in a cell costs about twice as much as computing its distance exactly; scanning a code, a fifth
-    most = index.n_cells if index.is_coded else max(1, index.n_cells // 2)
+    most = n_cells if is_coded else max(1, n_cells // 2)
     n_probes = 1
     while n_probes < most:
         yield n_probes

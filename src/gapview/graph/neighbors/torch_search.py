@@ -38,8 +38,8 @@ def nearest_tensors(points: Any, n_neighbors: int, queries: Any, search: Search)
     with torch.inference_mode(), _full_precision():
         points, queries, exponent = conditioned(points, queries)
         distances, indices = find_neighbors(TensorKernel(points, n_neighbors, queries), search)
-        distances = scaled_back(distances, exponent)
-    return distances.clone(), indices.clone()  # clones made here can be used with gradients
+        scaled: Any = scaled_back(distances, exponent)
+    return scaled.clone(), indices.clone()  # clones made here can be used with gradients
 
 
 def _check(points: Any, queries: Any) -> None:
@@ -92,7 +92,7 @@ class TensorKernel(CellKernel):
         count = min(self.n_neighbors + self.is_own + _N_SPARE, self.n_points)
         found = []
         for part in rows.split(rows_at_a_time(self.points, self.n_points)):
-            near = smallest(relative_squares(self.points, self.queries[part]), count)
+            _, near = smallest(relative_squares(self.points, self.queries[part]), count)
             found.append(self._nearest_of(part, near))
         distances, indices = zip(*found, strict=True)
         return torch.cat(distances), torch.cat(indices)
@@ -116,7 +116,7 @@ class TensorKernel(CellKernel):
         for _ in range(N_ITERATIONS):
             self.centers = _means(drawn, nearest_centers(drawn, self.centers, 1)[:, 0], self.centers)
         self.cell = nearest_centers(self.points, self.centers, 1)[:, 0]
-        self.order, self.starts = grouped(self.cell, n_cells)
+        self.order, self.cells = grouped(self.cell, n_cells)
         self.sorted_points = self.points[self.order]
 
     def true_neighbors(self, rows: Array) -> tuple[Array, Any]:
@@ -137,7 +137,7 @@ class TensorKernel(CellKernel):
         ):
             queries = self.queries[part]
             parts = self._visited(nearest_centers(queries, self.centers, setting.n_probes))
-            candidates = nearest_in_parts(queries, None, self.n_neighbors + self.is_own, parts)[1]
+            candidates = nearest_in_parts(queries, self.n_neighbors + self.is_own, parts)[1]
             found.append(self._nearest_of(part, candidates))
         distances, indices = (torch.cat(arrays) for arrays in zip(*found, strict=True))
         short = torch.nonzero((indices < 0).any(dim=1)).ravel()
@@ -148,9 +148,9 @@ class TensorKernel(CellKernel):
     def _visited(self, visited: Any) -> Iterator[Part]:
         """Yield the points of every visited cell with some of the queries that visit it."""
         for cell, visitors in visits(visited, self.n_cells):
-            inside = slice(self.starts[cell], self.starts[cell + 1])
-            for some in visitors.split(rows_at_a_time(self.points, inside.stop - inside.start)):
-                yield self.sorted_points[inside], self.order[inside], some
+            points, numbers = self.sorted_points[self.cells[cell]], self.order[self.cells[cell]]
+            for some in visitors.split(rows_at_a_time(points, len(points))):
+                yield points, numbers, some
 
 
 def _means(rows: Any, cell: Any, centers: Any) -> Any:

@@ -17,9 +17,8 @@ from ...utils.types import Array
 from .tasks import flatten
 
 Points = tuple[Array, Array]
-Found = tuple[
-    Array, Array, Array
-]  # samples, distances of their neighbours, and the neighbours; −1 where there are none
+# Samples, distances of their neighbours, and the neighbours; −1 where there are none
+Found = tuple[Array, Array, Array]
 
 
 @single_threaded()  # the tasks use all cores

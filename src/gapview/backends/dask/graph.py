@@ -7,7 +7,7 @@ constant terms of the blocks add up to that of the whole problem.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any
@@ -114,12 +114,14 @@ def _all_degrees(graphs: Sequence[BlockGraph]) -> Array:
 
 def _add(graphs: Sequence[BlockGraph], needed: Array, pieces: Any, *, view_weights: Sequence[float]) -> BlockGraph:
     others, n_rows = stack_rows(pieces), graphs[0].weights.shape[0]
-    parts = []
-    for k, (graph, weight) in enumerate(zip(graphs, view_weights, strict=True)):
-        columns = np.searchsorted(needed, graph.needed)
-        own = normalized_by(graph.weights, graph.degrees, others[columns, k], float(weight))
-        parts.append((own, np.arange(n_rows), columns))
-    return BlockGraph(needed, add_graphs(parts, (n_rows, len(needed))))
+
+    def parts() -> Iterator[tuple[sparse.csr_array, Array, Array]]:
+        for k, (graph, weight) in enumerate(zip(graphs, view_weights, strict=True)):
+            columns = np.searchsorted(needed, graph.needed)
+            own = normalized_by(graph.weights, graph.degrees, others[columns, k], float(weight))
+            yield own, np.arange(n_rows), columns
+
+    return BlockGraph(needed, add_graphs(parts(), (n_rows, len(needed))))
 
 
 def _normalize(graph: BlockGraph, pieces: Any) -> BlockGraph:

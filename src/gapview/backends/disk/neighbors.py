@@ -17,43 +17,27 @@ from ...graph.neighbors.cells import (
     nearest_others,
     visits,
 )
-from ...graph.neighbors.distances import common_exponent, far_center
+from ...graph.neighbors.distances import common_exponent
 from ...graph.neighbors.plan import CellKernel, CellSetting, RecallSample, find_neighbors
-from ...scaling import times_power
+from ...scaling import largest_magnitude, times_power
 from ...utils.types import Array
 from .files import FileRows, Scratch
 
 __all__ = ["nearest_rows"]
 
 _N_PER_CELL, _LEAST_PER_CELL = 40, 10  # rows by which the centre of a cell is fitted
-_N_CHECKED = 1000  # rows by which the distance of all rows from the origin is estimated
 _SHARE = 8  # parts of the memory: for queries, for rows compared with them, and for intermediate results
 
 
 class RescaledRows(FileRows):
-    """Some rows of a matrix, divided by a power of 2 and shifted, so that their squares do not overflow or cancel.
+    """Some rows of a matrix, divided by a power of 2 so that their squares neither overflow nor underflow."""
 
-    The order of the distances between them stays the same.
-    """
-
-    def __init__(self, matrix: FileRows, rows: Array, exponent: int, center: Array | None = None) -> None:
+    def __init__(self, matrix: FileRows, rows: Array, exponent: int) -> None:
         self.shape, self.dtype = (len(rows), matrix.shape[1]), matrix.dtype
-        self._matrix, self._rows, self._exponent, self._center = matrix, rows, exponent, center
+        self._matrix, self._rows, self._exponent = matrix, rows, exponent
 
     def _select(self, rows: Array) -> Array:
-        values = times_power(self._matrix[self._rows[rows]], -self._exponent)
-        return np.asarray(values if self._center is None else (values - self._center).astype(self.dtype, copy=False))
-
-
-def _rescaled(matrix: FileRows, rows: Array, n_bytes: int) -> RescaledRows:
-    largest = 0.0
-    for block in matrix.blocks(n_bytes):
-        values = matrix[block]
-        largest = max(largest, float(values.max()), -float(values.min()))
-    exponent = common_exponent([np.array([[largest]])])
-    points = RescaledRows(matrix, rows, exponent)
-    center = far_center(points[np.unique(np.linspace(0, len(rows) - 1, _N_CHECKED).astype(np.intp))])
-    return points if center is None else RescaledRows(matrix, rows, exponent, center.astype(matrix.dtype))
+        return np.asarray(times_power(self._matrix[self._rows[rows]], -self._exponent))
 
 
 def nearest_rows(
@@ -84,7 +68,8 @@ def nearest_rows(
     int32 array of shape (n_rows, n_neighbors)
         Positions in ``rows``, ascending per row.
     """
-    points = _rescaled(matrix, rows, n_bytes // _SHARE)
+    largest = max(largest_magnitude(matrix[block]) for block in matrix.blocks(n_bytes // _SHARE))
+    points = RescaledRows(matrix, rows, common_exponent([np.array([[largest]])]))
     with closing(StoredCells(points, n_neighbors, n_bytes, scratch)) as kernel:
         return find_neighbors(kernel, search)  # type: ignore[no-any-return]
 

@@ -188,14 +188,14 @@ class TestInput:
             torch.set_float32_matmul_precision("high")
             seen = []
             watched = torch.from_numpy(made(30, 3))
-            original = torch_search.relative_squares
+            original = cells.relative_squares
 
             def relative_squares(*arguments):
                 seen.append(products.fp32_precision == "tf32" if new else products.allow_tf32)
                 return original(*arguments)
 
             with pytest.MonkeyPatch.context() as patch:
-                patch.setattr(torch_search, "relative_squares", relative_squares)
+                patch.setattr(cells, "relative_squares", relative_squares)
                 nearest(watched, 2)
             assert seen == [False]
             assert torch.get_float32_matmul_precision() == "high"

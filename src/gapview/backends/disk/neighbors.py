@@ -7,16 +7,7 @@ from contextlib import closing
 
 import numpy as np
 
-from ...graph.neighbors import Search
-from ...graph.neighbors.cells import (
-    Part,
-    cell_centers,
-    cell_ranks,
-    grouped,
-    nearest_centers,
-    nearest_others,
-    visits,
-)
+from ...graph.neighbors import Search, cells
 from ...graph.neighbors.distances import common_exponent
 from ...graph.neighbors.plan import CellKernel, CellSetting, RecallSample, find_neighbors
 from ...scaling import largest_magnitude, times_power
@@ -94,12 +85,12 @@ class StoredCells(CellKernel):
         n_cells = min(n_cells, most // _LEAST_PER_CELL)
         n_drawn = min(self.n_points, n_cells * _N_PER_CELL, most)
         drawn = np.sort(np.random.RandomState(seed).choice(self.n_points, n_drawn, replace=False))
-        self._centers = cell_centers(points[drawn], n_cells, seed)
+        self._centers = cells.cell_centers(points[drawn], n_cells, seed)
         self.n_cells = len(self._centers)
         cell = np.empty(self.n_points, dtype=np.int32)
         for block in points.blocks(self._n_bytes // _SHARE):
-            cell[block] = nearest_centers(points[block], self._centers, 1)[:, 0]
-        order, self._cells = grouped(cell, self.n_cells)
+            cell[block] = cells.nearest_centers(points[block], self._centers, 1)[:, 0]
+        order, self._cells = cells.grouped(cell, self.n_cells)
         self._store(order)
 
     def _store(self, order: Array) -> None:
@@ -123,16 +114,16 @@ class StoredCells(CellKernel):
         """Search the nearest cells of some rows or, if ``n_probes`` is None, all rows."""
         if n_probes is None:
             parts = self._read(slice(0, self.n_points), slice(None))
-            return nearest_others(queries, places, self.n_neighbors, parts)
-        visited = visits(nearest_centers(queries, self._centers, n_probes), self.n_cells)
+            return cells.nearest_others(queries, places, self.n_neighbors, parts)
+        visited = cells.visits(cells.nearest_centers(queries, self._centers, n_probes), self.n_cells)
         parts = (part for cell, visitors in visited for part in self._read(self._cells[cell], visitors))
-        distances, found = nearest_others(queries, places, self.n_neighbors, parts)
+        distances, found = cells.nearest_others(queries, places, self.n_neighbors, parts)
         short = np.flatnonzero((found < 0).any(axis=1))
         if len(short):  # the cells near these rows hold too few rows
             distances[short], found[short] = self._nearest(queries[short], places[short], None)
         return distances, found
 
-    def _read(self, rows: slice, queries: Array | slice) -> Iterator[Part]:
+    def _read(self, rows: slice, queries: Array | slice) -> Iterator[cells.Part]:
         """Yield stored rows, to be compared with some queries, in pieces that fit into memory."""
         step = max(1, self._n_bytes // _SHARE // self._stored.row_bytes)
         for begin in range(rows.start, rows.stop, step):
@@ -141,8 +132,8 @@ class StoredCells(CellKernel):
 
     def cell_ranks(self, sample: RecallSample) -> Array:
         """Return the ranks of the cells of the true neighbours."""
-        cells = np.searchsorted([cell.stop for cell in self._cells], sample.neighbors, side="right")
-        return cell_ranks(self._points[sample.rows], self._centers, cells)  # type: ignore[no-any-return]
+        own = np.searchsorted([cell.stop for cell in self._cells], sample.neighbors, side="right")
+        return cells.cell_ranks(self._points[sample.rows], self._centers, own)  # type: ignore[no-any-return]
 
     def search(self, setting: CellSetting, rows: Array) -> tuple[Array, Array]:
         """Return the neighbours of all rows, and the distances of those of some rows."""

@@ -11,18 +11,8 @@ import torch
 
 from ...errors import InputError
 from ...utils.types import Array
+from . import cells
 from . import search as _search
-from .cells import (
-    N_ITERATIONS,
-    Part,
-    cell_ranks,
-    grouped,
-    nearest_centers,
-    nearest_in_parts,
-    relative_squares,
-    rows_at_a_time,
-    visits,
-)
 from .distances import conditioned, nearest_listed, scaled_back, smallest
 from .plan import CellKernel, CellSetting, RecallSample, find_neighbors
 from .search import Search
@@ -91,8 +81,8 @@ class TensorKernel(CellKernel):
     def _exact(self, rows: Any) -> tuple[Any, Any]:
         count = min(self.n_neighbors + self.is_own + _N_SPARE, self.n_points)
         found = []
-        for part in rows.split(rows_at_a_time(self.points, self.n_points)):
-            _, near = smallest(relative_squares(self.points, self.queries[part]), count)
+        for part in rows.split(cells.rows_at_a_time(self.points, self.n_points)):
+            _, near = smallest(cells.relative_squares(self.points, self.queries[part]), count)
             found.append(self._nearest_of(part, near))
         distances, indices = zip(*found, strict=True)
         return torch.cat(distances), torch.cat(indices)
@@ -100,7 +90,7 @@ class TensorKernel(CellKernel):
     def _nearest_of(self, rows: Any, candidates: Any) -> tuple[Any, Any]:
         """Return the nearest candidates of some queries in order, by differences; −1 is no candidate."""
         distances = self.points.new_empty(candidates.shape)
-        step = rows_at_a_time(self.points, candidates.shape[1] * self.points.shape[1])
+        step = cells.rows_at_a_time(self.points, candidates.shape[1] * self.points.shape[1])
         for begin in range(0, len(rows), step):
             part = slice(begin, begin + step)
             gaps = self.points[candidates[part].clamp(min=0)] - self.queries[rows[part]][:, None]
@@ -113,10 +103,10 @@ class TensorKernel(CellKernel):
         chosen = np.random.RandomState(seed).permutation(self.n_points)[: n_cells * _N_PER_CELL]
         drawn = self.points[torch.as_tensor(chosen, device=self.points.device)]
         self.centers, self.n_cells = drawn[:n_cells].clone(), n_cells
-        for _ in range(N_ITERATIONS):
-            self.centers = _means(drawn, nearest_centers(drawn, self.centers, 1)[:, 0], self.centers)
-        self.cell = nearest_centers(self.points, self.centers, 1)[:, 0]
-        self.order, self.cells = grouped(self.cell, n_cells)
+        for _ in range(cells.N_ITERATIONS):
+            self.centers = _means(drawn, cells.nearest_centers(drawn, self.centers, 1)[:, 0], self.centers)
+        self.cell = cells.nearest_centers(self.points, self.centers, 1)[:, 0]
+        self.order, self.cells = cells.grouped(self.cell, n_cells)
         self.sorted_points = self.points[self.order]
 
     def true_neighbors(self, rows: Array) -> tuple[Array, Any]:
@@ -127,7 +117,8 @@ class TensorKernel(CellKernel):
     def cell_ranks(self, sample: RecallSample) -> Array:
         """Return the ranks of the cells of the true neighbours."""
         queries = self.queries[torch.as_tensor(sample.rows, device=self.points.device)]
-        return cell_ranks(queries, self.centers, self.cell[sample.neighbors]).cpu().numpy()  # type: ignore[no-any-return]
+        ranks = cells.cell_ranks(queries, self.centers, self.cell[sample.neighbors])
+        return ranks.cpu().numpy()  # type: ignore[no-any-return]
 
     def search(self, setting: CellSetting, rows: Array) -> tuple[tuple[Any, Any], Array]:
         """Return distances and indices of the neighbours of all queries, and the distances of some."""
@@ -136,8 +127,8 @@ class TensorKernel(CellKernel):
             max(1, _N_VISITS // setting.n_probes)
         ):
             queries = self.queries[part]
-            parts = self._visited(nearest_centers(queries, self.centers, setting.n_probes))
-            candidates = nearest_in_parts(queries, self.n_neighbors + self.is_own, parts)[1]
+            parts = self._visited(cells.nearest_centers(queries, self.centers, setting.n_probes))
+            candidates = cells.nearest_in_parts(queries, self.n_neighbors + self.is_own, parts)[1]
             found.append(self._nearest_of(part, candidates))
         distances, indices = (torch.cat(arrays) for arrays in zip(*found, strict=True))
         short = torch.nonzero((indices < 0).any(dim=1)).ravel()
@@ -145,11 +136,11 @@ class TensorKernel(CellKernel):
             distances[short], indices[short] = self._exact(short)
         return (distances, indices), distances[torch.as_tensor(rows, device=self.points.device)].cpu().numpy()
 
-    def _visited(self, visited: Any) -> Iterator[Part]:
+    def _visited(self, visited: Any) -> Iterator[cells.Part]:
         """Yield the points of every visited cell with some of the queries that visit it."""
-        for cell, visitors in visits(visited, self.n_cells):
+        for cell, visitors in cells.visits(visited, self.n_cells):
             points, numbers = self.sorted_points[self.cells[cell]], self.order[self.cells[cell]]
-            for some in visitors.split(rows_at_a_time(points, len(points))):
+            for some in visitors.split(cells.rows_at_a_time(points, len(points))):
                 yield points, numbers, some
 
 
@@ -158,7 +149,7 @@ def _means(rows: Any, cell: Any, centers: Any) -> Any:
     # Matrix products with 0 and 1, since sums by index are not reproducible on a GPU
     sums, numbers = torch.zeros_like(centers), torch.arange(len(centers), device=rows.device)
     counts = torch.bincount(cell, minlength=len(centers))[:, None]
-    step = rows_at_a_time(rows, len(centers))
+    step = cells.rows_at_a_time(rows, len(centers))
     for begin in range(0, len(rows), step):
         belongs = (numbers[:, None] == cell[None, begin : begin + step]).to(rows.dtype)
         sums += belongs @ rows[begin : begin + step]

@@ -19,7 +19,7 @@ pytest.importorskip("distributed")
 
 from distributed_problems import three_views, unevenly, written_out  # noqa: E402
 from gapview.backends.dask.cells import regions_of  # noqa: E402
-from gapview.backends.dask.neighbors import BlockedPoints, find_neighbors  # noqa: E402
+from gapview.backends.dask.neighbors import find_neighbors  # noqa: E402
 from gapview.backends.dask.reading import read_blocks  # noqa: E402
 from gapview.backends.dask.tasks import Tasks, exchange_parts, flatten  # noqa: E402
 
@@ -175,7 +175,7 @@ def test_neighbours_by_cells_find_what_they_promise() -> None:
     tasks = Tasks()
     views = read_blocks(tasks, [da.from_array(points, chunks=((1000, 400, 1600), -1))], None, "raise")
     search = Search(method="approximate", seed=1)
-    found = find_neighbors(BlockedPoints(tasks, views, 0), 8, search)
+    found = find_neighbors(tasks, views, 0, 8, search)
     samples, neighbors = np.concatenate([own for own, _ in found]), np.concatenate([near for _, near in found])
     np.testing.assert_array_equal(samples, np.arange(3000))
     from gapview.graph.neighbors import nearest
@@ -200,7 +200,7 @@ def test_samples_in_cells_with_too_few_samples_are_compared_with_all() -> None:
     points = np.concatenate([rng.normal(size=(1500, 6)), far])
     tasks = Tasks()
     views = read_blocks(tasks, [da.from_array(points, chunks=(500, -1))], None, "raise")
-    found = find_neighbors(BlockedPoints(tasks, views, 0), 5, Search(method="approximate"))
+    found = find_neighbors(tasks, views, 0, 5, Search(method="approximate"))
     assert all((near >= 0).all() for _, near in found)
 
 

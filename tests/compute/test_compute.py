@@ -25,7 +25,6 @@ from gapview.compute import (
     host,
     host_graph,
     kmeans_plus_plus,
-    sum_graphs,
 )
 from gapview.factorization.problem import Problem, ViewTerm, build_problem
 from gapview.factorization.sweep import Layout, array_sweep, columns_of, tied_consensus
@@ -71,16 +70,19 @@ def test_arithmetic_of_graphs(tensors: bool) -> None:
     random = np.random.default_rng(0)
     first, second = _graph(random, 6), _graph(random, 6)
     own, other = _kinds(first, tensors=tensors), _kinds(second, tensors=tensors)
-    np.testing.assert_allclose(host_graph(sum_graphs([own, other])).toarray(), (first + second).toarray())
-    np.testing.assert_allclose(host_graph(sum_graphs([own])).toarray(), first.toarray())
+    np.testing.assert_allclose(host_graph(own + other).toarray(), (first + second).toarray())
     divisors = random.random(6) + 1, random.random(6) + 1
     like_own = [array_namespace(getattr(own, "values", divisors[0])).asarray(each) for each in divisors]
     quotient = first.toarray() / np.outer(*divisors)
     np.testing.assert_allclose(host_graph(divide_weights(own, *like_own)).toarray(), quotient)
+    np.testing.assert_array_equal(host_graph(own).toarray(), first.toarray())
+    overwritten = divide_weights(own, *like_own, 0.5, overwrite=True)
+    np.testing.assert_allclose(host_graph(overwritten).toarray(), quotient / 2)
+    assert tensors or np.shares_memory(overwritten.data, own.data)
     samples = np.array([0, 2, 3, 5, 8, 9])
     expected = np.zeros((11, 11))
-    expected[np.ix_(samples, samples)] = 2 * first.toarray()
-    wide = host_graph(expand_graph(own, samples, 11, 2.0))
+    expected[np.ix_(samples, samples)] = second.toarray()
+    wide = host_graph(expand_graph(other, samples, samples, (11, 11)))
     np.testing.assert_allclose(wide.toarray(), expected)
     assert wide.has_sorted_indices
 

@@ -16,7 +16,7 @@ from gapview.graph import donors
 from gapview.graph.bridges import Reach, both_graphs, joint_graph, normalized, union_graph
 from gapview.graph.donors import N_DONORS, training_rows
 from gapview.graph.imputation import impute_views
-from gapview.graph.knn import knn_graph, mean_neighbor_codes
+from gapview.graph.knn import knn_graph, mean_neighbor_codes, symmetric_graph
 from gapview.scaling import scale_views, suitable_scale, unit_rows
 from problems import cases
 
@@ -42,6 +42,33 @@ def test_reach_is_the_sum_of_powers(case, n_steps, weight):
     np.testing.assert_allclose(reach @ values, part @ values, atol=1e-10)
     np.testing.assert_allclose(reach.T @ np.ones(5), part.T @ np.ones(5), atol=1e-10)
     np.testing.assert_allclose(reach[:, columns > 2].T @ np.ones(5), part[:, columns > 2].T @ np.ones(5), atol=1e-10)
+
+
+@given(st.integers(3, 25), st.integers(1, 3), st.integers(0, 2**16), st.booleans())
+def test_symmetric_graph_against_its_definition(n_rows, n_neighbors, seed, all_rows):
+    rng = np.random.RandomState(seed)
+    rows = np.arange(n_rows) if all_rows else np.sort(rng.permutation(n_rows)[: max(3, n_rows - 2)])
+    count = min(n_neighbors, len(rows) - 1)
+    ends = np.array([rng.permutation(np.setdiff1d(rows, row))[:count] for row in rows])
+    expected = np.zeros((n_rows, n_rows), dtype=np.float32)
+    expected[rows[:, None], ends] = 1
+    graph = symmetric_graph(rows, ends, n_rows, np.float32)
+    assert graph.dtype == np.float32
+    assert graph.indices.dtype == np.int32
+    assert graph.has_canonical_format
+    np.testing.assert_array_equal(graph.toarray(), np.maximum(expected, expected.T))
+
+
+def test_recorded_graphs_are_not_changed():
+    views = make_views(60, (6, 8), missing_rate=0.3, random_state=0).views
+    recorded = []
+
+    def build(matrix, n_neighbors, search):
+        recorded.append(knn_graph(matrix, n_neighbors, search))
+        return recorded[-1]
+
+    union_graph(views.matrices, views, [3, 3], [0.5, 2.0], build=build)
+    assert all((graph.data == 1).all() for graph in recorded)
 
 
 @settings(max_examples=30)

@@ -40,9 +40,9 @@ def some_recall(points, distances, seed=7):
 
 
 def search_one_cell(monkeypatch):
-    """Replace the number of probes of any plan by 1."""
-    choose = faiss_search.choose_plan
-    monkeypatch.setattr(faiss_search, "choose_plan", lambda *given: replace(choose(*given), n_probes=1))
+    """Replace the number of probes of any proposal by 1."""
+    propose = faiss_search.ArrayKernel.propose
+    monkeypatch.setattr(faiss_search.ArrayKernel, "propose", lambda *given: replace(propose(*given), n_probes=1))
 
 
 class TestRecall:
@@ -102,12 +102,32 @@ class TestRecall:
         assert true_recall(points, distances) >= 0.95
         check_consistent(points, distances, indices, rtol=1e-4)
 
-    def test_all_distances_where_the_plan_misses_the_recall(self, monkeypatch):
+    def test_more_cells_where_the_proposal_misses_the_recall(self, monkeypatch):
+        points = made(3000, 12)
+        n_needed = searched(points)[2].n_probes
         search_one_cell(monkeypatch)
+        distances, _, report = searched(points)
+        assert report.method == "approximate"
+        assert 1 < report.n_probes < 2 * n_needed
+        assert true_recall(points, distances) >= 0.945
+
+    def test_all_distances_where_no_number_of_cells_reaches_the_recall(self, monkeypatch):
+        search, tried = faiss_search.ArrayKernel.search, []
+
+        def miss(kernel, setting, rows):
+            tried.append(setting)
+            found, distances = search(kernel, setting, rows)
+            return found, distances + 1
+
+        monkeypatch.setattr(faiss_search.ArrayKernel, "search", miss)
         points = made(3000, 12)
         distances, _, report = searched(points)
         assert report.method == "exact"
         assert true_recall(points, distances) == 1.0
+        probes = [setting.n_probes for setting in tried]
+        assert probes == sorted(set(probes))
+        assert len(probes) > 1
+        assert probes[-1] <= tried[0].n_cells / 2 + 1
 
 
 class TestNothingIsLost:

@@ -8,8 +8,9 @@ from test_neighbors import check_consistent, true_recall
 
 from gapview.datasets import make_views
 from gapview.errors import InputError, ParameterError
-from gapview.graph.neighbors import Search, SearchReport, nearest
+from gapview.graph.neighbors import Search, SearchReport, cells, nearest
 from gapview.graph.neighbors import search as limits
+from gapview.graph.neighbors.plan import CellSetting
 from gapview.scaling import unit_rows
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
@@ -48,8 +49,8 @@ class TestExact:
     def test_in_small_blocks(self, device, dtype, monkeypatch):
         points = made(300, 6, dtype)
         expected = searched(points, 4, device=device)[1]
-        monkeypatch.setattr(torch_search, "_N_VALUES", 1000)
-        monkeypatch.setattr(torch_search, "_N_VALUES_GPU", 1000)
+        monkeypatch.setattr(cells, "_N_VALUES_TENSOR", 1000)
+        monkeypatch.setattr(cells, "_N_VALUES_GPU", 1000)
         np.testing.assert_array_equal(searched(points, 4, device=device)[1], expected)
 
     def test_duplicates_and_constants(self, device, dtype):
@@ -130,8 +131,8 @@ class TestCells:
     def test_in_small_blocks(self, device, monkeypatch):
         points = made(1500, 8)
         expected = searched(points, device=device, method="approximate")
-        monkeypatch.setattr(torch_search, "_N_VALUES", 2000)
-        monkeypatch.setattr(torch_search, "_N_VALUES_GPU", 2000)
+        monkeypatch.setattr(cells, "_N_VALUES_TENSOR", 2000)
+        monkeypatch.setattr(cells, "_N_VALUES_GPU", 2000)
         monkeypatch.setattr(torch_search, "_N_VISITS", 1000)
         found = searched(points, device=device, method="approximate")
         assert (found[1] == expected[1]).mean() > 0.99  # but for rounding of the centres
@@ -144,7 +145,7 @@ class TestCells:
         check_consistent(points, distances, indices)
 
     def test_rows_that_the_cells_cannot_fill(self, device, monkeypatch):
-        monkeypatch.setattr(torch_search, "probes_needed", lambda *_: 1)
+        monkeypatch.setattr(torch_search.TensorKernel, "propose", lambda kernel, *_: CellSetting(kernel.n_cells, 1, 30))
         points = made(1000, 4)
         distances, indices, report = searched(points, 60, device=device, method="approximate", recall=0.05)
         assert report.n_probes == 1
@@ -187,14 +188,14 @@ class TestInput:
             torch.set_float32_matmul_precision("high")
             seen = []
             watched = torch.from_numpy(made(30, 3))
-            original = torch.addmm
+            original = cells.relative_squares
 
-            def addmm(*arguments, **named):
+            def relative_squares(*arguments):
                 seen.append(products.fp32_precision == "tf32" if new else products.allow_tf32)
-                return original(*arguments, **named)
+                return original(*arguments)
 
             with pytest.MonkeyPatch.context() as patch:
-                patch.setattr(torch, "addmm", addmm)
+                patch.setattr(cells, "relative_squares", relative_squares)
                 nearest(watched, 2)
             assert seen == [False]
             assert torch.get_float32_matmul_precision() == "high"

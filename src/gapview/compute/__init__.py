@@ -19,7 +19,6 @@ from .arrays import (
     like,
     row_blocks,
     row_parts,
-    sum_graphs,
     to_device,
     weights_of,
 )
@@ -52,7 +51,6 @@ __all__ = [
     "row_parts",
     "single_threaded",
     "single_threaded_blas",
-    "sum_graphs",
     "to_device",
     "weights_of",
 ]

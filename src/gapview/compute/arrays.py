@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import reduce
 from itertools import pairwise
-from operator import add
 from typing import Any
 
 import numpy as np
@@ -131,36 +129,39 @@ def weights_of(graph: Any) -> Any:
     return graph.values if isinstance(graph, TensorGraph) else graph.data
 
 
-def divide_weights(graph: Any, row_divisors: Any, column_divisors: Any) -> Any:
-    """Return a sparse matrix with every value divided by the divisors of its row and of its column."""
+def divide_weights(
+    graph: Any, row_divisors: Any, column_divisors: Any, factor: float = 1.0, *, overwrite: bool = False
+) -> Any:
+    """Return a sparse matrix with every value divided by the divisors of its row and column, times a factor.
+
+    The pattern is shared with ``graph``. With ``overwrite``, the values of a SciPy matrix are changed in place.
+    """
     if isinstance(graph, TensorGraph):
         values = graph.values / (row_divisors[graph.rows] * column_divisors[graph.columns])
-        return csr(graph.rows, graph.columns, values, graph.shape)
-    values = np.repeat(row_divisors, np.diff(graph.indptr))  # in place from here on, and the pattern is shared
-    values *= column_divisors[graph.indices]
-    np.divide(graph.data, values, out=values)
+        return csr(graph.rows, graph.columns, values * factor, graph.shape)
+    values = graph.data if overwrite else np.empty(graph.nnz, dtype=row_divisors.dtype)
+    for begin in range(0, graph.shape[0], FEW_ROWS):
+        starts = graph.indptr[begin : begin + FEW_ROWS + 1]
+        part = slice(starts[0], starts[-1])
+        divisors = np.repeat(row_divisors[begin : begin + FEW_ROWS], np.diff(starts))
+        divisors *= column_divisors[graph.indices[part]]
+        np.divide(graph.data[part], divisors, out=values[part])
+        values[part] *= factor
     return sparse.csr_array((values, graph.indices, graph.indptr), shape=graph.shape)
 
 
-def expand_graph(graph: Any, samples: Any, n_samples: int, weight: float) -> Any:
-    """Return a square sparse matrix over some samples, in ascending order, as one over all samples times a weight."""
-    shape = (n_samples, n_samples)
+def expand_graph(graph: Any, rows: Any, columns: Any, shape: tuple[int, int]) -> Any:
+    """Return a sparse matrix as a part of a larger one, in given rows and columns, both in ascending order.
+
+    Values are shared with ``graph``.
+    """
     if isinstance(graph, TensorGraph):
-        places = like(samples, graph.values)
-        return csr(places[graph.rows], places[graph.columns], graph.values * weight, shape)
-    starts = np.zeros(n_samples + 1, dtype=graph.indptr.dtype)
-    starts[samples + 1] = np.diff(graph.indptr)
-    columns = samples.astype(graph.indices.dtype)[graph.indices]
-    return sparse.csr_array((graph.data * weight, columns, np.cumsum(starts, dtype=starts.dtype)), shape=shape)
-
-
-def sum_graphs(graphs: Sequence[Any]) -> Any:
-    """Return the sum of sparse matrices of one shape."""
-    if not isinstance(graphs[0], TensorGraph):
-        return reduce(add, graphs)
-    parts = zip(*(coordinates(graph) for graph in graphs), strict=True)
-    rows, columns, values = (array_namespace(part[0]).concat(part) for part in parts)
-    return csr(rows, columns, values, graphs[0].shape)
+        rows, columns = like(rows, graph.values), like(columns, graph.values)
+        return csr(rows[graph.rows], columns[graph.columns], graph.values, shape)
+    starts = np.zeros(shape[0] + 1, dtype=graph.indptr.dtype)
+    starts[rows + 1] = np.diff(graph.indptr)
+    indices = graph.indices if graph.shape[1] == shape[1] else columns.astype(graph.indices.dtype)[graph.indices]
+    return sparse.csr_array((graph.data, indices, starts.cumsum(dtype=starts.dtype)), shape=shape)
 
 
 def row_parts(graph: sparse.csr_array) -> list[tuple[slice, sparse.csr_array]]:
@@ -208,6 +209,12 @@ class TensorGraph:
         columns = (kept.cumsum(dim=0) - 1)[self.columns[inside]]
         shape = (self.shape[0], int(kept.sum()))
         return TensorGraph.of(self.rows[inside], columns, self.values[inside], shape)
+
+    def __add__(self, other: TensorGraph) -> TensorGraph:
+        """Return the sum with a matrix of the same shape."""
+        pairs = zip(coordinates(self), coordinates(other), strict=True)
+        rows, columns, values = (array_namespace(pair[0]).concat(pair) for pair in pairs)
+        return TensorGraph.of(rows, columns, values, self.shape)
 
     def __matmul__(self, values: Any) -> Any:
         """Return the product with a dense tensor."""

@@ -8,7 +8,7 @@ Both are used through :class:`Reach`, the weights A = I + T + … + Tʰ of up to
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -26,7 +26,6 @@ from ..compute import (
     one_by_one,
     row_blocks,
     row_parts,
-    sum_graphs,
     weights_of,
 )
 from ..progress import phase
@@ -44,13 +43,17 @@ _FEWEST_COLUMNS, _MOST_COLUMNS = 12, 64
 _COST = 16  # of a weight times a number, in operations of a dense product, since memory access is random
 
 
-def normalized(graph: Any) -> Any:
+def normalized(graph: Any, factor: float = 1.0, *, overwrite: bool = False) -> Any:
     """Return D^-1/2 W D^-1/2: every weight divided by the square roots of the degrees of its two samples.
 
     Parameters
     ----------
     graph : csr_array of shape (n_samples, n_samples)
         Symmetric, non-negative weights.
+    factor : float, default=1.0
+        Multiplies all weights of the result.
+    overwrite : bool, default=False
+        Whether the weights of ``graph`` may be changed.
 
     Examples
     --------
@@ -63,18 +66,63 @@ def normalized(graph: Any) -> Any:
     """
     values = weights_of(graph)
     degrees = graph @ array_namespace(values).ones(graph.shape[0], dtype=values.dtype, device=values.device)
-    return normalized_by(graph, degrees, degrees)
+    return normalized_by(graph, degrees, degrees, factor, overwrite=overwrite)
 
 
-def normalized_by(graph: Any, row_degrees: Array, column_degrees: Array) -> Any:
-    """Return a graph with every weight divided by the square roots of the degrees of its row and of its column."""
-    return divide_weights(graph, degree_roots(row_degrees), degree_roots(column_degrees))
+def normalized_by(
+    graph: Any, row_degrees: Array, column_degrees: Array, factor: float = 1.0, *, overwrite: bool = False
+) -> Any:
+    """Return a graph with every weight divided by the square roots of the degrees of its row and its column.
+
+    All weights are multiplied by ``factor``. With ``overwrite``, the weights of a csr_array are changed in place.
+    """
+    return divide_weights(graph, _roots(row_degrees), _roots(column_degrees), factor, overwrite=overwrite)
 
 
-def degree_roots(degrees: Array) -> Array:
+def _roots(degrees: Array) -> Array:
     """Return the square roots of degrees; 1 for degrees of 0, which belong to samples without weights."""
     xp = array_namespace(degrees)
     return xp.sqrt(xp.where(degrees > 0, degrees, xp.ones_like(degrees)))  # type: ignore[no-any-return]
+
+
+def add_graphs(parts: Iterable[tuple[Any, Array, Array]], shape: tuple[int, int]) -> Any:
+    """Return the sum of graphs, each with the rows and the columns of the sum that it belongs to, in ascending order.
+
+    An iterator keeps one graph and the sum in memory.
+    """
+    total = None
+    for graph, rows, columns in parts:
+        own = expand_graph(graph, rows, columns, shape)
+        total = own if total is None else total + own
+    return total
+
+
+def unite_graphs(parts: Iterable[tuple[Any, Array, float]], n_samples: int, *, overwrite: bool = True) -> Any:
+    """Return the normalised sum of the normalised graphs of the views, over all samples.
+
+    Parameters
+    ----------
+    parts : iterable of (csr_array, int array, float)
+        For every view its graph, the samples of its rows, in ascending order, and its weight. An iterator keeps one
+        graph at a time in memory.
+    n_samples : int
+        Number of all samples.
+    overwrite : bool, default=True
+        Whether the weights of the graphs may be changed.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from scipy import sparse
+    >>> from gapview.graph.bridges import unite_graphs
+    >>> pair = sparse.csr_array(np.array([[0.0, 4.0], [4.0, 0.0]]))
+    >>> unite_graphs([(pair, np.array([0, 2]), 1.0)], 3).toarray()
+    array([[0., 0., 1.],
+           [0., 0., 0.],
+           [1., 0., 0.]])
+    """
+    of_views = ((normalized(graph, float(w), overwrite=overwrite), rows, rows) for graph, rows, w in parts)
+    return normalized(add_graphs(of_views, (n_samples, n_samples)), overwrite=True)
 
 
 def union_graph(
@@ -85,6 +133,7 @@ def union_graph(
     search: Search | None = None,
     *,
     build: Callable[[Matrix, int, Search | None], Any] = knn_graph,
+    overwrite: bool = False,
 ) -> Any:
     """Return the normalised sum of the normalised neighbour graphs of the views, over all samples.
 
@@ -102,6 +151,8 @@ def union_graph(
         Settings of the search for neighbours.
     build : callable, optional
         Replaces :func:`gapview.graph.knn_graph`; fits pass a version that records the graphs in a checkpoint.
+    overwrite : bool, default=False
+        Whether the graphs that ``build`` returns may be changed, which needs less memory.
 
     Examples
     --------
@@ -111,12 +162,15 @@ def union_graph(
     >>> union_graph(views.matrices, views, [3, 3], [1.0, 1.0]).shape
     (30, 30)
     """
-    parts = []
-    for k, (matrix, count, weight) in enumerate(zip(scaled, n_neighbors, view_weights, strict=True)):
-        with phase("neighbours"):
-            graph = build(matrix, count, search)
-        parts.append(expand_graph(normalized(graph), views.rows(k), views.n_samples, weight))
-    return normalized(sum_graphs(parts))
+
+    def parts() -> Iterator[tuple[Any, Array, float]]:
+        for k, (matrix, count, weight) in enumerate(zip(scaled, n_neighbors, view_weights, strict=True)):
+            with phase("neighbours"):
+                graph = build(matrix, count, search)
+            yield graph, views.rows(k), weight
+            del graph  # before the next one is built
+
+    return unite_graphs(parts(), views.n_samples, overwrite=overwrite)
 
 
 def joint_graph(
@@ -163,7 +217,8 @@ def joint_graph(
         found = nearest(rows, count + 1, without_last(rows), search=search)[1]
     others = found != xp.arange(len(samples), device=samples.device)[:, None]
     others[xp.all(others, axis=1), -1] = False  # with its own excess, a sample may not be among its neighbours
-    return normalized(symmetric_graph(samples, samples[xp.reshape(found[others], (-1, count))], n_samples, dtype))
+    ends = samples[xp.reshape(found[others], (-1, count))]
+    return normalized(symmetric_graph(samples, ends, n_samples, dtype), overwrite=True)
 
 
 def both_graphs(union: Any, joint: Any) -> Any:
@@ -184,7 +239,7 @@ def both_graphs(union: Any, joint: Any) -> Any:
     array([[0., 1.],
            [1., 0.]])
     """
-    return normalized(sum_graphs([union, joint]))
+    return normalized(union + joint, overwrite=True)
 
 
 @dataclass(frozen=True)

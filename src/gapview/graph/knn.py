@@ -93,6 +93,17 @@ def knn_graph(matrix: Matrix, n_neighbors: int, search: Search | None = None) ->
 def symmetric_graph(origins: Array, ends: Array, n_rows: int, dtype: Any) -> Any:
     """Build the graph with an edge of weight 1, in both directions, between every origin and the ends in its row.
 
+    Parameters
+    ----------
+    origins : int array of shape (n_origins,)
+        Rows of the graph, in ascending order.
+    ends : int array of shape (n_origins, n_ends)
+        The rows to link with each of them; may be sorted in place.
+    n_rows : int
+        Size of the graph.
+    dtype : dtype
+        Type of the weights.
+
     Examples
     --------
     >>> import numpy as np
@@ -102,14 +113,37 @@ def symmetric_graph(origins: Array, ends: Array, n_rows: int, dtype: Any) -> Any
            [1., 0., 0.],
            [1., 0., 0.]])
     """
-    xp = array_namespace(ends)
-    origins = xp.repeat(origins, ends.shape[1])
-    ends = xp.reshape(ends, (-1,))
-    if not is_tensor(ends):
-        directed = csr(origins, ends, np.ones(len(ends), dtype=dtype), (n_rows, n_rows))
-        return sparse.csr_array(directed.maximum(directed.T))
-    keys = xp.unique_values(xp.concat([origins * n_rows + ends, ends * n_rows + origins]))
-    return csr(keys // n_rows, keys % n_rows, xp.ones_like(keys, dtype=dtype), (n_rows, n_rows))
+    shape = (n_rows, n_rows)
+    if is_tensor(ends):
+        xp = array_namespace(ends)
+        origins, ends = xp.repeat(origins, ends.shape[1]), xp.reshape(ends, (-1,))
+        return graph_of_edges(xp.concat([origins, ends]), xp.concat([ends, origins]), shape, dtype)
+    # Edges stay in rows and weigh a byte each: a list of both ends of all edges would take several times the memory
+    index = sparse.get_index_dtype(maxval=max(n_rows, 2 * ends.size))
+    starts = np.zeros(n_rows + 1, dtype=index)
+    starts[origins + 1] = ends.shape[1]
+    columns = ends.astype(index, copy=False).ravel()
+    directed = sparse.csr_array((np.ones(ends.size, dtype=np.int8), columns, starts.cumsum(dtype=index)), shape=shape)
+    directed.sort_indices()
+    links = directed + directed.T.tocsr()
+    return sparse.csr_array((np.ones(links.nnz, dtype=dtype), links.indices, links.indptr), shape=shape)
+
+
+def graph_of_edges(rows: Array, columns: Array, shape: tuple[int, int], dtype: Any) -> Any:
+    """Build the graph with weight 1 for every edge, which may be listed more than once.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gapview.graph.knn import graph_of_edges
+    >>> graph_of_edges(np.array([1, 0, 1]), np.array([0, 2, 0]), (2, 3), np.float64).toarray()
+    array([[0., 0., 1.],
+           [1., 0., 0.]])
+    """
+    xp = array_namespace(rows)
+    width = max(shape[1], 1)
+    keys = xp.unique_values(rows * width + columns)
+    return csr(keys // width, keys % width, xp.ones_like(keys, dtype=dtype), shape)
 
 
 def comparable_rows(matrix: Matrix, reference: Matrix | None = None) -> Array:

@@ -7,7 +7,7 @@ constant terms of the blocks add up to that of the whole problem.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any
@@ -16,7 +16,8 @@ import numpy as np
 from scipy import sparse
 
 from ...factorization.problem import Problem, ViewTerm, demand_finite, join_views
-from ...graph.bridges import normalized_by
+from ...graph.bridges import add_graphs, normalized_by
+from ...graph.knn import graph_of_edges
 from ...scaling import row_lengths
 from ...utils.types import Array
 from ...views import Views
@@ -82,10 +83,8 @@ def _edges_by_block(found: tuple[Array, Array], *, starts: Array) -> list[Array]
 def _link(groups: Sequence[Sequence[Array]], begin: int, size: int, *, dtype: Any) -> BlockGraph:
     edges = stack_rows(groups)
     needed, columns = np.unique(edges[:, 1], return_inverse=True)
-    keys = np.unique((edges[:, 0].astype(np.int64) - begin) * max(len(needed), 1) + columns)  # every edge once
-    rows, columns = np.divmod(keys, max(len(needed), 1))
-    shape = (size, len(needed))
-    return BlockGraph(needed, sparse.csr_array((np.ones(len(keys), dtype=dtype), (rows, columns)), shape=shape))
+    rows = edges[:, 0].astype(np.int64) - begin
+    return BlockGraph(needed, graph_of_edges(rows, columns, (size, len(needed)), dtype))
 
 
 def split_graph(weights: sparse.csr_array, samples: Array, starts: Array) -> list[BlockGraph]:
@@ -129,14 +128,15 @@ def _all_degrees(graphs: Sequence[BlockGraph]) -> Array:
 
 
 def _add(graphs: Sequence[BlockGraph], needed: Array, pieces: Any, *, view_weights: Sequence[float]) -> BlockGraph:
-    total, others = None, stack_rows(pieces)
-    for k, (graph, weight) in enumerate(zip(graphs, view_weights, strict=True)):
-        places = np.searchsorted(needed, graph.needed)
-        own = normalized_by(graph.weights, graph.degrees, others[places, k]).tocoo()
-        shape = (graph.weights.shape[0], len(needed))
-        spread = sparse.csr_array((own.data * own.dtype.type(weight), (own.row, places[own.col])), shape=shape)
-        total = spread if total is None else total + spread
-    return BlockGraph(needed, sparse.csr_array(total))
+    others, n_rows = stack_rows(pieces), graphs[0].weights.shape[0]
+
+    def parts() -> Iterator[tuple[sparse.csr_array, Array, Array]]:
+        for k, (graph, weight) in enumerate(zip(graphs, view_weights, strict=True)):
+            columns = np.searchsorted(needed, graph.needed)
+            own = normalized_by(graph.weights, graph.degrees, others[columns, k], float(weight))
+            yield own, np.arange(n_rows), columns
+
+    return BlockGraph(needed, add_graphs(parts(), (n_rows, len(needed))))
 
 
 def _normalize(graph: BlockGraph, pieces: Any) -> BlockGraph:

@@ -7,48 +7,139 @@ it. So most samples are sent to two or three tasks, whatever the number of cells
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
+from operator import getitem, itemgetter
 from typing import Any
 
 import numpy as np
 
 from ...graph.knn import has_unit_rows
-from ...graph.neighbors import Search, SearchReport
-from ...graph.neighbors import search as _search
+from ...graph.neighbors import Search, plan
+from ...graph.neighbors.cells import merge_nearest
 from ...graph.neighbors.distances import common_exponent
-from ...graph.neighbors.exact import RecallSample, sampled_rows
-from ...graph.neighbors.search import number_of_cells
 from ...scaling import row_lengths, times_power
 from ...utils.types import Array
-from ...utils.warnings import warn_user
 from ...views import Views
 from . import cells
 from .graph import link_blocks
 from .tasks import Tasks, exchange_group, exchange_parts, split_by_block, split_into_waves
 from .views import BlockedViews
 
-__all__ = ["BlockedPoints", "find_neighbors", "knn_blocks"]
+__all__ = ["find_neighbors", "knn_blocks"]
 
 _N_TOGETHER = 4096  # rows that are compared with others in one task
 _MOST_CELLS = 4096  # each of them is known to all tasks
 _N_PER_CELL = 32  # rows by which the centre of a cell is fitted
 
 
-class BlockedPoints:
+def knn_blocks(tasks: Tasks, scaled: BlockedViews, n_neighbors: Sequence[int], search: Search) -> list[list[Any]]:
+    """Build the neighbour graph of every view, with a handle for each block; see :func:`gapview.graph.knn_graph`."""
+    graphs = []
+    for k, count in enumerate(n_neighbors):
+        found = find_neighbors(tasks, scaled, k, count, search)
+        graphs.append(link_blocks(tasks, found, scaled.starts, scaled.dtype))
+    return graphs
+
+
+def find_neighbors(tasks: Tasks, scaled: BlockedViews, view: int, n_neighbors: int, search: Search) -> list[Any]:
+    """Find the neighbours of the rows of a view; return for every block a handle of (samples, their neighbours)."""
+    kernel = BlockKernel(tasks, scaled, view, n_neighbors)
+    if kernel.n_neighbors < 1:
+        return tasks.map("find-neighbours", _without_neighbors, kernel.blocks)
+    return plan.find_neighbors(kernel, search)  # type: ignore[no-any-return]
+
+
+class BlockKernel(plan.CellKernel):
     """The rows of one view that can have neighbours, in blocks of points, divided by a common power of 2."""
 
-    def __init__(self, tasks: Tasks, scaled: BlockedViews, view: int) -> None:
+    engine, exact_engine = "dask", "scikit-learn"
+
+    def __init__(self, tasks: Tasks, scaled: BlockedViews, view: int, n_neighbors: int) -> None:
         directions, largest = zip(*tasks.collect("describe", _describe, scaled.blocks, view=view), strict=True)
         common = {"directions": all(directions), "exponent": common_exponent([np.array([largest])])}
-        self.tasks, self.starts = tasks, scaled.starts
+        self._tasks, self._starts, self._n_blocks = tasks, scaled.starts, len(scaled.blocks)
         self.blocks = tasks.map("points", _points, scaled.blocks, scaled.starts[:-1].tolist(), view=view, **common)
-        self.counts = np.array(tasks.collect("describe", _count, self.blocks))
+        self._counts = np.array(tasks.collect("describe", _count, self.blocks))
+        self.n_points = self.n_queries = int(self._counts.sum())
+        self.n_neighbors = min(n_neighbors, self.n_points - 1)
 
-    @property
-    def n_points(self) -> int:
-        """Number of points."""
-        return int(self.counts.sum())
+    def exact(self) -> list[Any]:
+        """Compare every block with all others, small ones taken together."""
+        groups: list[list[int]] = []
+        for number, size in enumerate(self._counts):
+            if not groups or self._counts[groups[-1]].sum() + size > _N_TOGETHER:
+                groups.append([])
+            groups[-1].append(number)
+        others = self._tasks.map("points", cells.stack, [[self.blocks[number] for number in own] for own in groups])
+        found = []
+        for queries in self.blocks:
+            pairs = [queries] * len(others), others
+            parts = self._tasks.map("find-neighbours", cells.nearest_in_block, *pairs, count=self.n_neighbors)
+            found.append(self._tasks.submit("find-neighbours-merge", _merge, queries, parts))
+        return found
+
+    def divide(self, n_cells: int, seed: int) -> None:
+        """Fit the centres of the cells to a sample of the points, and assign neighbouring cells to regions."""
+        tasks, blocks, n_cells = self._tasks, self.blocks, min(n_cells, _MOST_CELLS)
+        seeds, share = [seed + 1000 * block for block in range(self._n_blocks)], n_cells * _N_PER_CELL / self.n_points
+        drawn = tasks.map("cells-sample", cells.draw_points, blocks, seeds, share=share)
+        self._centers = tasks.submit("cells", cells.find_centers, drawn, n_cells, seed)
+        sizes = sum(tasks.collect("cells-count", cells.cell_sizes, blocks, [self._centers] * self._n_blocks))
+        self.n_cells, self._region = len(sizes), cells.regions_of(tasks.gather(self._centers), sizes, self._n_blocks)
+
+    def true_neighbors(self, rows: Array) -> tuple[Array, Any]:
+        """Return distances, and handles of the queries and of their true neighbours."""
+        tasks = self._tasks
+        drawn = tasks.map("true-neighbours", cells.select, self.blocks, self._places(rows))
+        queries = tasks.submit("true-neighbours", cells.stack, drawn)
+        truth = self._truth(queries)
+        return tasks.gather(tasks.submit("true-neighbours", getitem, truth, 0)), (queries, truth)
+
+    def _places(self, rows: Array) -> list[Array]:
+        """Return for every block the positions in it of some points."""
+        return split_by_block(rows, np.concatenate([[0], np.cumsum(self._counts)]))
+
+    def _truth(self, queries: Any) -> Any:
+        """Find the neighbours of a few samples, and the cells of these, by comparing them with all points."""
+        queries, centers = ([handle] * self._n_blocks for handle in (queries, self._centers))
+        settings = {"count": self.n_neighbors}
+        parts = self._tasks.map("true-neighbours", cells.true_neighbors, queries, self.blocks, centers, **settings)
+        return self._tasks.reduce("true-neighbours", merge_nearest, parts)
+
+    def cell_ranks(self, sample: plan.RecallSample) -> Array:
+        """Return the ranks of the cells of the true neighbours."""
+        ranks = self._tasks.submit("cells-of-neighbours", cells.true_cell_ranks, *sample.neighbors, self._centers)
+        return self._tasks.gather(ranks)  # type: ignore[no-any-return]
+
+    def search(self, setting: plan.CellSetting, rows: Array) -> tuple[list[Any], Array]:
+        """Return for every block a handle of (samples, their neighbours), and the distances of some points."""
+        found = self._search_regions(setting.n_probes)
+        sampled = self._tasks.collect("recall", cells.select, found, self._places(rows))
+        found = self._tasks.map("find-neighbours-merge", itemgetter(0, 2), found)
+        return found, np.concatenate([distances for _, distances, _ in sampled])
+
+    def _search_regions(self, n_probes: int) -> list[Any]:
+        """Send points to regions, some regions at a time, compare them there, and send what was found to the blocks."""
+        tasks, blocks, n_blocks, count = self._tasks, self.blocks, self._n_blocks, self.n_neighbors
+        visited = tasks.map("to-regions", cells.nearest_cells, blocks, [self._centers] * n_blocks, count=n_probes)
+        n_regions, n_workers = int(self._region.max()) + 1, len(tasks.groups(blocks))
+        back: list[Any] = []
+        of_workers = [range(first, n_regions, n_workers) for first in range(min(n_workers, n_regions))]
+        for wave in split_into_waves(of_workers):
+            sent = tasks.map("to-regions", cells.visits_by_region, blocks, visited, region=self._region, wave=wave)
+            arrived = exchange_group(tasks, "to-regions", sent, len(wave))
+            del sent
+            back += tasks.map("find-neighbours", cells.search_region, arrived, count=count, starts=self._starts)
+            del arrived
+            tasks.wait(back)
+        received = exchange_parts(tasks, "find-neighbours", back, n_blocks)
+        found = tasks.map("find-neighbours-merge", cells.merge_regions, blocks, received, count=count)
+        short = tasks.map("lonely", cells.points_with_few, blocks, found)
+        if not sum(tasks.collect("lonely", _count, short)):
+            return found
+        queries = tasks.submit("lonely", cells.stack, short)
+        truth = self._truth(queries)
+        return tasks.map("lonely", cells.replace_found, found, [queries] * n_blocks, [truth] * n_blocks)
 
 
 def _describe(views: Views, *, view: int) -> tuple[bool, float]:
@@ -71,123 +162,9 @@ def _count(points: cells.Points) -> int:
     return len(points[1])
 
 
-def knn_blocks(tasks: Tasks, scaled: BlockedViews, n_neighbors: Sequence[int], search: Search) -> list[list[Any]]:
-    """Build the neighbour graph of every view, with a handle for each block; see :func:`gapview.graph.knn_graph`."""
-    graphs = []
-    for k, count in enumerate(n_neighbors):
-        found = find_neighbors(BlockedPoints(tasks, scaled, k), count, search)
-        graphs.append(link_blocks(tasks, found, scaled.starts, scaled.dtype))
-    return graphs
-
-
-def find_neighbors(points: BlockedPoints, n_neighbors: int, search: Search) -> list[Any]:
-    """Find the neighbours of all points; return for every block a handle of (samples, their neighbours)."""
-    n_points = points.n_points
-    count = min(n_neighbors, n_points - 1)
-    if count < 1:
-        return points.tasks.map("find-neighbours", _without_neighbors, points.blocks)
-    if not search.is_exact(n_points, n_points, _search.EXACT_PAIRS):
-        found = _search_cells(points, count, search)
-        if found is not None:
-            return found
-        warn_user(
-            f"No cells hold {search.recall:.0%} of the neighbours of {n_points} samples, so that all their distances "
-            "are computed, block by block. Fewer may do: search=Search(recall=...)."
-        )
-    search.done.append(SearchReport("exact", "scikit-learn", n_points, n_points, count))
-    return _search_all(points, count)
+def _merge(queries: cells.Points, parts: Any) -> tuple[Array, Array]:
+    return queries[1], merge_nearest(parts)[1]
 
 
 def _without_neighbors(points: cells.Points) -> tuple[Array, Array]:
     return points[1], np.empty((len(points[1]), 0), dtype=np.int64)
-
-
-def _search_all(points: BlockedPoints, count: int) -> list[Any]:
-    """Compare every block with all others, small ones taken together."""
-    tasks, blocks = points.tasks, points.blocks
-    groups: list[list[int]] = []
-    for number, size in enumerate(points.counts):
-        if not groups or points.counts[groups[-1]].sum() + size > _N_TOGETHER:
-            groups.append([])
-        groups[-1].append(number)
-    others = tasks.map("points", cells.stack, [[blocks[number] for number in group] for group in groups])
-    found = []
-    for queries in blocks:
-        parts = tasks.map("find-neighbours", cells.nearest_in_block, [queries] * len(others), others, count=count)
-        found.append(tasks.submit("find-neighbours-merge", _merge, queries, parts))
-    return found
-
-
-def _merge(queries: cells.Points, parts: Any) -> tuple[Array, Array]:
-    return queries[1], cells.merge_found(parts)[1]
-
-
-def _search_cells(points: BlockedPoints, count: int, search: Search) -> list[Any] | None:
-    """Find most of the nearest neighbours; None if more than half of the cells are needed for the recall."""
-    tasks, blocks, n_blocks = points.tasks, points.blocks, len(points.blocks)
-    n_cells = min(number_of_cells(points.n_points), _MOST_CELLS)
-    seeds, share = [search.seed + 1000 * block for block in range(n_blocks)], n_cells * _N_PER_CELL / points.n_points
-    drawn = tasks.map("cells-sample", cells.draw_points, blocks, seeds, share=share)
-    centers = tasks.submit("cells", cells.find_centers, drawn, n_cells, search.seed)
-    sizes = sum(tasks.collect("cells-count", cells.cell_sizes, blocks, [centers] * n_blocks))
-    n_cells, region = len(sizes), cells.regions_of(tasks.gather(centers), sizes, n_blocks)
-    chosen = sampled_rows(points.n_points, search.seed)
-    places = split_by_block(chosen, np.concatenate([[0], np.cumsum(points.counts)]))
-    queries = tasks.submit("true-neighbours", cells.stack, tasks.map("true-neighbours", _select, blocks, places))
-    truth = _true_neighbors(points, queries, centers, count)
-    planned = tasks.submit("cells-of-neighbours", cells.plan_probes, queries, truth, centers, search.recall)
-    n_probes, sample = tasks.gather(planned)
-    while n_probes is not None:
-        found = _search_regions(points, count, centers, region, n_probes)
-        distances = tasks.collect("recall", _distances_of, found, [sample] * n_blocks)
-        recall = float(sample.hits(np.concatenate(distances)).mean())
-        if recall >= search.recall:
-            size = points.n_points, points.n_points, count
-            search.done.append(SearchReport("approximate", "dask", *size, recall, n_cells, n_probes, count))
-            return tasks.map("find-neighbours-merge", _without_distances, found)
-        n_probes = math.ceil(1.5 * n_probes) if n_probes < n_cells // 3 else None
-    return None
-
-
-def _select(points: cells.Points, places: Array) -> cells.Points:
-    return points[0][places], points[1][places]
-
-
-def _distances_of(found: cells.Found, sample: RecallSample) -> Array:
-    return found[1][np.isin(found[0], sample.rows)]
-
-
-def _without_distances(found: cells.Found) -> tuple[Array, Array]:
-    return found[0], found[2]
-
-
-def _true_neighbors(points: BlockedPoints, queries: Any, centers: Any, count: int) -> Any:
-    """Find the neighbours of a few samples by comparing them with all points."""
-    repeated = [[handle] * len(points.blocks) for handle in (queries, centers)]
-    parts = points.tasks.map(
-        "true-neighbours", cells.true_neighbors, repeated[0], points.blocks, repeated[1], count=count
-    )
-    return points.tasks.reduce("true-neighbours", cells.merge_true, parts)
-
-
-def _search_regions(points: BlockedPoints, count: int, centers: Any, region: Array, n_probes: int) -> list[Any]:
-    """Send samples to regions, some regions at a time, compare them there, and return what was found to the blocks."""
-    tasks, blocks, n_blocks = points.tasks, points.blocks, len(points.blocks)
-    visited = tasks.map("to-regions", cells.cells_to_visit, blocks, [centers] * n_blocks, n_probes=n_probes)
-    n_regions, n_workers = int(region.max()) + 1, len(tasks.groups(blocks))
-    back: list[Any] = []
-    for wave in split_into_waves([range(first, n_regions, n_workers) for first in range(min(n_workers, n_regions))]):
-        sent = tasks.map("to-regions", cells.visits_by_region, blocks, visited, region=region, wave=wave)
-        arrived = exchange_group(tasks, "to-regions", sent, len(wave))
-        del sent
-        back += tasks.map("find-neighbours", cells.search_region, arrived, count=count, starts=points.starts)
-        del arrived
-        tasks.wait(back)
-    received = exchange_parts(tasks, "find-neighbours", back, n_blocks)
-    found = tasks.map("find-neighbours-merge", cells.merge_regions, blocks, received, count=count)
-    short = tasks.map("lonely", cells.points_with_few, blocks, found)
-    if not sum(tasks.collect("lonely", _count, short)):
-        return found
-    queries = tasks.submit("lonely", cells.stack, short)
-    truth = _true_neighbors(points, queries, centers, count)
-    return tasks.map("lonely", cells.replace_found, found, [queries] * n_blocks, [truth] * n_blocks)

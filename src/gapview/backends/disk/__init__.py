@@ -4,7 +4,7 @@
 memory maps of ``.npy`` files. :func:`plan_memory` computes the memory that a fit needs before the fit starts.
 """
 
-from .backend import DiskBackend, open_backend, unite_graphs
+from .backend import DiskBackend, open_backend
 from .budget import FitSize, MemoryPlan, check_memory_for_parts, fit_size, format_bytes, plan_memory, read_budget
 from .views import read_into_memory
 
@@ -19,5 +19,4 @@ __all__ = [
     "plan_memory",
     "read_budget",
     "read_into_memory",
-    "unite_graphs",
 ]

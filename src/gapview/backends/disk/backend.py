@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,8 +13,8 @@ from scipy import sparse
 
 from ...factorization import problem as in_memory
 from ...factorization.problem import Problem, SampleWeights, join_views
-from ...graph.bridges import degree_roots
-from ...graph.knn import comparable_rows
+from ...graph.bridges import union_graph
+from ...graph.knn import comparable_rows, symmetric_graph
 from ...graph.neighbors import Search
 from ...persist.checkpoints import checkpointed_search
 from ...progress import phase
@@ -28,7 +29,7 @@ from .files import FileRows, Scratch, ScratchMatrix
 from .neighbors import nearest_rows
 from .views import all_mapped, read_mapped
 
-__all__ = ["DiskBackend", "build_problem", "link_rows", "open_backend", "scale_alike", "unite_graphs"]
+__all__ = ["DiskBackend", "build_problem", "open_backend", "scale_alike"]
 
 
 @contextmanager
@@ -110,20 +111,15 @@ class DiskBackend(MemoryBackend):
             return sparse.csr_array((len(matrix), len(matrix)), dtype=matrix.dtype)
         n_bytes = self.plan.spare("neighbours", self.budget)
         found = nearest_rows(matrix, rows, count, search or Search(), n_bytes, self.scratch)
-        return link_rows(rows, found, len(matrix), matrix.dtype)
+        if len(rows) < len(matrix):
+            found = rows.astype(found.dtype)[found]
+        return symmetric_graph(rows, found, len(matrix), matrix.dtype)
 
     def union_graph(self, n_neighbors: Sequence[int], view_weights: Sequence[float], search: Search | None) -> Any:
-        """Return the union graph over all samples."""
-        samples = (self.views.rows(k) for k in range(self.views.n_views))
-        parts = zip(self._graphs_of_views(n_neighbors, search), samples, view_weights, strict=True)
-        return checkpointed_search("union graph", lambda: unite_graphs(parts, self.views.n_samples), search)
-
-    def _graphs_of_views(self, n_neighbors: Sequence[int], search: Search | None) -> Iterator[sparse.csr_array]:
-        for matrix, count in zip(self.scaled, n_neighbors, strict=True):
-            with phase("neighbours"):
-                graph = self._build_graph(matrix, count, search)
-            yield graph
-            del graph  # before the next one is built
+        """Return the union graph over all samples, from graphs of views that are freed one by one."""
+        sizes = n_neighbors, view_weights
+        build = partial(union_graph, self.scaled, self.views, *sizes, search, build=self._build_graph, overwrite=True)
+        return checkpointed_search("union graph", build, search)
 
     def _build_problem(self, graphs: Sequence[Any], targets: Sequence[Array]) -> Problem:
         return build_problem(self.scaled, graphs, targets, self.views.n_samples, self.scratch)
@@ -163,87 +159,6 @@ def _write_scaled(scaling: Scaling, matrix: FileRows, tiles: ScratchMatrix, n_by
             np.max([*extremes[1:], rows.max(axis=0)], axis=0),
         ]
     return np.stack(extremes)
-
-
-# Graphs in little memory. The functions of gapview.graph list both ends of every edge in 64 bits and sort the list,
-# which takes several times the memory of the graph. Here edges stay in rows, and weights are changed in place.
-
-
-def link_rows(rows: Array, found: Array, n_rows: int, dtype: Any) -> sparse.csr_array:
-    """Build the graph that links rows with their neighbours, as :func:`gapview.graph.knn.symmetric_graph` does.
-
-    Parameters
-    ----------
-    rows : int array of shape (n_queries,)
-        The rows with neighbours, in ascending order.
-    found : int32 array of shape (n_queries, n_neighbors)
-        Positions of the neighbours in ``rows``, ascending per row.
-    n_rows : int
-        Size of the graph.
-    dtype : dtype
-        Type of the weights.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from gapview.backends.disk.backend import link_rows
-    >>> link_rows(np.array([0, 2, 3]), np.array([[1], [0], [1]], dtype=np.int32), 4, np.float64).toarray()
-    array([[0., 0., 1., 0.],
-           [0., 0., 0., 0.],
-           [1., 0., 0., 1.],
-           [0., 0., 1., 0.]])
-    """
-    if len(rows) < n_rows:
-        found = rows.astype(found.dtype)[found]
-    counts = np.zeros(n_rows + 1, dtype=np.int32 if found.size < 2**30 else np.int64)
-    counts[rows + 1] = found.shape[1]
-    shape, ones = (n_rows, n_rows), np.ones(found.size, dtype=np.int8)
-    directed = sparse.csr_array((ones, found.ravel(), counts.cumsum(dtype=counts.dtype)), shape=shape)
-    links = directed + directed.T.tocsr()
-    return sparse.csr_array((np.ones(links.nnz, dtype=dtype), links.indices, links.indptr), shape=shape)
-
-
-def unite_graphs(parts: Iterable[tuple[sparse.csr_array, Array, float]], n_samples: int) -> sparse.csr_array:
-    """Add up the normalised graphs of the views over all samples, and normalise; see :mod:`gapview.graph.bridges`.
-
-    Parameters
-    ----------
-    parts : iterable of (csr_array, int array, float)
-        For every view its graph, which is overwritten, the samples of its rows, and its weight. An iterator keeps one
-        graph at a time in memory.
-    n_samples : int
-        Number of all samples.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from scipy import sparse
-    >>> from gapview.backends.disk import unite_graphs
-    >>> pair = sparse.csr_array(np.array([[0.0, 4.0], [4.0, 0.0]]))
-    >>> unite_graphs([(pair, np.array([0, 2]), 1.0)], 3).toarray()
-    array([[0., 0., 1.],
-           [0., 0., 0.],
-           [1., 0., 0.]])
-    """
-    total = None
-    for graph, samples, weight in parts:
-        _normalize(graph)
-        graph.data *= weight
-        counts = np.zeros(n_samples + 1, dtype=graph.indptr.dtype)
-        counts[samples + 1] = np.diff(graph.indptr)
-        indices = samples.astype(graph.indices.dtype)[graph.indices], counts.cumsum(dtype=counts.dtype)
-        spread = sparse.csr_array((graph.data, *indices), shape=(n_samples, n_samples))
-        total = spread if total is None else total + spread
-    assert total is not None
-    _normalize(total)
-    return total
-
-
-def _normalize(graph: sparse.csr_array) -> None:
-    """Divide every weight by the roots of the degrees of its two samples, in place."""
-    divisors = degree_roots(graph @ np.ones(graph.shape[0], dtype=graph.dtype))
-    graph.data /= np.repeat(divisors, np.diff(graph.indptr))
-    graph.data /= divisors[graph.indices]
 
 
 def build_problem(

@@ -4,17 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from ...compute import is_tensor
 from ...errors import InputTypeError, MissingExtraError, ParameterError
 from ...utils.parameters import check_integer
-from . import search as _search
-from .exact import exact, exact_with_warning
-from .faiss_search import approximate
-from .search import Search, SearchReport
-
-_FASTER = "With the package 'faiss-cpu' it would be many times faster: pip install 'gapview[fast]'"
+from .faiss_search import ArrayKernel, has_faiss
+from .plan import find_neighbors
+from .search import Search
 
 
 def nearest(points: Any, n_neighbors: int, queries: Any = None, *, search: Search | None = None) -> tuple[Any, Any]:
@@ -50,29 +45,13 @@ def nearest(points: Any, n_neighbors: int, queries: Any = None, *, search: Searc
     """
     search = Search() if search is None else search
     _check(points, n_neighbors, queries)
-    distances, indices, report = _dispatch(points, int(n_neighbors), queries, search)
-    search.done.append(report)
-    return distances, indices
-
-
-def _dispatch(points: Any, n_neighbors: int, queries: Any, search: Search) -> tuple[Any, Any, SearchReport]:
     if is_tensor(points):
         from .torch_search import nearest_tensors  # imports torch
 
-        return nearest_tensors(points, n_neighbors, queries, search)
-    size = points.shape[0], points.shape[0] if queries is None else queries.shape[0]
-    report = SearchReport("exact", "scikit-learn", *size, n_neighbors)
-    if size[1] == 0:
-        return np.empty((0, n_neighbors)), np.empty((0, n_neighbors), dtype=np.intp), report
-    if search.is_exact(*size, _search.EXACT_PAIRS):
-        return *exact(points, n_neighbors, queries), report
-    try:
-        import faiss  # noqa: F401
-    except ImportError:
-        if search.method == "approximate":
-            raise MissingExtraError("faiss-cpu", "fast", "Approximate search for neighbours") from None
-        return *exact_with_warning(points, n_neighbors, queries, _FASTER), report
-    return approximate(points, n_neighbors, queries, search)
+        return nearest_tensors(points, int(n_neighbors), queries, search)
+    if search.method == "approximate" and not has_faiss():
+        raise MissingExtraError("faiss-cpu", "fast", "Approximate search for neighbours")
+    return find_neighbors(ArrayKernel(points, int(n_neighbors), queries), search)  # type: ignore[no-any-return]
 
 
 def _check(points: Any, n_neighbors: Any, queries: Any) -> None:

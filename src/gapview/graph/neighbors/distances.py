@@ -163,26 +163,38 @@ def _sparse_squares(rows: sparse.csr_array, queries: sparse.csr_array, shape: tu
     return np.asarray(np.maximum(squares.reshape(shape), 0.0))
 
 
-def nearest_listed(distances: Array, indices: Array, count: int, own: Array | None) -> tuple[Array, Array]:
+def smallest(table: Any, count: int) -> tuple[Any, Any]:
+    """Return the smallest values of every row, and their columns, in any order."""
+    if is_tensor(table):
+        return table.topk(count, largest=False, sorted=False)  # type: ignore[no-any-return]
+    columns = np.argpartition(table, count - 1, axis=1)[:, :count]
+    return np.take_along_axis(table, columns, axis=1), columns
+
+
+def nearest_listed(distances: Any, indices: Any, count: int, own: Any) -> tuple[Any, Any]:
     """Return the nearest candidates of every query in order; −1 and infinite where there are too few.
 
     Parameters
     ----------
-    distances, indices : arrays of shape (n_queries, n_candidates)
+    distances, indices : arrays or tensors of shape (n_queries, n_candidates)
         The candidates; −1 is no point.
     count : int
         How many to return, at most ``n_candidates``.
     own : int array of shape (n_queries,) or None
         The index of every query among the points, if queries are points that must not be their own neighbours.
     """
+    xp = array_namespace(distances)
     if own is not None:
         is_own = indices == own[:, None]
-        distances, indices = np.where(is_own, np.inf, distances), np.where(is_own, -1, indices)
+        distances, indices = xp.where(is_own, xp.inf, distances), xp.where(is_own, -1, indices)
+
     if count < distances.shape[1]:
-        kept = np.argpartition(distances, count - 1, axis=1)[:, :count]
-        distances, indices = np.take_along_axis(distances, kept, axis=1), np.take_along_axis(indices, kept, axis=1)
-    order = np.lexsort((indices, distances), axis=1)
-    return np.take_along_axis(distances, order, axis=1), np.take_along_axis(indices, order, axis=1)
+        distances, kept = smallest(distances, count)
+        indices = xp.take_along_axis(indices, kept, axis=1)
+    by_index = xp.argsort(indices, axis=1)  # of equal distances the lowest index comes first
+    by_distance = xp.argsort(xp.take_along_axis(distances, by_index, axis=1), axis=1, stable=True)
+    order = xp.take_along_axis(by_index, by_distance, axis=1)
+    return xp.take_along_axis(distances, order, axis=1), xp.take_along_axis(indices, order, axis=1)
 
 
 def distance_to_distinct(points: Matrix, queries: Matrix) -> Array:

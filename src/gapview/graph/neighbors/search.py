@@ -21,7 +21,7 @@ class SearchReport:
     ----------
     method : {"exact", "approximate"}
         The method used, which may differ from the one requested.
-    engine : {"scikit-learn", "faiss", "torch"}
+    engine : {"scikit-learn", "faiss", "torch", "dask"}
         The library used.
     n_points, n_queries, n_neighbors : int
         The size of the search.

@@ -110,11 +110,11 @@ def list_candidates(model: Any, views: SampleCounts, part: Views, n_clusters: in
 
     Numbers of neighbours depend on ``views``, scales on ``part``; see :func:`plan_fit`.
     """
-    forms = _read_scales(model.scale, part)
+    forms = _read_scales(model.scale, part, first_only=model.selection == "fixed")
     bridges = _BRIDGES if model.bridge == "auto" else (model.bridge,)
     reaches = _REACHES if model.reach == "auto" else (int(model.reach),)
     if model.selection == "fixed":
-        forms, bridges, reaches = forms[:1], bridges[:1], reaches[:1]
+        bridges, reaches = bridges[:1], reaches[:1]
     counts = resolve_n_neighbors(model.n_neighbors, views, n_clusters)
     components = 2 * n_clusters if model.n_components == "auto" else int(model.n_components)
     consensus = 1.0 if model.consensus_weight == "auto" else float(model.consensus_weight)
@@ -125,10 +125,15 @@ def list_candidates(model: Any, views: SampleCounts, part: Views, n_clusters: in
     ]
 
 
-def _read_scales(scale: Any, views: Views) -> list[tuple[str | None, ...]]:
+def _read_scales(scale: Any, views: Views, *, first_only: bool) -> list[tuple[str | None, ...]]:
     """Return candidate scales, one for each view; ``"auto"`` gives a candidate with and one without centring."""
     if _is_auto(scale):
-        suited = [_usable_scales(*named) for named in zip(views.names, views.one_by_one(), strict=True)]
+        suited = []
+        for name, matrix in zip(views.names, views.one_by_one(), strict=True):
+            way = suitable_scale(matrix)
+            ways = [way] if first_only else [way, "unit" if way == "center+unit" else way]
+            usable = {way: way if _varies(name, matrix, way) else "standard+view" for way in set(ways)}
+            suited.append([usable[way] for way in ways])
         return list(dict.fromkeys(zip(*suited, strict=True)))
     if scale is None or isinstance(scale, str):
         return [(scale,) * views.n_views]
@@ -157,18 +162,8 @@ def _one_per_view(parameter: str, given: Any, views: Views, allowed: str) -> lis
     return list(given)
 
 
-def _usable_scales(name: str, matrix: Matrix) -> tuple[str, str]:
-    """Return the suitable scales of a view, with and without centring.
-
-    If unit rows would all be equal, the scale is one that keeps their lengths.
-    """
-    centered = suitable_scale(matrix)
-    plain = "unit" if centered == "center+unit" else centered
-    usable = {way: way if _varies(name, matrix, way) else "standard+view" for way in {centered, plain}}
-    return usable[centered], usable[plain]
-
-
 def _varies(name: str, matrix: Matrix, scale: str) -> bool:
+    """Return whether a view differs between samples once it is scaled; unit rows may all be equal."""
     try:
         scale_view(name, matrix, scale)
     except InputError:

@@ -11,7 +11,7 @@ from test_neighbors import all_distances, check_consistent, true_recall
 
 from gapview.datasets import make_views
 from gapview.errors import GapviewWarning
-from gapview.graph.neighbors import Search, faiss_search, nearest
+from gapview.graph.neighbors import Search, array_search, nearest
 from gapview.graph.neighbors import search as limits
 from gapview.graph.neighbors.search_space import search_space
 from gapview.scaling import unit_rows
@@ -41,8 +41,8 @@ def some_recall(points, distances, seed=7):
 
 def search_one_cell(monkeypatch):
     """Replace the number of probes of any proposal by 1."""
-    propose = faiss_search.ArrayKernel.propose
-    monkeypatch.setattr(faiss_search.ArrayKernel, "propose", lambda *given: replace(propose(*given), n_probes=1))
+    propose = array_search.ArrayKernel.propose
+    monkeypatch.setattr(array_search.ArrayKernel, "propose", lambda *given: replace(propose(*given), n_probes=1))
 
 
 class TestRecall:
@@ -112,14 +112,14 @@ class TestRecall:
         assert true_recall(points, distances) >= 0.945
 
     def test_all_distances_where_no_number_of_cells_reaches_the_recall(self, monkeypatch):
-        search, tried = faiss_search.ArrayKernel.search, []
+        search, tried = array_search.ArrayKernel.search, []
 
         def miss(kernel, setting, rows):
             tried.append(setting)
             found, distances = search(kernel, setting, rows)
             return found, distances + 1
 
-        monkeypatch.setattr(faiss_search.ArrayKernel, "search", miss)
+        monkeypatch.setattr(array_search.ArrayKernel, "search", miss)
         points = made(3000, 12)
         distances, _, report = searched(points)
         assert report.method == "exact"

@@ -8,7 +8,7 @@ import pytest
 from gapview.errors import GapviewWarning
 from gapview.graph.neighbors import Search, SearchReport
 from gapview.graph.neighbors import search as limits
-from gapview.graph.neighbors.plan import CellKernel, find_neighbors
+from gapview.graph.neighbors.search import CellKernel, run_search
 
 
 class Known(CellKernel):
@@ -41,14 +41,14 @@ class Known(CellKernel):
 
 def test_the_fewest_probes_are_used():
     kernel, search = Known(7, 7), Search("approximate")
-    assert find_neighbors(kernel, search) == "found"
+    assert run_search(kernel, search) == "found"
     assert kernel.tried == [7]
     assert search.done == [SearchReport("approximate", "known", 4000, 900, 2, 1.0, 95, 7, 295)]
 
 
 def test_more_probes_where_the_recall_is_missed():
     kernel, search = Known(4, 8), Search("approximate")
-    assert find_neighbors(kernel, search) == "found"
+    assert run_search(kernel, search) == "found"
     assert kernel.tried == [4, 6, 9]
     assert (search.done[0].n_probes, search.done[0].recall) == (9, 1.0)
 
@@ -58,7 +58,7 @@ def test_all_distances_where_half_of_the_cells_are_too_few(n_planned, tried, mon
     kernel, search = Known(n_planned, 95), Search()
     monkeypatch.setattr(limits, "EXACT_PAIRS", 1000)
     with pytest.warns(GapviewWarning, match="900 samples among 4000 .* No cheaper way finds 95% of the neighbours"):
-        assert find_neighbors(kernel, search) == "all"
+        assert run_search(kernel, search) == "all"
     assert kernel.tried == tried
     assert search.done == [SearchReport("exact", "all", 4000, 900, 2)]
 
@@ -66,5 +66,5 @@ def test_all_distances_where_half_of_the_cells_are_too_few(n_planned, tried, mon
 @pytest.mark.filterwarnings("error")
 def test_no_warning_where_all_distances_are_cheap():
     kernel, search = Known(60, 95), Search("approximate")
-    assert find_neighbors(kernel, search) == "all"
-    assert find_neighbors(kernel, Search()) == "all"
+    assert run_search(kernel, search) == "all"
+    assert run_search(kernel, Search()) == "all"

@@ -10,7 +10,7 @@ from gapview.datasets import make_views
 from gapview.errors import InputError, ParameterError
 from gapview.graph.neighbors import Search, SearchReport, cells, nearest
 from gapview.graph.neighbors import search as limits
-from gapview.graph.neighbors.plan import CellSetting
+from gapview.graph.neighbors.search import CellSetting
 from gapview.scaling import unit_rows
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")

@@ -14,9 +14,10 @@ from typing import Any
 import numpy as np
 
 from ...graph.knn import has_unit_rows
-from ...graph.neighbors import Search, plan
+from ...graph.neighbors import Search
 from ...graph.neighbors.cells import merge_nearest
 from ...graph.neighbors.distances import common_exponent
+from ...graph.neighbors.search import CellKernel, CellSetting, RecallSample, run_search
 from ...scaling import row_lengths, times_power
 from ...utils.types import Array
 from ...views import Views
@@ -46,10 +47,10 @@ def find_neighbors(tasks: Tasks, scaled: BlockedViews, view: int, n_neighbors: i
     kernel = BlockKernel(tasks, scaled, view, n_neighbors)
     if kernel.n_neighbors < 1:
         return tasks.map("find-neighbours", _without_neighbors, kernel.blocks)
-    return plan.find_neighbors(kernel, search)  # type: ignore[no-any-return]
+    return run_search(kernel, search)  # type: ignore[no-any-return]
 
 
-class BlockKernel(plan.CellKernel):
+class BlockKernel(CellKernel):
     """The rows of one view that can have neighbours, in blocks of points, divided by a common power of 2."""
 
     engine, exact_engine = "dask", "scikit-learn"
@@ -106,12 +107,12 @@ class BlockKernel(plan.CellKernel):
         parts = self._tasks.map("true-neighbours", cells.true_neighbors, queries, self.blocks, centers, **settings)
         return self._tasks.reduce("true-neighbours", merge_nearest, parts)
 
-    def cell_ranks(self, sample: plan.RecallSample) -> Array:
+    def cell_ranks(self, sample: RecallSample) -> Array:
         """Return the ranks of the cells of the true neighbours."""
         ranks = self._tasks.submit("cells-of-neighbours", cells.true_cell_ranks, *sample.neighbors, self._centers)
         return self._tasks.gather(ranks)  # type: ignore[no-any-return]
 
-    def search(self, setting: plan.CellSetting, rows: Array) -> tuple[list[Any], Array]:
+    def search(self, setting: CellSetting, rows: Array) -> tuple[list[Any], Array]:
         """Return for every block a handle of (samples, their neighbours), and the distances of some points."""
         found = self._search_regions(setting.n_probes)
         sampled = self._tasks.collect("recall", cells.select, found, self._places(rows))

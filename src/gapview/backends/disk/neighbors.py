@@ -9,7 +9,7 @@ import numpy as np
 
 from ...graph.neighbors import Search, cells
 from ...graph.neighbors.distances import common_exponent
-from ...graph.neighbors.plan import CellKernel, CellSetting, RecallSample, find_neighbors
+from ...graph.neighbors.search import CellKernel, CellSetting, RecallSample, run_search
 from ...scaling import largest_magnitude, times_power
 from ...utils.types import Array
 from .files import FileRows, Scratch
@@ -62,7 +62,7 @@ def nearest_rows(
     largest = max(largest_magnitude(matrix[block]) for block in matrix.blocks(n_bytes // _SHARE))
     points = RescaledRows(matrix, rows, common_exponent([np.array([[largest]])]))
     with closing(StoredCells(points, n_neighbors, n_bytes, scratch)) as kernel:
-        return find_neighbors(kernel, search)  # type: ignore[no-any-return]
+        return run_search(kernel, search)  # type: ignore[no-any-return]
 
 
 class StoredCells(CellKernel):

@@ -1,6 +1,6 @@
 """Nearest neighbours by one function: exact up to a stated size, by cells beyond it, on the device of tensors."""
 
-from ._nearest import nearest
+from .array_search import nearest
 from .distances import distance_to_distinct, without_last
 from .search import Search, SearchReport
 

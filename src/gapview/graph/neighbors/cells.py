@@ -17,8 +17,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from ...compute import is_tensor
 from ...utils.types import Array
-from .distances import nearest_listed, smallest
-from .exact import exact
+from .distances import exact, nearest_listed, smallest
 
 Part = tuple[Any, Any, Any]  # points, their numbers, and the queries to compare with them
 

@@ -1,4 +1,4 @@
-"""Euclidean distances that stay accurate for values of any size, and queries that leave out a column."""
+"""Euclidean distances that stay accurate for values of any size, and the nearest points by all distances."""
 
 from __future__ import annotations
 
@@ -9,13 +9,15 @@ import numpy as np
 from array_api_compat import array_namespace
 from scipy import sparse
 from sklearn.metrics import pairwise_distances_chunked
+from sklearn.neighbors import NearestNeighbors
 
-from ...compute import is_tensor
+from ...compute import is_tensor, on_free_cores, single_threaded
 from ...scaling import largest_magnitude, row_lengths, times_power
 from ...utils.types import Array, Matrix
 
 _FAR = 100.0  # squared distance of the points from the origin, in units of their variance, above which they are centred
 _SAFE = 30  # powers of 2 up to which float32 and float64 hold squares and squared differences: no copy is needed
+_WORTH_A_THREAD = 1e8  # operations below which several threads are slower than one
 _N_VALUES = 2**22  # values that are held at a time
 
 
@@ -229,3 +231,15 @@ def distance_to_distinct(points: Matrix, queries: Matrix) -> Array:
 
     parts = pairwise_distances_chunked(queries, points, reduce_func=smallest)
     return scaled_back(np.concatenate(list(parts)), exponent)
+
+
+def exact(points: Matrix, n_neighbors: int, queries: Matrix | None) -> tuple[Array, Array]:
+    """Return distances and indices of the nearest points, from all distances, block by block."""
+    points, queries, exponent = conditioned(points, queries)
+    n_queries = (points if queries is None else queries).shape[0]
+    is_small = n_queries * points.shape[0] * points.shape[1] < _WORTH_A_THREAD
+    # Trees are slow in the many dimensions that views have; brute force uses matrix products
+    search = NearestNeighbors(n_neighbors=n_neighbors, algorithm="brute").fit(points)
+    with single_threaded() if is_small else on_free_cores():
+        distances, indices = search.kneighbors(queries)
+    return scaled_back(distances, exponent), indices

@@ -14,8 +14,7 @@ from ...utils.types import Array
 from . import cells
 from . import search as _search
 from .distances import conditioned, nearest_listed, scaled_back, smallest
-from .plan import CellKernel, CellSetting, RecallSample, find_neighbors
-from .search import Search
+from .search import CellKernel, CellSetting, RecallSample, Search, run_search
 
 _N_SPARE = 8  # candidates beyond the neighbours, since the products that rank them round more than differences
 _N_PER_CELL = 64  # points per cell on which the centres are learnt
@@ -27,7 +26,7 @@ def nearest_tensors(points: Any, n_neighbors: int, queries: Any, search: Search)
     _check(points, queries)
     with torch.inference_mode(), _full_precision():
         points, queries, exponent = conditioned(points, queries)
-        distances, indices = find_neighbors(TensorKernel(points, n_neighbors, queries), search)
+        distances, indices = run_search(TensorKernel(points, n_neighbors, queries), search)
         scaled: Any = scaled_back(distances, exponent)
     return scaled.clone(), indices.clone()  # clones made here can be used with gradients
 

@@ -15,8 +15,6 @@ from ..scaling import Scaling
 from ..utils.types import Array
 from ..views import SampleCounts, Views
 
-__all__ = ["Backend", "Handle"]
-
 Handle = Any  # a value where the data are: an array, a sparse matrix, or references to blocks on a cluster
 
 

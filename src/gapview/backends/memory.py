@@ -29,8 +29,6 @@ from ..utils.types import Array, Matrix
 from ..views import Views
 from ..views.trial import draw_from
 
-__all__ = ["MemoryBackend"]
-
 
 class MemoryBackend:
     """The steps of a fit to views in memory; see :class:`gapview.backends.base.Backend`.

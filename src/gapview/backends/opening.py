@@ -14,8 +14,6 @@ from .base import Backend
 from .dask import dask_kind
 from .memory import MemoryBackend
 
-__all__ = ["open_backend"]
-
 
 @contextmanager
 def open_backend(model: Any, data: Any, mask: Any, checkpoint: Any) -> Iterator[Backend]:

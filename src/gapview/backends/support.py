@@ -6,8 +6,6 @@ from typing import Any
 
 from ..errors import InputError, NotFittedError, ParameterError
 
-__all__ = ["ONLY_UNION_ON_CLUSTER", "unsupported"]
-
 ONLY_UNION_ON_CLUSTER = (
     "on a cluster only the bridge 'union' is built: the others complete missing views from neighbours in all views "
     "together"

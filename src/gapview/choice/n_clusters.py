@@ -23,8 +23,6 @@ from ..utils.parameters import check_integer, random_generator
 from ..utils.types import Array
 from ..utils.warnings import muted
 
-__all__ = ["MOST_CLUSTERS", "ClusterCount", "default_counts", "suggest_n_clusters"]
-
 MOST_CLUSTERS = 20  # default of the largest count
 N_RESTARTS = 5  # of k-means on all samples
 N_RESAMPLES = 10

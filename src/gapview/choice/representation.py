@@ -17,8 +17,6 @@ from ..progress import phase
 from ..scaling import Scaling
 from ..utils.types import Array
 
-__all__ = ["IterationLimits", "Representation", "Setting", "ViewGraphs", "prepare", "represent"]
-
 
 @storable_record
 @dataclass(frozen=True)

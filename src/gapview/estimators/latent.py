@@ -32,8 +32,6 @@ from ..views import Views, new_views
 from .base import CLUSTER, as_frame, as_series, warn_no_effect, warn_unused_parameters
 from .predict import distance_to_training, fill_missing_rows, predict_labels, project, recover_rows
 
-__all__ = ["N_LATENT_NEIGHBORS", "LatentSpaceMixin", "warn_unless_converged"]
-
 N_LATENT_NEIGHBORS = 10
 
 

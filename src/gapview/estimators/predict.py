@@ -18,8 +18,6 @@ from ..utils.types import Array, Matrix
 from ..utils.warnings import warn_user
 from ..views import Views
 
-__all__ = ["distance_to_training", "fill_missing_rows", "majority", "predict_labels", "project", "recover_rows"]
-
 _N_TYPICAL = 1000  # training samples from which the usual distance between neighbours is computed
 
 

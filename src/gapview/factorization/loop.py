@@ -22,8 +22,6 @@ from ..views import Views
 from .problem import Problem, demand_finite
 from .steps import basis_step
 
-__all__ = ["LoopState", "Run", "Solution", "Sweep", "Weights", "iterate", "new_runs"]
-
 
 @dataclass(frozen=True)
 class Weights:

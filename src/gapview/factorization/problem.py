@@ -23,8 +23,6 @@ from ..errors import SolutionError
 from ..scaling import row_lengths
 from ..utils.types import Array, Matrix
 
-__all__ = ["Problem", "SampleWeights", "ViewTerm", "build_problem", "demand_finite", "join_views"]
-
 
 class SampleWeights(Protocol):
     """Weights between samples: a csr_array, or an object with the same products and slices."""

@@ -7,8 +7,6 @@ from array_api_compat import array_namespace
 from ..utils.types import Array
 from .problem import demand_finite
 
-__all__ = ["basis_step", "code_step", "codes_value", "consensus_value", "ties_value"]
-
 
 def basis_step(correlation: Array) -> Array:
     """Return the basis U = JBᵀ from HᵀP = BΣJᵀ, Eq. (9).

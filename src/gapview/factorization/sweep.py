@@ -21,8 +21,6 @@ from .loop import LoopState, Run, Solution, Weights, iterate, new_runs
 from .problem import Problem, ViewTerm
 from .steps import code_step, codes_value, consensus_value, ties_value
 
-__all__ = ["ArraySweep", "Layout", "array_sweep", "columns_of", "solve", "solve_together", "summed", "tied_consensus"]
-
 _N_STRIPES = 32  # partial sums; a fixed number, so that threads do not change the rounding
 _CACHED_CODES, _CACHED_SHARE = 2**20, 1 / 16  # up to so many codes, or such a share of H, pieces are cached
 _PIECE_BYTES = 32  # at most, for every code

@@ -12,8 +12,6 @@ from ..support import unsupported
 from . import dask_kind
 from .reading import align_arrays
 
-__all__ = ["apply_to_blocks"]
-
 
 def apply_to_blocks(model: Any, method: str, views: Any, options: dict[str, Any]) -> Any:
     """Return the lazy result of a method of the model for a Dask collection.

@@ -40,8 +40,6 @@ from .sweep import BlockedSweep
 from .tasks import Tasks, current_tasks, split_by_block
 from .views import BlockedViews, collect_samples, draw_rows, drop_features, scale_views
 
-__all__ = ["N_REFERENCE", "DaskBackend", "open_backend"]
-
 N_REFERENCE = 5000
 
 

@@ -30,8 +30,6 @@ from ...views import Views
 from .tasks import Tasks
 from .views import BlockedViews
 
-__all__ = ["BlockCodes", "ClusterCheckpoint", "identity_of_blocks"]
-
 BlockCodes = tuple[list[Array], list[Array]]  # codes; shares of (HᵀP)ᵀ for every view, and of the objective
 
 _EVERY = 10  # iterations

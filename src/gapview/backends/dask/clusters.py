@@ -17,8 +17,6 @@ from ...utils.types import Array
 from .graph import BlockedGraph, BlockGraph
 from .tasks import Tasks, split_by_block, stack_rows
 
-__all__ = ["balance_blocks", "cluster_blocks", "confidence_blocks"]
-
 _N_SAMPLED = 2**15  # rows for the restarts of k-means; if there are no more rows, its result is final
 _MOST_ITERATIONS = 300
 _TOLERANCE = 1e-4  # of the variance of the points, as in scikit-learn

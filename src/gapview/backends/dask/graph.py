@@ -25,17 +25,6 @@ from .cells import index_type
 from .tasks import Exchange, Tasks, exchange_parts, flatten, register_size, stack_rows
 from .views import BlockedViews
 
-__all__ = [
-    "BlockGraph",
-    "BlockedGraph",
-    "bridged_problems",
-    "link_blocks",
-    "n_edges",
-    "split_graph",
-    "union_blocks",
-    "view_problems",
-]
-
 register_size(Problem)
 
 

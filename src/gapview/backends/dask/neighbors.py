@@ -26,8 +26,6 @@ from .graph import link_blocks
 from .tasks import Tasks, exchange_group, exchange_parts, split_by_block, split_into_waves
 from .views import BlockedViews
 
-__all__ = ["find_neighbors", "knn_blocks"]
-
 _N_TOGETHER = 4096  # rows that are compared with others in one task
 _MOST_CELLS = 4096  # each of them is known to all tasks
 _N_PER_CELL = 32  # rows by which the centre of a cell is fitted

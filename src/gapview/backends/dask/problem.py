@@ -18,8 +18,6 @@ from .reading import as_dask_array
 from .tasks import Tasks
 from .views import BlockedViews
 
-__all__ = ["BlockedProblem", "given_starts", "random_starts"]
-
 _N_DRAWN = 2**20  # numbers drawn at a time to advance a generator
 
 

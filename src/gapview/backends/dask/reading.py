@@ -28,8 +28,6 @@ from . import dask_kind
 from .tasks import Tasks, exchange_parts, flatten
 from .views import BlockedViews, describe_blocks
 
-__all__ = ["align_arrays", "as_dask_array", "read_blocks"]
-
 _MOST_CHECKED = 10**7  # rows of which the client can hold the summaries
 
 

@@ -29,8 +29,6 @@ from .checkpoint import BlockCodes, ClusterCheckpoint
 from .problem import BlockedProblem
 from .tasks import flatten, register_size
 
-__all__ = ["BlockedSweep"]
-
 _DETACH_EVERY = 10  # steps
 
 register_size(Solution)

@@ -23,20 +23,6 @@ from scipy import sparse
 from ...errors import MissingExtraError
 from ...utils.types import Array
 
-__all__ = [
-    "Exchange",
-    "Tasks",
-    "current_tasks",
-    "exchange_group",
-    "exchange_parts",
-    "flatten",
-    "register_size",
-    "size_of",
-    "split_by_block",
-    "split_into_waves",
-    "stack_rows",
-]
-
 Kind = TypeVar("Kind", bound=type)
 
 _N_TOGETHER = 8  # partial sums that one task adds up

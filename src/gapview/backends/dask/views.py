@@ -15,8 +15,6 @@ from ...views.checks import demand_samples
 from ...views.trial import N_OF_EVERY_VIEW, draw_samples
 from .tasks import Tasks, register_size, split_by_block
 
-__all__ = ["BlockedViews", "collect_samples", "describe_blocks", "draw_rows", "drop_features", "scale_views"]
-
 register_size(Views)
 
 

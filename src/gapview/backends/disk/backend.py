@@ -29,8 +29,6 @@ from .files import FileRows, Scratch, ScratchMatrix
 from .neighbors import nearest_rows
 from .views import all_mapped, read_mapped
 
-__all__ = ["DiskBackend", "build_problem", "open_backend", "scale_alike"]
-
 
 @contextmanager
 def open_backend(model: Any, data: Any, mask: Any) -> Iterator[MemoryBackend]:

@@ -20,16 +20,6 @@ from ...graph.knn import resolve_n_neighbors
 from ...views import Views
 from ...views.trial import TRIED_PER_CLUSTER
 
-__all__ = [
-    "FitSize",
-    "MemoryPlan",
-    "check_memory_for_parts",
-    "fit_size",
-    "format_bytes",
-    "plan_memory",
-    "read_budget",
-]
-
 _POWERS = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4}
 _TEXT = re.compile(r"\s*([0-9]+(?:\.[0-9]*)?|\.[0-9]+)\s*([kmgt]?)(i?)b\s*", re.IGNORECASE)
 _ALLOWED = "None, a finite number of bytes above 0, or text such as '2GB' or '500 MiB'"

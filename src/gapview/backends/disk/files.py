@@ -19,8 +19,6 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 from ...errors import DataFileError
 from ...utils.types import Array
 
-__all__ = ["FileRows", "LatestRows", "Scratch", "ScratchMatrix", "new_block", "read_bytes", "read_rows"]
-
 _SPAN_BYTES = 2**20  # read at a time where single rows are selected
 _LARGE_BLOCK = 2**18  # bytes
 _COPIED_BYTES = 2**21

@@ -14,8 +14,6 @@ from ...scaling import largest_magnitude, times_power
 from ...utils.types import Array
 from .files import FileRows, Scratch
 
-__all__ = ["nearest_rows"]
-
 _N_PER_CELL, _LEAST_PER_CELL = 40, 10  # rows by which the centre of a cell is fitted
 _SHARE = 8  # parts of the memory: for queries, for rows compared with them, and for intermediate results
 

@@ -18,8 +18,6 @@ from ...views.core import demand_features, read
 from ..support import unsupported
 from .files import FileRows, new_block, read_bytes, read_rows
 
-__all__ = ["MappedFile", "all_mapped", "is_mapped", "mapped_file", "read_into_memory", "read_mapped"]
-
 _BLOCK_BYTES = 2**20
 
 

@@ -20,8 +20,8 @@ pytest.importorskip("distributed")
 from distributed_problems import three_views, unevenly, written_out  # noqa: E402
 from gapview.backends.dask.cells import regions_of  # noqa: E402
 from gapview.backends.dask.neighbors import find_neighbors  # noqa: E402
-from gapview.backends.dask.reading import read_blocks  # noqa: E402
 from gapview.backends.dask.tasks import Tasks, exchange_parts, flatten  # noqa: E402
+from gapview.backends.dask.views import read_blocks  # noqa: E402
 
 
 @pytest.fixture(scope="module")

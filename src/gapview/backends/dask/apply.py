@@ -10,7 +10,7 @@ import numpy as np
 from ...views.containers import named_views
 from ..support import unsupported
 from . import dask_kind
-from .reading import align_arrays
+from .views import align_arrays
 
 
 def apply_to_blocks(model: Any, method: str, views: Any, options: dict[str, Any]) -> Any:

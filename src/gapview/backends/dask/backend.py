@@ -35,10 +35,9 @@ from .clusters import balance_blocks, cluster_blocks, confidence_blocks
 from .graph import BlockedGraph, bridged_problems, n_edges, split_graph, union_blocks, view_problems
 from .neighbors import knn_blocks
 from .problem import BlockedProblem, given_starts, random_starts
-from .reading import read_blocks
 from .sweep import BlockedSweep
 from .tasks import Tasks, current_tasks, split_by_block
-from .views import BlockedViews, collect_samples, draw_rows, drop_features, scale_views
+from .views import BlockedViews, collect_samples, draw_rows, drop_features, read_blocks, scale_views
 
 N_REFERENCE = 5000
 

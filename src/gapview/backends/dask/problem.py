@@ -14,9 +14,8 @@ from ...factorization.starts import check_init, given_start
 from ...factorization.sweep import summed
 from ...utils.types import Array
 from ...views import Views
-from .reading import as_dask_array
 from .tasks import Tasks
-from .views import BlockedViews
+from .views import BlockedViews, as_dask_array
 
 _N_DRAWN = 2**20  # numbers drawn at a time to advance a generator
 

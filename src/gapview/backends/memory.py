@@ -108,7 +108,7 @@ class MemoryBackend:
 
     @property
     def _are_kept(self) -> bool:
-        """Whether the scaled views are kept until the problem is built; views of a large fit are scaled twice."""
+        """Whether the scaled views are kept until the bridged problem is built; large views are scaled twice."""
         return not (self.is_last and self.views.by_reference)
 
     def view_problem(self, graphs: Sequence[Any]) -> Problem:
@@ -117,6 +117,8 @@ class MemoryBackend:
 
     def bridged_problem(self, graph: Any, n_steps: int, view_weights: Sequence[float]) -> Problem:
         """Smooth every view by up to so many steps along a graph over all samples."""
+        if not self._are_kept:
+            self.scaled.clear()
         everyone = np.arange(self.views.n_samples)
         weights = [Reach(graph, n_steps, self.views.rows(k), everyone, weight) for k, weight in enumerate(view_weights)]
         return self._build_problem(weights, [everyone] * self.views.n_views)
@@ -127,10 +129,9 @@ class MemoryBackend:
 
     def _drained_views(self) -> Iterator[Any]:
         """Yield the scaled views and free each before the next; views that were not kept are scaled again."""
-        if self.scaled and self._are_kept:
+        if self.scaled:
             yield from drained(self.scaled)
             return
-        self.scaled.clear()
         for scaling, view in zip(self.scalings, self.views.in_parts(), strict=True):
             if sparse.issparse(view):
                 yield scaling.apply(view).astype(self.dtype)

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from ..clusters import N_RESTARTS, cluster_rows
-from ..persist.registry import storable_method
 from ..scaling import scale_views
 from ..utils.types import Array, Matrix
 from ..views import Views
 from ..views.cells import dense
-from .base import Baseline
+from .base import Baseline, baseline
 
 
-@storable_method
-@dataclass(kw_only=True, eq=False, repr=False)
+@baseline
 class Concat(Baseline):
     """k-means on the views side by side, each missing view filled with the mean of that view.
 

@@ -10,17 +10,15 @@ from scipy import sparse
 
 from ..estimators.base import NoEffect
 from ..graph.knn import knn_graph, resolve_n_neighbors
-from ..persist.registry import storable_method
 from ..utils.types import Array
 from ..views import Views
 from . import nmf
-from .base import without
+from .base import baseline, without
 
 _LAG = 10  # iterations over which the change of the objective is computed
 
 
-@storable_method
-@dataclass(kw_only=True, eq=False, repr=False)
+@baseline
 class DCNMF(nmf.NonnegativeBaseline):
     """Double constrained non-negative matrix factorisation (DCNMF).
 

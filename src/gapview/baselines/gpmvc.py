@@ -10,11 +10,10 @@ from scipy import sparse
 
 from ..estimators.base import NoEffect
 from ..graph.knn import knn_graph, resolve_n_neighbors
-from ..persist.registry import storable_method
 from ..utils.types import Array
 from ..views import Views
 from . import nmf
-from .base import without
+from .base import baseline, without
 
 _N_STARTS = 10  # random starts of a view, of _N_TRIAL steps each; the best is continued
 _N_TRIAL = 30
@@ -22,8 +21,7 @@ _START_TOL = 1e-5
 _START_CAP = 1000  # maximum number of steps of a start
 
 
-@storable_method
-@dataclass(kw_only=True, eq=False, repr=False)
+@baseline
 class GPMVC(nmf.NonnegativeBaseline):
     """Graph regularised partial multi-view clustering (GPMVC).
 

@@ -7,17 +7,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..persist.registry import storable_method
 from ..utils.types import Array
 from ..views import Views
 from . import nmf
+from .base import baseline
 from .concat import mean_filled
 
 _N_CYCLES = 3  # passes of the start over all views
 
 
-@storable_method
-@dataclass(kw_only=True, eq=False, repr=False)
+@baseline
 class MIC(nmf.NonnegativeBaseline):
     """Multi-incomplete-view clustering (MIC).
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -17,10 +17,10 @@ from ..scaling import row_lengths, scale_views, unit_rows
 from ..utils.types import Array, Matrix
 from ..utils.warnings import warn_user
 from ..views import Views, is_constant
-from .base import FactorBaseline
+from .base import FactorBaseline, read_factor
 
 FLOOR = 1e-12  # smallest denominator of a quotient, as a share of the largest
-_COLLAPSED = 1e-12  # share of ‖X‖² that PU has to reach
+COLLAPSED = 1e-12  # share of ‖X‖² that PU has to reach
 _VANISHED = 1e-6  # codes shorter than this share of the longest count as 0; in good fits all are above 0.01
 _FEW = 0.1  # share of samples with codes of 0 up to which there is no warning
 
@@ -31,8 +31,6 @@ class NonnegativeBaseline(FactorBaseline):
 
     nonnegative: str | None = "raise"
     max_iter: int = 30
-
-    _random_starts: ClassVar[tuple[str, ...]] = ("random",)  # names that ``init`` may be
 
     def _observed(self, views: Views) -> list[Observed]:
         """Return the scaled views without negative values (with them if ``nonnegative`` is None)."""
@@ -51,34 +49,29 @@ class NonnegativeBaseline(FactorBaseline):
     def _start(
         self, views: Views, rows: Sequence[Array], dtype: Any, random_state: np.random.RandomState
     ) -> tuple[list[Array], list[Array]]:
-        """Return codes of the samples ``rows`` of each set of codes, and bases: random ones, or those in ``init``."""
-        if isinstance(self.init, str) and self.init in self._random_starts:
-            shared, bases = random_factors(views.n_samples, views.n_features, self._code_length, random_state, dtype)
-            return [shared[row] for row in rows], bases
-        return self._given_start(views, rows, dtype)
+        """Return codes of the samples ``rows`` of each set of codes, and bases: random ones, or those in ``init``.
 
-    def _given_start(self, views: Views, rows: Sequence[Array], dtype: Any) -> tuple[list[Array], list[Array]]:
-        """Return checked copies of the factors in ``init``, a pair of codes and bases.
-
-        The codes are one array for all samples, or one array for each set of codes: one set that all views share, or
+        Given codes are one array for all samples, or one array for each set of codes: one set that all views share, or
         one for each view.
         """
-        init, n_components = self.init, self._code_length
-        if isinstance(init, str) or not isinstance(init, Sequence) or len(init) != 2:
-            choices = ", ".join(map(repr, self._random_starts))
-            raise InputTypeError(f"init must be {choices} or a pair (codes, bases) of starting factors; got {init!r}.")
-        given_codes, given_bases = init
+        n_samples, n_components = views.n_samples, self._code_length
+        if isinstance(self.init, str) and self.init in self._random_starts:
+            shared, bases = random_factors(n_samples, views.n_features, n_components, random_state, dtype)
+            return [shared[row] for row in rows], bases
+        given_codes, given_bases = self._given_pair("(codes, bases) of starting factors")
         if not isinstance(given_codes, Mapping | list | tuple):
             given_codes = [given_codes] * len(rows)
         of_views = [f"view '{name}'" for name in views.names]
         of_codes = ["all views"] if len(rows) == 1 else of_views
-        sets = zip(of_codes, rows, _in_order(given_codes, views, len(rows), "codes"), strict=True)
-        codes = [
-            _factor(values, f"codes of {where}", (len(row), n_components), dtype, row, views.n_samples)
-            for where, row, values in sets
-        ]
-        ordered = zip(of_views, views.n_features, _in_order(given_bases, views, views.n_views, "bases"), strict=True)
-        return codes, [_factor(values, f"basis of {where}", (n_components, m), dtype) for where, m, values in ordered]
+        codes, bases = [], []
+        for where, row, values in zip(of_codes, rows, _in_order(given_codes, views, len(rows), "codes"), strict=True):
+            shapes = (len(row), n_components), (n_samples, n_components)
+            array = _nonnegative_factor(values, f"codes of {where}", dtype, *shapes)
+            codes.append(array if len(array) == len(row) else array[row])
+        ordered = _in_order(given_bases, views, views.n_views, "bases")
+        for where, m, values in zip(of_views, views.n_features, ordered, strict=True):
+            bases.append(_nonnegative_factor(values, f"basis of {where}", dtype, (n_components, m)))
+        return codes, bases
 
     def _alternate(
         self, blocks: Sequence[CodeBlock], codes: list[Array], bases: list[list[Array]], n_samples: int, lag: int = 1
@@ -157,6 +150,29 @@ class Observed:
         """Return ‖X − PU‖² from XUᵀ (``projected``), without forming PU."""
         gram = codes.T @ codes
         return max(self.energy - 2 * inner(projected, codes) + inner(gram, basis @ basis.T), 0.0)
+
+
+@dataclass(frozen=True)
+class PatternGroup:
+    """Samples that have the same views."""
+
+    samples: Array
+    places: dict[int, Array]  # for each of their views the rows of these samples
+
+
+def pattern_groups(parts: Sequence[Observed], n_samples: int) -> tuple[list[PatternGroup], list[PatternGroup]]:
+    """Return the groups of samples with the same views: incomplete samples, and complete ones."""
+    where = np.full((n_samples, len(parts)), -1)
+    for v, part in enumerate(parts):
+        where[part.rows, v] = np.arange(len(part.rows))
+    patterns, member = np.unique(where >= 0, axis=0, return_inverse=True)
+    gapped: list[PatternGroup] = []
+    whole: list[PatternGroup] = []
+    for g, pattern in enumerate(patterns):
+        samples = np.flatnonzero(member.ravel() == g)
+        group = PatternGroup(samples, {int(v): where[samples, v] for v in np.flatnonzero(pattern)})
+        (whole if pattern.all() else gapped).append(group)
+    return gapped, whole
 
 
 def inner(left: Array, right: Array) -> float:
@@ -270,7 +286,7 @@ def check_factors(
 
     The product PU is checked, not the factors: one factor may be small while the other is large.
     """
-    kept = [inner(p.T @ p, u @ u.T) > _COLLAPSED * part.energy for part, p, u in zip(parts, codes, bases, strict=True)]
+    kept = [inner(p.T @ p, u @ u.T) > COLLAPSED * part.energy for part, p, u in zip(parts, codes, bases, strict=True)]
     if not any(kept):
         raise SolutionError(
             "All codes have shrunk to zero: the penalty outweighs the data, or the data are mostly negative. Lower "
@@ -319,21 +335,12 @@ def _in_order(given: Any, views: Views, count: int, what: str) -> Sequence[Any]:
     )
 
 
-def _factor(
-    values: Any, what: str, shape: tuple[int, int], dtype: Any, row: Array | None = None, n_samples: int = 0
-) -> Array:
-    """Return a checked copy of a factor; of codes given for all samples, the rows of some."""
-    try:
-        array = np.array(values, dtype=dtype)  # a copy, since the steps write into it
-    except (TypeError, ValueError) as error:
-        raise InputTypeError(f"The starting {what} must be an array of numbers: {error}.") from None
-    if not np.isfinite(array).all() or (array < 0).any() or not array.any():
-        raise InputError(f"The starting {what} must be finite and at least 0, and not all of them 0.")
-    if row is not None and array.shape == (n_samples, shape[1]):
-        array = array[row]
-    if array.shape != shape:
-        raise InputError(f"The starting {what} must have shape {shape}; got {array.shape}.")
-    return array
+def _nonnegative_factor(values: Any, what: str, dtype: Any, *shapes: tuple[int, int]) -> Array:
+    """Return a checked copy of a given factor, since the steps write into it."""
+    array = read_factor(values, what, dtype, *shapes)
+    if (array < 0).any() or not array.any():
+        raise InputError(f"The starting {what} must be at least 0, and not all of them 0.")
+    return array.copy()
 
 
 # -- consensus -------------------------------------------------------------------------------------------------------

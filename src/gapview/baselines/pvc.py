@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar
 
 import numpy as np
 
 from ..estimators.base import NoEffect
-from ..persist.registry import storable_method
 from ..utils.parameters import check_choice
 from ..utils.types import Array
 from ..views import Views
 from . import nmf
-from .base import NONNEGATIVE, Checks, without
+from .base import NONNEGATIVE, Checks, baseline, without
 
 
-@storable_method
-@dataclass(kw_only=True, eq=False, repr=False)
+@baseline
 class PVC(nmf.NonnegativeBaseline):
     """Partial multi-view clustering (PVC).
 
@@ -129,7 +126,7 @@ class PVC(nmf.NonnegativeBaseline):
             The objective after every round.
         """
         codes, bases = codes.copy(), list(bases)
-        gapped, whole = pattern_groups(parts, len(codes))
+        gapped, whole = nmf.pattern_groups(parts, len(codes))
         projected = [part.project(basis) for part, basis in zip(parts, bases, strict=True)]
         energy = sum(part.energy for part in parts)
         objective: list[float] = []
@@ -147,31 +144,8 @@ class PVC(nmf.NonnegativeBaseline):
         return codes, bases, objective
 
 
-@dataclass(frozen=True)
-class PatternGroup:
-    """Samples that have the same views."""
-
-    samples: Array
-    places: dict[int, Array]  # for each of their views the rows of these samples
-
-
-def pattern_groups(parts: Sequence[nmf.Observed], n_samples: int) -> tuple[list[PatternGroup], list[PatternGroup]]:
-    """Return the groups of samples with the same views: incomplete samples, and complete ones."""
-    where = np.full((n_samples, len(parts)), -1)
-    for v, part in enumerate(parts):
-        where[part.rows, v] = np.arange(len(part.rows))
-    patterns, member = np.unique(where >= 0, axis=0, return_inverse=True)
-    gapped: list[PatternGroup] = []
-    whole: list[PatternGroup] = []
-    for g, pattern in enumerate(patterns):
-        samples = np.flatnonzero(member.ravel() == g)
-        group = PatternGroup(samples, {int(v): where[samples, v] for v in np.flatnonzero(pattern)})
-        (whole if pattern.all() else gapped).append(group)
-    return gapped, whole
-
-
 def _codes_steps(
-    groups: Sequence[PatternGroup], penalty: Array, codes: Array, bases: Sequence[Array], projected: Sequence[Array]
+    groups: Sequence[nmf.PatternGroup], penalty: Array, codes: Array, bases: Sequence[Array], projected: Sequence[Array]
 ) -> None:
     """Update the codes of some groups for given bases, in place; samples of a group share the Gram matrix Σ UUᵀ."""
     grams = [basis @ basis.T for basis in bases]

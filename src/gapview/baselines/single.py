@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -10,15 +9,13 @@ import numpy as np
 from ..clusters import N_RESTARTS, cluster_rows
 from ..graph.knn import mean_modularity, resolve_n_neighbors
 from ..metrics import clustering_scores
-from ..persist.registry import storable_method
 from ..scaling import scale_views
 from ..views import Views
-from .base import Baseline
+from .base import Baseline, baseline
 from .concat import mean_filled
 
 
-@storable_method
-@dataclass(kw_only=True, eq=False, repr=False)
+@baseline
 class BestSingleView(Baseline):
     """k-means on every view separately, missing rows filled with the mean of the view; then one view is chosen.
 

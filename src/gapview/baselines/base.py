@@ -107,7 +107,7 @@ def read_factor(values: Any, what: str, dtype: Any, *shapes: tuple[int, int]) ->
     try:
         array = np.asarray(values, dtype=dtype)
     except (TypeError, ValueError) as error:
-        raise InputTypeError(f"init must hold arrays of numbers; the starting {what} cannot be read: {error}.") from None
+        raise InputTypeError(f"init must hold arrays of numbers; unreadable starting {what}: {error}.") from None
     if array.shape not in shapes or not np.isfinite(array).all():
         expected = " or ".join(map(str, dict.fromkeys(shapes)))
         flaw = " with NaN or infinity" if array.shape in shapes else ""

@@ -13,6 +13,7 @@ from scipy.sparse.csgraph import connected_components
 
 from ..clusters import cluster_rows
 from ..errors import InputError, InputTypeError, SolutionError, some
+from ..graph.knn import knn_graph, resolve_n_neighbors
 from ..scaling import row_lengths, scale_views, unit_rows
 from ..utils.types import Array, Matrix
 from ..utils.warnings import warn_user
@@ -73,38 +74,6 @@ class NonnegativeBaseline(FactorBaseline):
             bases.append(_nonnegative_factor(values, f"basis of {where}", dtype, (n_components, m)))
         return codes, bases
 
-    def _alternate(
-        self, blocks: Sequence[CodeBlock], codes: list[Array], bases: list[list[Array]], n_samples: int, lag: int = 1
-    ) -> tuple[Array, list[float]]:
-        """Alternate between the blocks and their consensus; the factors are updated in place.
-
-        Returns
-        -------
-        consensus, objective
-            The mean codes of every sample, and the objective after every round; it never rises.
-        """
-        rows = [block.rows for block in blocks]
-        consensus = mean_codes(codes, rows, n_samples)
-        own = [np.inf] * len(blocks)  # objective of each block without its ties
-        careful = [False] * len(blocks)
-        objective: list[float] = []
-        for _ in range(self.max_iter):
-            for b, block in enumerate(blocks):
-                target = consensus[block.rows]
-                before = own[b] + _tie_value(block, codes[b], target)
-                start = codes[b].copy(), [basis.copy() for basis in bases[b]]
-                own[b] = block.advance(codes[b], bases[b], target, careful[b])
-                if not careful[b] and own[b] + _tie_value(block, codes[b], target) > before:
-                    careful[b] = True
-                    codes[b], bases[b] = start
-                    own[b] = block.advance(codes[b], bases[b], target, True)
-            consensus = mean_codes(codes, rows, n_samples)
-            ties = (_tie_value(block, code, consensus[block.rows]) for block, code in zip(blocks, codes, strict=True))
-            objective.append(sum(own) + sum(ties))
-            if has_converged(objective, self.tol, lag):
-                break
-        return consensus, objective
-
     def _store(
         self,
         embedding: Array,
@@ -118,6 +87,58 @@ class NonnegativeBaseline(FactorBaseline):
         self.embedding_, self.bases_ = embedding, bases
         self.objective_, self.n_iter_ = np.array(objective), len(objective)
         self.labels_ = cluster_rows(embedding, self.n_clusters, random_state, normalize=normalize).labels
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class ConsensusBaseline(NonnegativeBaseline):
+    """Base class of the non-negative factorisations with neighbour graphs and a consensus of blocks of codes."""
+
+    consensus_weight: float = 0.1
+    graph_weight: float = 0.1
+    n_neighbors: int | str = 5
+
+    def _linked(self, views: Views) -> tuple[list[Observed], list[sparse.csr_array], Array]:
+        """Return the views, their neighbour graphs, and the weight of every sample's ties, 0 if it has one view."""
+        warn_if_unlinked(views)
+        parts = self._observed(views)
+        counts = resolve_n_neighbors(self.n_neighbors, views, self.n_clusters)
+        graphs = [knn_graph(part.matrix, count) for part, count in zip(parts, counts, strict=True)]
+        return parts, graphs, self.consensus_weight * (views.mask.sum(axis=1) >= 2)
+
+    def _alternate(
+        self, blocks: Sequence[CodeBlock], codes: list[Array], flat: list[Array], n_samples: int, lag: int = 1
+    ) -> tuple[Array, list[Array], list[float]]:
+        """Alternate between the blocks, one for all views or one for each, and their consensus.
+
+        Codes and bases are updated in place.
+
+        Returns
+        -------
+        consensus, bases, objective
+            The mean codes of every sample, and the objective after every round; it never rises.
+        """
+        bases = [flat] if len(blocks) == 1 else [[basis] for basis in flat]
+        rows = [block.rows for block in blocks]
+        consensus = mean_codes(codes, rows, n_samples)
+        values = [np.inf] * len(blocks)  # objective of each block without its ties
+        careful = [False] * len(blocks)
+        objective: list[float] = []
+        for _ in range(self.max_iter):
+            for b, block in enumerate(blocks):
+                target = consensus[block.rows]
+                before = values[b] + _tie_value(block, codes[b], target)
+                start = codes[b].copy(), [basis.copy() for basis in bases[b]]
+                values[b] = block.advance(codes[b], bases[b], target, careful[b])
+                if not careful[b] and values[b] + _tie_value(block, codes[b], target) > before:
+                    careful[b] = True
+                    codes[b], bases[b] = start
+                    values[b] = block.advance(codes[b], bases[b], target, True)
+            consensus = mean_codes(codes, rows, n_samples)
+            ties = (_tie_value(block, code, consensus[block.rows]) for block, code in zip(blocks, codes, strict=True))
+            objective.append(sum(values) + sum(ties))
+            if has_converged(objective, self.tol, lag):
+                break
+        return consensus, [basis for own in bases for basis in own], objective
 
 
 # -- data ------------------------------------------------------------------------------------------------------------
@@ -367,13 +388,17 @@ class CodeBlock:
         raise NotImplementedError
 
 
-def mean_codes(codes: Sequence[Array], rows: Sequence[Array], n_samples: int) -> Array:
-    """Return for every sample the mean of its codes over the sets it is in."""
-    total = np.zeros((n_samples, codes[0].shape[1]), dtype=codes[0].dtype)
-    for code, row in zip(codes, rows, strict=True):
-        total[row] += code
-    counts = np.bincount(np.concatenate(rows), minlength=n_samples)
-    return np.asarray(total / counts[:, None].astype(total.dtype))
+def mean_codes(
+    codes: Sequence[Array], rows: Sequence[Array], n_samples: int, weights: Sequence[Array] | None = None
+) -> Array:
+    """Return for every sample the mean of its codes over the sets it is in, weighted if weights are given."""
+    dtype = codes[0].dtype
+    total, sums = np.zeros((n_samples, codes[0].shape[1]), dtype=dtype), np.zeros(n_samples, dtype=dtype)
+    weights = [np.ones(len(row), dtype=dtype) for row in rows] if weights is None else weights
+    for code, row, weight in zip(codes, rows, weights, strict=True):
+        total[row] += weight[:, None] * code
+        sums[row] += weight
+    return np.asarray(total / sums[:, None])
 
 
 def _tie_value(block: CodeBlock, codes: Array, target: Array) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from typing import Any, ClassVar, TypeVar, dataclass_transform
@@ -15,24 +15,24 @@ from ..persist.registry import storable_method
 from ..utils.parameters import check_choice, check_flag, check_integer, check_real
 from ..utils.types import Array
 
-Checks = Mapping[str, Callable[[str, Any], None]]
+Check = Callable[[str, Any], None]
 T = TypeVar("T", bound=type)
 
 NONNEGATIVE = ("raise", "shift", "clip")
-CHECKS: Checks = {
+COUNT = partial(check_integer, low=1)
+POSITIVE = partial(check_real, low=0, open_low=True)
+CHECKS: dict[str, Check] = {
     "basis_from": partial(check_choice, choices=("complete", "all")),
     "consensus": partial(check_choice, choices=("hard", "soft")),
-    "max_samples": partial(check_integer, low=1, also=[None]),
-    "n_components": partial(check_integer, low=1, also=[None]),
     "n_graph_neighbors": partial(check_integer, low=2),
     "n_neighbors": partial(check_integer, low=1, also=["auto"]),
     "nonnegative": partial(check_choice, choices=NONNEGATIVE),
     "output": partial(check_choice, choices=("cut", "codes")),
-    "ridge_weight": partial(check_real, low=0, open_low=True),
-    "tol": partial(check_real, low=0),
-    **dict.fromkeys(("max_iter", "n_init", "n_steps"), partial(check_integer, low=1)),
+    "ridge_weight": POSITIVE,
+    **dict.fromkeys(("max_iter", "n_init", "n_steps"), COUNT),
+    **dict.fromkeys(("max_samples", "n_components"), partial(check_integer, low=1, also=[None])),
     **dict.fromkeys(
-        ("consensus_weight", "graph_weight", "smoothness_weight", "sparsity_weight"), partial(check_real, low=0)
+        ("consensus_weight", "graph_weight", "smoothness_weight", "sparsity_weight", "tol"), partial(check_real, low=0)
     ),
     **dict.fromkeys(("normalize", "scale_penalty"), check_flag),
 }
@@ -65,12 +65,12 @@ class Baseline(MultiViewClusterer):
     partial_rows: str = "raise"
     random_state: Any = None
 
-    _checks: ClassVar[Checks] = {}
+    _checks: ClassVar[tuple[tuple[str, Check], ...]] = ()
 
     def check_parameters(self) -> None:
         """Raise an error if a parameter has a wrong type or value."""
         super().check_parameters()
-        checks = {**CHECKS, **self._checks}
+        checks = CHECKS | dict(self._checks)
         for name, value in self.get_params(deep=False).items():
             if name in checks:
                 checks[name](name, value)

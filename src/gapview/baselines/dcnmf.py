@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 from scipy import sparse
@@ -110,7 +109,7 @@ class DCNMF(nmf.ConsensusBaseline):
     consensus_weight: float = 10.0
     max_iter: int = 300
 
-    _no_effect: ClassVar[tuple[NoEffect, ...]] = (
+    _no_effect = (
         NoEffect(
             "consensus_weight", lambda m, _: m.consensus != "soft", "consensus is not 'soft'", "use consensus='soft'"
         ),

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from scipy import sparse
 
-from ..estimators.base import NoEffect
 from ..utils.types import Array
 from ..views import Views
 from . import nmf
@@ -109,8 +108,8 @@ class GPMVC(nmf.ConsensusBaseline):
     init: Any = "independent"
     n_steps: int = 100
 
-    _random_starts: ClassVar[tuple[str, ...]] = ("independent", "aligned")
-    _no_effect: ClassVar[tuple[NoEffect, ...]] = (
+    _random_starts = ("independent", "aligned")
+    _no_effect = (
         without("consensus_weight", "graph_weight"),
         without("graph_weight", "n_neighbors"),
     )

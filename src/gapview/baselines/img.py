@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from functools import partial
-from typing import ClassVar
 
 import numpy as np
 from scipy import linalg
@@ -15,11 +13,10 @@ from sklearn.exceptions import ConvergenceWarning
 from ..clusters import cluster_rows
 from ..errors import InputError, SolutionError
 from ..scaling import scale_views
-from ..utils.parameters import check_real
 from ..utils.types import Array, Matrix
 from ..utils.warnings import warn_user
 from ..views import Views
-from .base import Checks, FactorBaseline, baseline, read_factor
+from .base import POSITIVE, FactorBaseline, baseline, read_factor
 from .nmf import COLLAPSED, Observed, PatternGroup, inner, pattern_groups
 
 _N_SQUARES = 5  # n × n matrices at peak memory: the start, a graph and its Laplacian, two for the next graph
@@ -117,7 +114,7 @@ class IMG(FactorBaseline):
     tol: float = 1e-8
     max_samples: int | None = 5000
 
-    _checks: ClassVar[Checks] = {"graph_weight": partial(check_real, low=0, open_low=True)}
+    _checks = (("graph_weight", POSITIVE),)
 
     def _fit_views(self, views: Views, random_state: np.random.RandomState) -> None:
         n_samples, n_components = views.n_samples, self._code_length

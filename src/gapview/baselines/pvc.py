@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import ClassVar
 
 import numpy as np
 
-from ..estimators.base import NoEffect
 from ..utils.parameters import check_choice
 from ..utils.types import Array
 from ..views import Views
 from . import nmf
-from .base import NONNEGATIVE, Checks, baseline, without
+from .base import NONNEGATIVE, baseline, without
 
 
 @baseline
@@ -92,9 +90,8 @@ class PVC(nmf.NonnegativeBaseline):
     nonnegative: str | None = None
     max_iter: int = 20
 
-    _checks: ClassVar[Checks] = {"nonnegative": partial(check_choice, choices=(None, *NONNEGATIVE))}
-
-    _no_effect: ClassVar[tuple[NoEffect, ...]] = (without("sparsity_weight", "scale_penalty"),)
+    _checks = (("nonnegative", partial(check_choice, choices=(None, *NONNEGATIVE))),)
+    _no_effect = (without("sparsity_weight", "scale_penalty"),)
 
     def _fit_views(self, views: Views, random_state: np.random.RandomState) -> None:
         nmf.warn_if_unlinked(views)

@@ -12,7 +12,7 @@ from ...errors import InputError
 from ...scaling import BlockedRows, Scaling, check_variation, fit_blocks, scale_per_view
 from ...utils.types import Array
 from ...views import Views
-from ...views.trial import N_OF_EVERY_VIEW, draw_samples
+from ...views.cells import N_OF_EVERY_VIEW, draw_samples
 from .tasks import Tasks, register_size, split_by_block
 
 __all__ = ["BlockedViews", "collect_samples", "describe_blocks", "draw_rows", "drop_features", "scale_views"]
@@ -147,7 +147,7 @@ def _apply(views: Views, *, scalings: Sequence[Scaling], dtype: Any) -> Views:
 
 
 def draw_rows(tasks: Tasks, views: BlockedViews, n_rows: int, seed: int) -> Array:
-    """Draw samples, some of them with each view, in ascending order; see :func:`gapview.views.trial.draw_samples`."""
+    """Draw samples, some of them with each view, in ascending order; see :func:`gapview.views.cells.draw_samples`."""
 
     def rare_rows(drawn: Array) -> list[Array]:
         counts = sum(tasks.collect("sample", _count_present, views.blocks, split_by_block(drawn, views.starts)))

@@ -18,7 +18,7 @@ from ...errors import DataFileError, ParameterError, ParameterTypeError
 from ...factorization.starts import MOST_FEATURES, ROWS_AT_A_TIME
 from ...graph.knn import resolve_n_neighbors
 from ...views import Views
-from ...views.trial import TRIED_PER_CLUSTER
+from ...views.cells import TRIED_PER_CLUSTER
 
 __all__ = [
     "FitSize",

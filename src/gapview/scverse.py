@@ -11,16 +11,14 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from ..errors import InputError, InputTypeError, ParameterError, ParameterTypeError, some
-from ..estimators import MultiViewClusterer
-from ..persist.model_file import shown_setting
-from ..utils.parameters import check_flag
-from ..utils.types import Array, Matrix
-from ..utils.warnings import warn_user
-from ..views import Views
-from ..views.containers import descends
-
-__all__ = ["annotate"]
+from .errors import InputError, InputTypeError, ParameterError, ParameterTypeError, some
+from .estimators import MultiViewClusterer
+from .persist.model_file import shown_setting
+from .utils.parameters import check_flag
+from .utils.types import Array, Matrix
+from .utils.warnings import warn_user
+from .views import Views
+from .views.containers import descends
 
 
 def annotate(model: MultiViewClusterer, data: Any, *, key_added: str = "gapview", recover: bool = False) -> None:
@@ -181,10 +179,9 @@ def _record(model: Any) -> dict[str, Any]:
         "view_names": np.asarray(model.views_.names, dtype=object),
         "n_samples": model.views_.n_samples,
     }
-    if hasattr(model, "objective_"):
-        record["objective"] = np.asarray(model.objective_, dtype=np.float64)
-    if hasattr(model, "view_weights_"):
-        record["view_weights"] = np.asarray(model.view_weights_, dtype=np.float64)
+    for name in ("objective", "view_weights"):
+        if hasattr(model, f"{name}_"):
+            record[name] = np.asarray(getattr(model, f"{name}_"), dtype=np.float64)
     if hasattr(model, "setting_"):
         record["setting"] = {name: _plain(value) for name, value in asdict(model.setting_).items()}
     if hasattr(model, "selection_"):
@@ -253,14 +250,11 @@ def _write(target: Any, place: Array, results: _Annotation) -> None:
 def _rows(matrix: Matrix, place: Array) -> Matrix:
     """Return the rows of the samples of an object, NaN for samples that were not in the fit."""
     unknown = np.flatnonzero(place < 0)
-    if not sparse.issparse(matrix):
-        rows = matrix[place]
-        rows[unknown] = np.nan
-        return rows
-    rows = sparse.lil_array(matrix[place]) if unknown.size else matrix[place]
+    rows = matrix[place]
     if unknown.size:
+        rows = sparse.lil_array(rows) if sparse.issparse(rows) else rows
         rows[unknown] = np.nan
-    return sparse.csr_matrix(rows)
+    return sparse.csr_matrix(rows) if sparse.issparse(rows) else rows
 
 
 def _check_key(key: Any) -> None:

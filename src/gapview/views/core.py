@@ -128,7 +128,7 @@ class Views:
         """
         other = Views.__new__(Views)
         other.__dict__.update(self.__dict__)
-        other._held = tuple(matrices)
+        other.matrices = tuple(matrices)
         other.mask = self.mask if mask is None else mask
         other.sample_ids = self.sample_ids if sample_ids is None else sample_ids
         return other
@@ -140,6 +140,10 @@ class Views:
         The rows of a large array with missing rows are copied at each access: avoid it in a loop.
         """
         return tuple(self.one_by_one()) if self.by_reference else self._held
+
+    @matrices.setter
+    def matrices(self, matrices: tuple[Any, ...]) -> None:  # model files set it by name
+        self._held = tuple(matrices)
 
     def one_by_one(self) -> Iterator[Matrix]:
         """Yield the matrices of the views, so that at most one of them is a copy at a time.
@@ -365,7 +369,7 @@ def read(data: Any, mask: Any, names: Any, sample_ids: Any, id_column: str | Non
         if mask is not None:
             _demand_values(view.name, ids[wanted[:, k] & ~present[:, k]])
     views = Views.__new__(Views)
-    views._held, views.mask, views.sample_ids = tuple(matrices), present, ids
+    views.matrices, views.mask, views.sample_ids = tuple(matrices), present, ids
     views.names = tuple(view.name for view in raw)
     views.feature_names = tuple(view.features for view in raw)
     views._named, views._outer = named or names is not None, outer

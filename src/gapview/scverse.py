@@ -227,19 +227,17 @@ def _remove_earlier(target: Any, key: str) -> None:
         if column in target.obs:
             del target.obs[column]
     for name in views:
-        if name in target.obsm:
-            del target.obsm[name]
+        target.obsm.pop(name, None)
 
 
 def _write(target: Any, place: Array, results: _Annotation) -> None:
     import pandas as pd
 
     known = place >= 0
-    labels = np.where(known, results.labels[place], -1)
-    present = np.unique(labels[known])
-    target.obs[results.key] = pd.Categorical.from_codes(
-        np.where(known, np.searchsorted(present, labels), -1), [str(label) for label in present]
-    )
+    present = np.unique(results.labels[place[known]]).astype(str)
+    texts = results.labels[place].astype(str).astype(object)
+    texts[~known] = None
+    target.obs[results.key] = pd.Categorical(texts, categories=present.tolist())
     for name, values in results.columns.items():
         target.obs[name] = np.where(known, values[place], False if values.dtype == bool else np.nan)
     for name, matrix in results.matrices.items():

@@ -92,8 +92,7 @@ def mean_filled(scaled: list[Matrix], views: Views) -> list[Array]:
     for k, matrix in enumerate(scaled):
         # float32 is not precise enough for the sum of many float32 rows
         mean = np.asarray(matrix.mean(axis=0, dtype=np.float64)).ravel()
-        whole = np.empty((views.n_samples, matrix.shape[1]), dtype=matrix.dtype)
-        whole[:] = mean
+        whole = np.full((views.n_samples, matrix.shape[1]), mean, dtype=matrix.dtype)
         whole[views.rows(k)] = dense(matrix)
         filled.append(whole)
     return filled

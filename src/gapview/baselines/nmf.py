@@ -37,14 +37,14 @@ class NonnegativeBaseline(FactorBaseline):
         """Return the scaled views without negative values (with them if ``nonnegative`` is None)."""
         scaled, _ = scale_views(views, self.scale)
         dtype = np.result_type(*(matrix.dtype for matrix in scaled))
-        scaled = [matrix.astype(dtype, copy=False) for matrix in scaled]
-        if self.nonnegative is not None:
-            unit = self.scale is not None and self.scale.endswith("unit")
-            named = zip(scaled, views.names, strict=True)
-            scaled = [_nonnegative(matrix, name, self.nonnegative, unit) for matrix, name in named]
-        parts = [Observed(matrix, views.rows(k)) for k, matrix in enumerate(scaled)]
-        for name, part in zip(views.names, parts, strict=True):
-            _check_magnitude(name, part)
+        unit = self.scale is not None and self.scale.endswith("unit")
+        parts = []
+        for k, name in enumerate(views.names):
+            matrix = scaled[k].astype(dtype, copy=False)
+            if self.nonnegative is not None:
+                matrix = _nonnegative(matrix, name, self.nonnegative, unit)
+            parts.append(Observed(matrix, views.rows(k)))
+            _check_magnitude(name, parts[-1])
         return parts
 
     def _start(

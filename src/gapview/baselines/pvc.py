@@ -97,7 +97,8 @@ class PVC(nmf.NonnegativeBaseline):
         nmf.warn_if_unlinked(views)
         parts = self._observed(views)
         (codes,), bases = self._start(views, [np.arange(views.n_samples)], parts[0].matrix.dtype, random_state)
-        penalty = self._penalty(views, codes)
+        sizes = np.array(views.n_features) / self._code_length if self.scale_penalty else np.ones(views.n_views)
+        penalty = np.asarray(self.sparsity_weight * (views.mask @ sizes), dtype=codes.dtype)  # λᵢ
         whole = np.asarray(views.mask.all(axis=1))
         if whole.any():
             n_whole = int(whole.sum())
@@ -106,11 +107,6 @@ class PVC(nmf.NonnegativeBaseline):
         codes, bases, objective = self._solve(parts, penalty, codes, bases)
         nmf.check_factors(parts, [codes[part.rows] for part in parts], bases, codes, views)
         self._store(codes, bases, objective, random_state)
-
-    def _penalty(self, views: Views, codes: Array) -> Array:
-        """Return λᵢ."""
-        sizes = np.array(views.n_features) / codes.shape[1] if self.scale_penalty else np.ones(views.n_views)
-        return np.asarray(self.sparsity_weight * (views.mask @ sizes), dtype=codes.dtype)
 
     def _solve(
         self, parts: Sequence[nmf.Observed], penalty: Array, codes: Array, bases: Sequence[Array]

@@ -144,7 +144,9 @@ class SelectedRows:
 
 
 def select_rows(matrix: Matrix, rows: Array) -> Any:
-    """Return rows of a matrix, by reference if they are large."""
+    """Return rows of a matrix or of a selection, by reference if they are large."""
+    if isinstance(matrix, SelectedRows):
+        matrix, rows = matrix.whole, matrix.rows[rows]
     size = 0 if sparse.issparse(matrix) else len(rows) * matrix.shape[1] * matrix.dtype.itemsize
     lazily = SelectedRows(matrix, rows)
     return lazily if size >= LARGE else lazily.copied()

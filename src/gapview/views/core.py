@@ -252,9 +252,7 @@ class Views:
         matrices = []
         for k, held in enumerate(self._held):
             where = np.cumsum(self.mask[:, k]) - 1  # row of the matrix that holds a present sample
-            rows = where[wanted[self.mask[wanted, k]]]
-            by_reference = isinstance(held, SelectedRows)
-            matrices.append(select_rows(held.whole, held.rows[rows]) if by_reference else select_rows(held, rows))
+            matrices.append(select_rows(held, where[wanted[self.mask[wanted, k]]]))
         return self.with_matrices(matrices, self.mask[wanted], self.sample_ids[wanted])
 
     def __iter__(self) -> Iterator[Views]:

@@ -67,7 +67,7 @@ class TestTrialSamples:
     @pytest.mark.parametrize("n_clusters", [3, 30])
     def test_settings_are_tried_on_the_same_samples(self, n_clusters, places, monkeypatch):
         """As many as the rule gives, those of a rare view among them."""
-        monkeypatch.setattr("gapview.views.trial.N_TRIED", 400)
+        monkeypatch.setattr("gapview.views.cells.N_TRIED", 400)
         values = [normal(40), normal(5, seed=1)]
         values[1][np.random.RandomState(0).permutation(N_ROWS)[30:]] = np.nan
         tried = []

@@ -11,8 +11,8 @@ from scipy.optimize import nnls
 
 from baselines.factor_problems import fitted, made, thinned
 from gapview import Views
-from gapview.baselines.nmf import Observed
-from gapview.baselines.pvc import PVC, nonnegative_quadratic, pattern_groups
+from gapview.baselines.nmf import Observed, pattern_groups
+from gapview.baselines.pvc import PVC, nonnegative_quadratic
 from gapview.datasets import paired_split
 from gapview.errors import GapviewWarning, InputError, InputTypeError, ParameterError, ParameterTypeError, SolutionError
 from gapview.metrics import clustering_accuracy

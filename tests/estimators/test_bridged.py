@@ -111,14 +111,14 @@ class TestSelection:
         assert np.argmin([trial.score for trial in selection.trials]) == len(candidates) - 1
 
     def test_large_data_are_tried_in_part(self, made, monkeypatch):
-        monkeypatch.setattr("gapview.views.trial.N_TRIED", 100)
+        monkeypatch.setattr("gapview.views.cells.N_TRIED", 100)
         model = BridgedGRMF(3, random_state=0).fit(made.views)
         assert 100 <= model.selection_.n_samples < 150  # a few more, so that no view is rare among them
         assert model.labels_.shape == (150,)
         assert clustering_accuracy(made.target, model.labels_) > 0.95
 
     def test_a_rare_view_is_not_lost_in_the_part(self, made, monkeypatch):
-        monkeypatch.setattr("gapview.views.trial.N_TRIED", 60)
+        monkeypatch.setattr("gapview.views.cells.N_TRIED", 60)
         rare = np.full((150, 4), np.nan)
         rare[140:] = np.random.RandomState(0).normal(size=(10, 4))
         views = Views([_written_out(made.views, 0), _written_out(made.views, 1), rare])

@@ -27,7 +27,7 @@ from ..scaling import ScaledRows, Scaling, scale_alike, unit_rows
 from ..trust.confidence import confidence
 from ..utils.types import Array, Matrix
 from ..views import Views
-from ..views.trial import draw_from
+from ..views.cells import draw_from
 
 
 class MemoryBackend:

@@ -1,32 +1,38 @@
-"""Parameters that several baselines share, and the checks of all their parameters."""
+"""Parameters that several baselines share, the checks of all their parameters and of given starts."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar, dataclass_transform
 
+import numpy as np
+
+from ..errors import InputError, InputTypeError
 from ..estimators.base import MultiViewClusterer, NoEffect
+from ..persist.registry import storable_method
 from ..utils.parameters import check_choice, check_flag, check_integer, check_real
+from ..utils.types import Array
 
-Checks = Mapping[str, Callable[[str, Any], None]]
+Check = Callable[[str, Any], None]
+T = TypeVar("T", bound=type)
 
 NONNEGATIVE = ("raise", "shift", "clip")
-CHECKS: Checks = {
+COUNT = partial(check_integer, low=1)
+POSITIVE = partial(check_real, low=0, open_low=True)
+CHECKS: dict[str, Check] = {
     "basis_from": partial(check_choice, choices=("complete", "all")),
     "consensus": partial(check_choice, choices=("hard", "soft")),
-    "max_samples": partial(check_integer, low=1, also=[None]),
-    "n_components": partial(check_integer, low=1, also=[None]),
     "n_graph_neighbors": partial(check_integer, low=2),
     "n_neighbors": partial(check_integer, low=1, also=["auto"]),
     "nonnegative": partial(check_choice, choices=NONNEGATIVE),
     "output": partial(check_choice, choices=("cut", "codes")),
-    "ridge_weight": partial(check_real, low=0, open_low=True),
-    "tol": partial(check_real, low=0),
-    **dict.fromkeys(("max_iter", "n_init", "n_steps"), partial(check_integer, low=1)),
+    "ridge_weight": POSITIVE,
+    **dict.fromkeys(("max_iter", "n_init", "n_steps"), COUNT),
+    **dict.fromkeys(("max_samples", "n_components"), partial(check_integer, low=1, also=[None])),
     **dict.fromkeys(
-        ("consensus_weight", "graph_weight", "smoothness_weight", "sparsity_weight"), partial(check_real, low=0)
+        ("consensus_weight", "graph_weight", "smoothness_weight", "sparsity_weight", "tol"), partial(check_real, low=0)
     ),
     **dict.fromkeys(("normalize", "scale_penalty"), check_flag),
 }
@@ -35,6 +41,13 @@ CHECKS: Checks = {
 def without(weight: str, parameter: str) -> NoEffect:
     """Return the rule that a parameter has no effect while a weight is 0."""
     return NoEffect(parameter, lambda model, _: getattr(model, weight) == 0, f"{weight} is 0", f"raise {weight}")
+
+
+@dataclass_transform(eq_default=False, kw_only_default=True)
+def baseline(kind: T) -> T:
+    """Make a method a dataclass of its parameters, and register it for model files; a class decorator."""
+    dataclass(kw_only=True, eq=False, repr=False)(kind)  # changed in place
+    return storable_method(kind)
 
 
 @dataclass(eq=False, repr=False)
@@ -52,12 +65,12 @@ class Baseline(MultiViewClusterer):
     partial_rows: str = "raise"
     random_state: Any = None
 
-    _checks: ClassVar[Checks] = {}
+    _checks: ClassVar[tuple[tuple[str, Check], ...]] = ()
 
     def check_parameters(self) -> None:
         """Raise an error if a parameter has a wrong type or value."""
         super().check_parameters()
-        checks = {**CHECKS, **self._checks}
+        checks = CHECKS | dict(self._checks)
         for name, value in self.get_params(deep=False).items():
             if name in checks:
                 checks[name](name, value)
@@ -71,6 +84,8 @@ class FactorBaseline(Baseline):
     init: Any = "random"
     tol: float = 1e-6
 
+    _random_starts: ClassVar[tuple[str, ...]] = ("random",)  # names that ``init`` may be
+
     @property
     def _code_length(self) -> int:
         return self.n_components or self.n_clusters
@@ -78,3 +93,24 @@ class FactorBaseline(Baseline):
     def _starts(self, name: str) -> bool:
         """Return whether ``init`` is this name; it may be a pair of arrays instead."""
         return isinstance(self.init, str) and self.init == name
+
+    def _given_pair(self, pair: str) -> Sequence[Any]:
+        """Return the two parts of a start given in ``init``; ``pair`` describes them in the error message."""
+        if isinstance(self.init, str) or not isinstance(self.init, Sequence) or len(self.init) != 2:
+            choices = ", ".join(map(repr, self._random_starts))
+            raise InputTypeError(f"init must be {choices} or a pair {pair}; got {self.init!r}.")
+        return self.init
+
+
+def read_factor(values: Any, what: str, dtype: Any, *shapes: tuple[int, int]) -> Array:
+    """Return a part of a given start as an array, not copied if possible, or raise an error."""
+    try:
+        array = np.asarray(values, dtype=dtype)
+    except (TypeError, ValueError) as error:
+        raise InputTypeError(f"init must hold arrays of numbers; unreadable starting {what}: {error}.") from None
+    if array.shape not in shapes or not np.isfinite(array).all():
+        expected = " or ".join(map(str, dict.fromkeys(shapes)))
+        flaw = " with NaN or infinity" if array.shape in shapes else ""
+        got = f"got an array of shape {array.shape}{flaw}"
+        raise InputError(f"The starting {what} in init must be finite numbers of shape {expected}; {got}.")
+    return array

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from ..clusters import N_RESTARTS, cluster_rows
-from ..persist.registry import storable_method
 from ..scaling import scale_views
 from ..utils.types import Array, Matrix
 from ..views import Views
 from ..views.cells import dense
-from .base import Baseline
+from .base import Baseline, baseline
 
 
-@storable_method
-@dataclass(kw_only=True, eq=False, repr=False)
+@baseline
 class Concat(Baseline):
     """k-means on the views side by side, each missing view filled with the mean of that view.
 
@@ -96,8 +92,7 @@ def mean_filled(scaled: list[Matrix], views: Views) -> list[Array]:
     for k, matrix in enumerate(scaled):
         # float32 is not precise enough for the sum of many float32 rows
         mean = np.asarray(matrix.mean(axis=0, dtype=np.float64)).ravel()
-        whole = np.empty((views.n_samples, matrix.shape[1]), dtype=matrix.dtype)
-        whole[:] = mean
+        whole = np.full((views.n_samples, matrix.shape[1]), mean, dtype=matrix.dtype)
         whole[views.rows(k)] = dense(matrix)
         filled.append(whole)
     return filled

@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 from scipy import sparse
 
 from ..estimators.base import NoEffect
-from ..graph.knn import knn_graph, resolve_n_neighbors
-from ..persist.registry import storable_method
 from ..utils.types import Array
 from ..views import Views
 from . import nmf
-from .base import without
+from .base import baseline, without
 
 _LAG = 10  # iterations over which the change of the objective is computed
 
 
-@storable_method
-@dataclass(kw_only=True, eq=False, repr=False)
-class DCNMF(nmf.NonnegativeBaseline):
+@baseline
+class DCNMF(nmf.ConsensusBaseline):
     """Double constrained non-negative matrix factorisation (DCNMF).
 
     A reconstruction from the description in the IMC_GRMF paper, PVC with a graph regulariser, without access to the
@@ -109,13 +105,11 @@ class DCNMF(nmf.NonnegativeBaseline):
     """
 
     consensus: str = "hard"
-    graph_weight: float = 0.1
     sparsity_weight: float = 1e-2
     consensus_weight: float = 10.0
-    n_neighbors: int | str = 5
     max_iter: int = 300
 
-    _no_effect: ClassVar[tuple[NoEffect, ...]] = (
+    _no_effect = (
         NoEffect(
             "consensus_weight", lambda m, _: m.consensus != "soft", "consensus is not 'soft'", "use consensus='soft'"
         ),
@@ -123,25 +117,17 @@ class DCNMF(nmf.NonnegativeBaseline):
     )
 
     def _fit_views(self, views: Views, random_state: np.random.RandomState) -> None:
-        nmf.warn_if_unlinked(views)
-        parts = self._observed(views)
-        counts = resolve_n_neighbors(self.n_neighbors, views, self.n_clusters)
-        graphs = [knn_graph(part.matrix, count) for part, count in zip(parts, counts, strict=True)]
-        blocks = self._blocks(parts, graphs, views)
-        codes, flat = self._start(views, [block.rows for block in blocks], parts[0].matrix.dtype, random_state)
-        bases = [flat] if self.consensus == "hard" else [[basis] for basis in flat]
-        consensus, objective = self._alternate(blocks, codes, bases, views.n_samples, _LAG)
-        flat = [basis for group in bases for basis in group]
-        own = [code[place] for block, code in zip(blocks, codes, strict=True) for place in block.places]
-        nmf.check_factors(parts, own, flat, consensus, views)
-        self._store(consensus, flat, objective, random_state)
-
-    def _blocks(self, parts: list[nmf.Observed], graphs: list[sparse.csr_array], views: Views) -> list[SharedCodes]:
+        parts, graphs, ties = self._linked(views)
         if self.consensus == "hard":
-            return [self._block(parts, graphs, np.arange(views.n_samples), np.zeros(views.n_samples))]
-        ties = self.consensus_weight * (views.mask.sum(axis=1) >= 2)
-        pairs = zip(parts, graphs, strict=True)
-        return [self._block([part], [graph], part.rows, ties[part.rows]) for part, graph in pairs]
+            blocks = [self._block(parts, graphs, np.arange(views.n_samples), np.zeros(views.n_samples))]
+        else:
+            pairs = zip(parts, graphs, strict=True)
+            blocks = [self._block([part], [graph], part.rows, ties[part.rows]) for part, graph in pairs]
+        codes, bases = self._start(views, [block.rows for block in blocks], parts[0].matrix.dtype, random_state)
+        consensus, bases, objective = self._alternate(blocks, codes, bases, views.n_samples, _LAG)
+        own = [code[place] for block, code in zip(blocks, codes, strict=True) for place in block.places]
+        nmf.check_factors(parts, own, bases, consensus, views)
+        self._store(consensus, bases, objective, random_state)
 
     def _block(
         self, parts: list[nmf.Observed], graphs: list[sparse.csr_array], rows: Array, ties: Array

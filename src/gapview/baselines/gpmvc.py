@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from scipy import sparse
 
-from ..estimators.base import NoEffect
-from ..graph.knn import knn_graph, resolve_n_neighbors
-from ..persist.registry import storable_method
 from ..utils.types import Array
 from ..views import Views
 from . import nmf
-from .base import without
+from .base import baseline, without
 
 _N_STARTS = 10  # random starts of a view, of _N_TRIAL steps each; the best is continued
 _N_TRIAL = 30
@@ -22,9 +19,8 @@ _START_TOL = 1e-5
 _START_CAP = 1000  # maximum number of steps of a start
 
 
-@storable_method
-@dataclass(kw_only=True, eq=False, repr=False)
-class GPMVC(nmf.NonnegativeBaseline):
+@baseline
+class GPMVC(nmf.ConsensusBaseline):
     """Graph regularised partial multi-view clustering (GPMVC).
 
     Every view has non-negative codes Pᵥ and a non-negative basis Uᵥ; the row sums Qᵥ of the basis bring the codes of
@@ -109,33 +105,23 @@ class GPMVC(nmf.NonnegativeBaseline):
     True
     """
 
-    consensus_weight: float = 0.1
-    graph_weight: float = 0.1
-    n_neighbors: int | str = 5
     init: Any = "independent"
     n_steps: int = 100
 
-    _random_starts: ClassVar[tuple[str, ...]] = ("independent", "aligned")
-    _no_effect: ClassVar[tuple[NoEffect, ...]] = (
+    _random_starts = ("independent", "aligned")
+    _no_effect = (
         without("consensus_weight", "graph_weight"),
         without("graph_weight", "n_neighbors"),
     )
 
     def _fit_views(self, views: Views, random_state: np.random.RandomState) -> None:
-        nmf.warn_if_unlinked(views)
-        parts = self._observed(views)
-        counts = resolve_n_neighbors(self.n_neighbors, views, self.n_clusters)
-        ties = self.consensus_weight * (views.mask.sum(axis=1) >= 2)
+        parts, graphs, ties = self._linked(views)
         weight = self.consensus_weight * self.graph_weight
-        terms = [
-            build_view(part, knn_graph(part.matrix, count), weight, ties[part.rows], self.n_steps)
-            for part, count in zip(parts, counts, strict=True)
-        ]
-        codes, flat = self._factorized(terms, views, random_state)
-        bases = [[basis] for basis in flat]
-        consensus, objective = self._alternate(terms, codes, bases, views.n_samples)
-        self.codes_ = codes
-        self._store(consensus, [own[0] for own in bases], objective, random_state)
+        pairs = zip(parts, graphs, strict=True)
+        terms = [build_view(part, graph, weight, ties[part.rows], self.n_steps) for part, graph in pairs]
+        self.codes_, bases = self._factorized(terms, views, random_state)
+        consensus, bases, objective = self._alternate(terms, self.codes_, bases, views.n_samples)
+        self._store(consensus, bases, objective, random_state)
 
     def _factorized(
         self, terms: list[GraphView], views: Views, random_state: np.random.RandomState

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
-from typing import Any, ClassVar
 
 import numpy as np
 from scipy import linalg
@@ -14,22 +11,20 @@ from scipy.spatial.distance import cdist
 from sklearn.exceptions import ConvergenceWarning
 
 from ..clusters import cluster_rows
-from ..errors import InputError, InputTypeError, SolutionError
-from ..persist.registry import storable_method
-from ..scaling import row_lengths, scale_views
-from ..utils.parameters import check_real
+from ..errors import InputError, SolutionError
+from ..scaling import scale_views
 from ..utils.types import Array, Matrix
 from ..utils.warnings import warn_user
 from ..views import Views
-from .base import Checks, FactorBaseline
+from .base import POSITIVE, FactorBaseline, baseline, read_factor
+from .nmf import COLLAPSED, Observed, PatternGroup, inner, pattern_groups
 
 _N_SQUARES = 5  # n × n matrices at peak memory: the start, a graph and its Laplacian, two for the next graph
 _PENALTY_START, _PENALTY_GROWTH, _PENALTY_CAP = 0.1, 1.1, 1e10
 _ADVICE = "Use a scaling such as scale='unit', smaller weights, or another init."
 
 
-@storable_method
-@dataclass(kw_only=True, eq=False, repr=False)
+@baseline
 class IMG(FactorBaseline):
     """Incomplete multi-modal grouping: codes shared by all views, and a graph learned from the codes.
 
@@ -119,22 +114,22 @@ class IMG(FactorBaseline):
     tol: float = 1e-8
     max_samples: int | None = 5000
 
-    _checks: ClassVar[Checks] = {"graph_weight": partial(check_real, low=0, open_low=True)}
+    _checks = (("graph_weight", POSITIVE),)
 
     def _fit_views(self, views: Views, random_state: np.random.RandomState) -> None:
         n_samples, n_components = views.n_samples, self._code_length
         self._check_size(n_samples)
         scaled, _ = scale_views(views, self.scale)
         problem = build_problem(scaled, views, self.basis_from)
+        of_codes, of_graph = (n_samples, n_components), (n_samples, n_samples)
         if self._starts("random"):
-            start = (
-                random_state.uniform(size=(n_samples, n_components)),
-                random_state.uniform(size=(n_samples, n_samples)),
-            )
+            codes, laplacian = random_state.uniform(size=of_codes), random_state.uniform(size=of_graph)
         else:
-            start = _read_start(self.init, n_samples, n_components)
+            given = self._given_pair("of arrays, starting codes and a matrix instead of the Laplacian")
+            codes = read_factor(given[0], "codes", np.float64, of_codes)
+            laplacian = read_factor(given[1], "Laplacian", np.float64, of_graph)
         weights = IMGWeights(self.ridge_weight, self.smoothness_weight, self.graph_weight)
-        solution = solve(problem, weights, *start, self.max_iter, self.tol)
+        solution = solve(problem, weights, codes, laplacian, self.max_iter, self.tol)
         if self.tol > 0 and solution.residual[-1] >= self.tol:
             warn_user(
                 f"IMG stopped at max_iter={self.max_iter} before codes and smoothed codes agreed: they differ by up to "
@@ -157,26 +152,6 @@ class IMG(FactorBaseline):
             )
 
 
-def _read_start(init: Any, n_samples: int, n_components: int) -> tuple[Array, Array]:
-    if isinstance(init, str) or not isinstance(init, Sequence) or len(init) != 2:
-        raise InputTypeError(
-            "init must be 'random' or a pair of arrays, starting codes and a matrix instead of the Laplacian; got "
-            f"{init!r}."
-        )
-    shapes = (n_samples, n_components), (n_samples, n_samples)
-    try:
-        codes, laplacian = (np.asarray(array, dtype=np.float64) for array in init)
-    except (TypeError, ValueError) as error:
-        raise InputTypeError(f"The two parts of init must be arrays of numbers: {error}.") from None
-    for name, array, shape in zip(("codes", "Laplacian"), (codes, laplacian), shapes, strict=True):
-        if array.shape != shape or not np.isfinite(array).all():
-            raise InputError(
-                f"The starting {name} in init must be finite numbers of shape {shape}; got an array of shape "
-                f"{array.shape}{'' if array.shape != shape else ' with NaN or infinity'}."
-            )
-    return codes, laplacian
-
-
 @dataclass(frozen=True)
 class IMGWeights:
     """λ, β and γ of the problem."""
@@ -190,11 +165,9 @@ class IMGWeights:
 class IMGProblem:
     """The present rows of the views, and which of them the bases are learned from."""
 
-    matrices: list[Matrix]
-    rows: list[Array]  # samples that the rows of each view belong to
-    patterns: list[tuple[Array, Array]]  # sets of views, and the samples that have exactly these
-    basis_matrices: list[Matrix]
-    basis_rows: list[Array]
+    parts: list[Observed]
+    basis_parts: list[Observed]
+    patterns: list[PatternGroup]
 
 
 @dataclass(frozen=True)
@@ -215,20 +188,18 @@ def build_problem(scaled: list[Matrix], views: Views, basis_from: str) -> IMGPro
     InputError
         If the bases have to be learned from complete samples and there are none.
     """
-    matrices = [matrix.astype(np.float64, copy=False) for matrix in scaled]
-    rows = [views.rows(k) for k in range(views.n_views)]
-    kinds, kind = np.unique(views.mask, axis=0, return_inverse=True)
-    patterns = [(np.flatnonzero(has), np.flatnonzero(kind.ravel() == j)) for j, has in enumerate(kinds)]
+    parts = [Observed(matrix.astype(np.float64, copy=False), views.rows(k)) for k, matrix in enumerate(scaled)]
+    gapped, whole = pattern_groups(parts, views.n_samples)
     if basis_from == "all":
-        return IMGProblem(matrices, rows, patterns, matrices, rows)
-    complete: Array = np.asarray(views.mask.all(axis=1))
-    if not complete.any():
+        return IMGProblem(parts, parts, gapped + whole)
+    if not whole:
         raise InputError(
             f"IMG with basis_from='complete' learns from samples that have all {views.n_views} views; none of the "
             f"{views.n_samples} samples has. Use basis_from='all', or leave out the views that few samples have."
         )
-    whole = [matrix[complete[row]] for matrix, row in zip(matrices, rows, strict=True)]
-    return IMGProblem(matrices, rows, patterns, whole, [np.flatnonzero(complete)] * views.n_views)
+    (complete,) = whole
+    chosen = [Observed(part.matrix[complete.places[k]], complete.samples) for k, part in enumerate(parts)]
+    return IMGProblem(parts, chosen, gapped + whole)
 
 
 def solve(
@@ -266,42 +237,35 @@ def solve(
         raise SolutionError(
             f"IMG cannot solve a linear system in iteration {len(residual) + 1} ({error}). {_ADVICE}"
         ) from None
-    if _collapsed(problem, codes, bases):
+    pairs = zip(problem.parts, bases, strict=True)
+    explained = sum(inner(codes[part.rows].T @ codes[part.rows], basis @ basis.T) for part, basis in pairs)
+    if not explained > COLLAPSED * sum(part.energy for part in problem.parts):
         raise SolutionError(
             "The bases of IMG explain nothing of the data: they have shrunk to zero. Lower ridge_weight."
         )
     return IMGSolution(codes, bases, affinity, np.array(residual))
 
 
-def _collapsed(problem: IMGProblem, codes: Array, bases: list[Array]) -> bool:
-    explained = sum(
-        np.sum((codes[rows].T @ codes[rows]) * (basis @ basis.T))
-        for rows, basis in zip(problem.rows, bases, strict=True)
-    )
-    total = sum(np.sum(row_lengths(matrix) ** 2) for matrix in problem.matrices)
-    return not explained > 1e-12 * total
-
-
 def basis_step(problem: IMGProblem, codes: Array, ridge: float) -> list[Array]:
     """Return U = (PᵀP + λI)⁻¹ PᵀX for every view."""
     bases = []
-    for matrix, rows in zip(problem.basis_matrices, problem.basis_rows, strict=True):
-        chosen = codes[rows]
+    for part in problem.basis_parts:
+        chosen = codes[part.rows]
         gram = chosen.T @ chosen + ridge * np.eye(codes.shape[1])
-        bases.append(np.linalg.solve(gram, np.asarray(matrix.T @ chosen).T))
+        bases.append(np.linalg.solve(gram, np.asarray(part.matrix.T @ chosen).T))
     return bases
 
 
 def code_step(problem: IMGProblem, bases: list[Array], smooth: Array, multipliers: Array, penalty: float) -> Array:
     """Return P: each row (2 Σ xUᵀ − y + μq)(2 Σ UUᵀ + μI)⁻¹, summed over the views that the sample has."""
     target = penalty * smooth - multipliers
-    for matrix, rows, basis in zip(problem.matrices, problem.rows, bases, strict=True):
-        target[rows] += 2 * np.asarray(matrix @ basis.T)
+    for part, basis in zip(problem.parts, bases, strict=True):
+        target[part.rows] += 2 * part.project(basis)
     grams = np.stack([basis @ basis.T for basis in bases])
     codes = np.empty_like(target)
-    for views, rows in problem.patterns:
-        system = 2 * grams[views].sum(axis=0) + penalty * np.eye(target.shape[1])
-        codes[rows] = np.linalg.solve(system, target[rows].T).T
+    for group in problem.patterns:
+        system = 2 * grams[list(group.places)].sum(axis=0) + penalty * np.eye(target.shape[1])
+        codes[group.samples] = np.linalg.solve(system, target[group.samples].T).T
     return codes
 
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
-from typing import ClassVar
 
 import numpy as np
 from scipy.sparse.csgraph import connected_components
@@ -13,14 +11,12 @@ from sklearn.neighbors import kneighbors_graph
 
 from ..clusters import N_RESTARTS, cluster_rows
 from ..errors import InputError
-from ..persist.registry import storable_method
 from ..scaling import scale_views
-from ..utils.parameters import check_integer
 from ..utils.types import Array, Matrix
 from ..utils.warnings import ignoring, warn_user
 from ..views import Views
 from ..views.cells import dense, nearest_imputed, unit_for_squares
-from .base import Baseline, Checks
+from .base import COUNT, Baseline, baseline
 
 _SPECTRAL_RESTARTS = 10  # as in scikit-learn's SpectralClustering, so that labels are the same
 
@@ -65,15 +61,14 @@ class _ImputedClusterer(Baseline):
 
     n_neighbors: int = 5
 
-    _checks: ClassVar[Checks] = {"n_neighbors": partial(check_integer, low=1)}
+    _checks = (("n_neighbors", COUNT),)
 
     def _filled(self, views: Views) -> Array:
         scaled, _ = scale_views(views, self.scale)
         return knn_filled(scaled, views, self.n_neighbors)
 
 
-@storable_method
-@dataclass(kw_only=True, eq=False, repr=False)
+@baseline
 class ImputedSpectral(_ImputedClusterer):
     """Impute missing views from the nearest samples, then spectral clustering on a graph of nearest neighbours.
 
@@ -156,8 +151,7 @@ class ImputedSpectral(_ImputedClusterer):
         ).labels
 
 
-@storable_method
-@dataclass(kw_only=True, eq=False, repr=False)
+@baseline
 class ImputedKMeans(_ImputedClusterer):
     """Impute missing views from the nearest samples, then k-means on the views side by side.
 

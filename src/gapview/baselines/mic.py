@@ -7,17 +7,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..persist.registry import storable_method
 from ..utils.types import Array
 from ..views import Views
 from . import nmf
+from .base import baseline
 from .concat import mean_filled
 
 _N_CYCLES = 3  # passes of the start over all views
 
 
-@storable_method
-@dataclass(kw_only=True, eq=False, repr=False)
+@baseline
 class MIC(nmf.NonnegativeBaseline):
     """Multi-incomplete-view clustering (MIC).
 
@@ -123,13 +122,14 @@ class MIC(nmf.NonnegativeBaseline):
 
     def _solve(self, terms: list[WeightedView], codes: list[Array], bases: list[Array]) -> tuple[Array, list[float]]:
         """Alternate between views and consensus, updating the factors in place; return consensus and objective."""
-        consensus = weighted_mean(terms, codes)
+        rows, weights = [term.data.rows for term in terms], [term.squares for term in terms]
+        consensus = nmf.mean_codes(codes, rows, len(rows[0]), weights)
         objective: list[float] = []
         triples = list(zip(terms, codes, bases, strict=True))
         for _ in range(self.max_iter):
             for term, code, basis in triples:
                 inner_steps(term, code, basis, consensus, self.n_steps)
-            before, consensus = consensus, weighted_mean(terms, codes)
+            before, consensus = consensus, nmf.mean_codes(codes, rows, len(rows[0]), weights)
             objective.append(sum(view_objective(term, code, basis, consensus) for term, code, basis in triples))
             if nmf.inner(consensus - before, consensus - before) < self.tol:
                 break
@@ -171,14 +171,6 @@ def chained_start(
             nmf.move_scale([basis], code, basis.sum(axis=1))
             pairs.append((code, basis))
     return [code for code, _ in pairs], [basis for _, basis in pairs]
-
-
-def weighted_mean(terms: Sequence[WeightedView], codes: Sequence[Array]) -> Array:
-    """Return P*: for every sample the weighted mean of its codes."""
-    total = np.zeros_like(codes[0])
-    for term, code in zip(terms, codes, strict=True):
-        total += term.squares[:, None] * code
-    return np.asarray(total / np.sum([term.squares for term in terms], axis=0)[:, None])
 
 
 def inner_steps(term: WeightedView, codes: Array, basis: Array, consensus: Array, n_steps: int) -> None:

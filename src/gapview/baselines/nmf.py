@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -13,14 +13,15 @@ from scipy.sparse.csgraph import connected_components
 
 from ..clusters import cluster_rows
 from ..errors import InputError, InputTypeError, SolutionError, some
+from ..graph.knn import knn_graph, resolve_n_neighbors
 from ..scaling import row_lengths, scale_views, unit_rows
 from ..utils.types import Array, Matrix
 from ..utils.warnings import warn_user
 from ..views import Views, is_constant
-from .base import FactorBaseline
+from .base import FactorBaseline, read_factor
 
 FLOOR = 1e-12  # smallest denominator of a quotient, as a share of the largest
-_COLLAPSED = 1e-12  # share of ‖X‖² that PU has to reach
+COLLAPSED = 1e-12  # share of ‖X‖² that PU has to reach
 _VANISHED = 1e-6  # codes shorter than this share of the longest count as 0; in good fits all are above 0.01
 _FEW = 0.1  # share of samples with codes of 0 up to which there is no warning
 
@@ -32,85 +33,46 @@ class NonnegativeBaseline(FactorBaseline):
     nonnegative: str | None = "raise"
     max_iter: int = 30
 
-    _random_starts: ClassVar[tuple[str, ...]] = ("random",)  # names that ``init`` may be
-
     def _observed(self, views: Views) -> list[Observed]:
         """Return the scaled views without negative values (with them if ``nonnegative`` is None)."""
         scaled, _ = scale_views(views, self.scale)
         dtype = np.result_type(*(matrix.dtype for matrix in scaled))
-        scaled = [matrix.astype(dtype, copy=False) for matrix in scaled]
-        if self.nonnegative is not None:
-            unit = self.scale is not None and self.scale.endswith("unit")
-            named = zip(scaled, views.names, strict=True)
-            scaled = [_nonnegative(matrix, name, self.nonnegative, unit) for matrix, name in named]
-        parts = [Observed(matrix, views.rows(k)) for k, matrix in enumerate(scaled)]
-        for name, part in zip(views.names, parts, strict=True):
-            _check_magnitude(name, part)
+        unit = self.scale is not None and self.scale.endswith("unit")
+        parts = []
+        for k, name in enumerate(views.names):
+            matrix = scaled[k].astype(dtype, copy=False)
+            if self.nonnegative is not None:
+                matrix = _nonnegative(matrix, name, self.nonnegative, unit)
+            parts.append(Observed(matrix, views.rows(k)))
+            _check_magnitude(name, parts[-1])
         return parts
 
     def _start(
         self, views: Views, rows: Sequence[Array], dtype: Any, random_state: np.random.RandomState
     ) -> tuple[list[Array], list[Array]]:
-        """Return codes of the samples ``rows`` of each set of codes, and bases: random ones, or those in ``init``."""
-        if isinstance(self.init, str) and self.init in self._random_starts:
-            shared, bases = random_factors(views.n_samples, views.n_features, self._code_length, random_state, dtype)
-            return [shared[row] for row in rows], bases
-        return self._given_start(views, rows, dtype)
+        """Return codes of the samples ``rows`` of each set of codes, and bases: random ones, or those in ``init``.
 
-    def _given_start(self, views: Views, rows: Sequence[Array], dtype: Any) -> tuple[list[Array], list[Array]]:
-        """Return checked copies of the factors in ``init``, a pair of codes and bases.
-
-        The codes are one array for all samples, or one array for each set of codes: one set that all views share, or
+        Given codes are one array for all samples, or one array for each set of codes: one set that all views share, or
         one for each view.
         """
-        init, n_components = self.init, self._code_length
-        if isinstance(init, str) or not isinstance(init, Sequence) or len(init) != 2:
-            choices = ", ".join(map(repr, self._random_starts))
-            raise InputTypeError(f"init must be {choices} or a pair (codes, bases) of starting factors; got {init!r}.")
-        given_codes, given_bases = init
+        n_samples, n_components = views.n_samples, self._code_length
+        if isinstance(self.init, str) and self.init in self._random_starts:
+            shared, bases = random_factors(n_samples, views.n_features, n_components, random_state, dtype)
+            return [shared[row] for row in rows], bases
+        given_codes, given_bases = self._given_pair("(codes, bases) of starting factors")
         if not isinstance(given_codes, Mapping | list | tuple):
             given_codes = [given_codes] * len(rows)
         of_views = [f"view '{name}'" for name in views.names]
         of_codes = ["all views"] if len(rows) == 1 else of_views
-        sets = zip(of_codes, rows, _in_order(given_codes, views, len(rows), "codes"), strict=True)
-        codes = [
-            _factor(values, f"codes of {where}", (len(row), n_components), dtype, row, views.n_samples)
-            for where, row, values in sets
-        ]
-        ordered = zip(of_views, views.n_features, _in_order(given_bases, views, views.n_views, "bases"), strict=True)
-        return codes, [_factor(values, f"basis of {where}", (n_components, m), dtype) for where, m, values in ordered]
-
-    def _alternate(
-        self, blocks: Sequence[CodeBlock], codes: list[Array], bases: list[list[Array]], n_samples: int, lag: int = 1
-    ) -> tuple[Array, list[float]]:
-        """Alternate between the blocks and their consensus; the factors are updated in place.
-
-        Returns
-        -------
-        consensus, objective
-            The mean codes of every sample, and the objective after every round; it never rises.
-        """
-        rows = [block.rows for block in blocks]
-        consensus = mean_codes(codes, rows, n_samples)
-        own = [np.inf] * len(blocks)  # objective of each block without its ties
-        careful = [False] * len(blocks)
-        objective: list[float] = []
-        for _ in range(self.max_iter):
-            for b, block in enumerate(blocks):
-                target = consensus[block.rows]
-                before = own[b] + _tie_value(block, codes[b], target)
-                start = codes[b].copy(), [basis.copy() for basis in bases[b]]
-                own[b] = block.advance(codes[b], bases[b], target, careful[b])
-                if not careful[b] and own[b] + _tie_value(block, codes[b], target) > before:
-                    careful[b] = True
-                    codes[b], bases[b] = start
-                    own[b] = block.advance(codes[b], bases[b], target, True)
-            consensus = mean_codes(codes, rows, n_samples)
-            ties = (_tie_value(block, code, consensus[block.rows]) for block, code in zip(blocks, codes, strict=True))
-            objective.append(sum(own) + sum(ties))
-            if has_converged(objective, self.tol, lag):
-                break
-        return consensus, objective
+        codes, bases = [], []
+        for where, row, values in zip(of_codes, rows, _in_order(given_codes, views, len(rows), "codes"), strict=True):
+            shapes = (len(row), n_components), (n_samples, n_components)
+            array = _nonnegative_factor(values, f"codes of {where}", dtype, *shapes)
+            codes.append(array if len(array) == len(row) else array[row])
+        ordered = _in_order(given_bases, views, views.n_views, "bases")
+        for where, m, values in zip(of_views, views.n_features, ordered, strict=True):
+            bases.append(_nonnegative_factor(values, f"basis of {where}", dtype, (n_components, m)))
+        return codes, bases
 
     def _store(
         self,
@@ -125,6 +87,58 @@ class NonnegativeBaseline(FactorBaseline):
         self.embedding_, self.bases_ = embedding, bases
         self.objective_, self.n_iter_ = np.array(objective), len(objective)
         self.labels_ = cluster_rows(embedding, self.n_clusters, random_state, normalize=normalize).labels
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class ConsensusBaseline(NonnegativeBaseline):
+    """Base class of the non-negative factorisations with neighbour graphs and a consensus of blocks of codes."""
+
+    consensus_weight: float = 0.1
+    graph_weight: float = 0.1
+    n_neighbors: int | str = 5
+
+    def _linked(self, views: Views) -> tuple[list[Observed], list[sparse.csr_array], Array]:
+        """Return the views, their neighbour graphs, and the weight of every sample's ties, 0 if it has one view."""
+        warn_if_unlinked(views)
+        parts = self._observed(views)
+        counts = resolve_n_neighbors(self.n_neighbors, views, self.n_clusters)
+        graphs = [knn_graph(part.matrix, count) for part, count in zip(parts, counts, strict=True)]
+        return parts, graphs, self.consensus_weight * (views.mask.sum(axis=1) >= 2)
+
+    def _alternate(
+        self, blocks: Sequence[CodeBlock], codes: list[Array], flat: list[Array], n_samples: int, lag: int = 1
+    ) -> tuple[Array, list[Array], list[float]]:
+        """Alternate between the blocks, one for all views or one for each, and their consensus.
+
+        Codes and bases are updated in place.
+
+        Returns
+        -------
+        consensus, bases, objective
+            The mean codes of every sample, and the objective after every round; it never rises.
+        """
+        bases = [flat] if len(blocks) == 1 else [[basis] for basis in flat]
+        rows = [block.rows for block in blocks]
+        consensus = mean_codes(codes, rows, n_samples)
+        values = [np.inf] * len(blocks)  # objective of each block without its ties
+        careful = [False] * len(blocks)
+        objective: list[float] = []
+        for _ in range(self.max_iter):
+            for b, block in enumerate(blocks):
+                target = consensus[block.rows]
+                before = values[b] + _tie_value(block, codes[b], target)
+                start = codes[b].copy(), [basis.copy() for basis in bases[b]]
+                values[b] = block.advance(codes[b], bases[b], target, careful[b])
+                if not careful[b] and values[b] + _tie_value(block, codes[b], target) > before:
+                    careful[b] = True
+                    codes[b], bases[b] = start
+                    values[b] = block.advance(codes[b], bases[b], target, True)
+            consensus = mean_codes(codes, rows, n_samples)
+            ties = (_tie_value(block, code, consensus[block.rows]) for block, code in zip(blocks, codes, strict=True))
+            objective.append(sum(values) + sum(ties))
+            if has_converged(objective, self.tol, lag):
+                break
+        return consensus, [basis for own in bases for basis in own], objective
 
 
 # -- data ------------------------------------------------------------------------------------------------------------
@@ -157,6 +171,29 @@ class Observed:
         """Return ‖X − PU‖² from XUᵀ (``projected``), without forming PU."""
         gram = codes.T @ codes
         return max(self.energy - 2 * inner(projected, codes) + inner(gram, basis @ basis.T), 0.0)
+
+
+@dataclass(frozen=True)
+class PatternGroup:
+    """Samples that have the same views."""
+
+    samples: Array
+    places: dict[int, Array]  # for each of their views the rows of these samples
+
+
+def pattern_groups(parts: Sequence[Observed], n_samples: int) -> tuple[list[PatternGroup], list[PatternGroup]]:
+    """Return the groups of samples with the same views: incomplete samples, and complete ones."""
+    where = np.full((n_samples, len(parts)), -1)
+    for v, part in enumerate(parts):
+        where[part.rows, v] = np.arange(len(part.rows))
+    patterns, member = np.unique(where >= 0, axis=0, return_inverse=True)
+    gapped: list[PatternGroup] = []
+    whole: list[PatternGroup] = []
+    for g, pattern in enumerate(patterns):
+        samples = np.flatnonzero(member.ravel() == g)
+        group = PatternGroup(samples, {int(v): where[samples, v] for v in np.flatnonzero(pattern)})
+        (whole if pattern.all() else gapped).append(group)
+    return gapped, whole
 
 
 def inner(left: Array, right: Array) -> float:
@@ -270,7 +307,7 @@ def check_factors(
 
     The product PU is checked, not the factors: one factor may be small while the other is large.
     """
-    kept = [inner(p.T @ p, u @ u.T) > _COLLAPSED * part.energy for part, p, u in zip(parts, codes, bases, strict=True)]
+    kept = [inner(p.T @ p, u @ u.T) > COLLAPSED * part.energy for part, p, u in zip(parts, codes, bases, strict=True)]
     if not any(kept):
         raise SolutionError(
             "All codes have shrunk to zero: the penalty outweighs the data, or the data are mostly negative. Lower "
@@ -319,21 +356,12 @@ def _in_order(given: Any, views: Views, count: int, what: str) -> Sequence[Any]:
     )
 
 
-def _factor(
-    values: Any, what: str, shape: tuple[int, int], dtype: Any, row: Array | None = None, n_samples: int = 0
-) -> Array:
-    """Return a checked copy of a factor; of codes given for all samples, the rows of some."""
-    try:
-        array = np.array(values, dtype=dtype)  # a copy, since the steps write into it
-    except (TypeError, ValueError) as error:
-        raise InputTypeError(f"The starting {what} must be an array of numbers: {error}.") from None
-    if not np.isfinite(array).all() or (array < 0).any() or not array.any():
-        raise InputError(f"The starting {what} must be finite and at least 0, and not all of them 0.")
-    if row is not None and array.shape == (n_samples, shape[1]):
-        array = array[row]
-    if array.shape != shape:
-        raise InputError(f"The starting {what} must have shape {shape}; got {array.shape}.")
-    return array
+def _nonnegative_factor(values: Any, what: str, dtype: Any, *shapes: tuple[int, int]) -> Array:
+    """Return a checked copy of a given factor, since the steps write into it."""
+    array = read_factor(values, what, dtype, *shapes)
+    if (array < 0).any() or not array.any():
+        raise InputError(f"The starting {what} must be at least 0, and not all of them 0.")
+    return array.copy()
 
 
 # -- consensus -------------------------------------------------------------------------------------------------------
@@ -360,13 +388,17 @@ class CodeBlock:
         raise NotImplementedError
 
 
-def mean_codes(codes: Sequence[Array], rows: Sequence[Array], n_samples: int) -> Array:
-    """Return for every sample the mean of its codes over the sets it is in."""
-    total = np.zeros((n_samples, codes[0].shape[1]), dtype=codes[0].dtype)
-    for code, row in zip(codes, rows, strict=True):
-        total[row] += code
-    counts = np.bincount(np.concatenate(rows), minlength=n_samples)
-    return np.asarray(total / counts[:, None].astype(total.dtype))
+def mean_codes(
+    codes: Sequence[Array], rows: Sequence[Array], n_samples: int, weights: Sequence[Array] | None = None
+) -> Array:
+    """Return for every sample the mean of its codes over the sets it is in, weighted if weights are given."""
+    dtype = codes[0].dtype
+    total, sums = np.zeros((n_samples, codes[0].shape[1]), dtype=dtype), np.zeros(n_samples, dtype=dtype)
+    weights = [np.ones(len(row), dtype=dtype) for row in rows] if weights is None else weights
+    for code, row, weight in zip(codes, rows, weights, strict=True):
+        total[row] += weight[:, None] * code
+        sums[row] += weight
+    return np.asarray(total / sums[:, None])
 
 
 def _tie_value(block: CodeBlock, codes: Array, target: Array) -> float:

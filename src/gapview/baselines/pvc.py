@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
-from typing import ClassVar
 
 import numpy as np
 
-from ..estimators.base import NoEffect
-from ..persist.registry import storable_method
 from ..utils.parameters import check_choice
 from ..utils.types import Array
 from ..views import Views
 from . import nmf
-from .base import NONNEGATIVE, Checks, without
+from .base import NONNEGATIVE, baseline, without
 
 
-@storable_method
-@dataclass(kw_only=True, eq=False, repr=False)
+@baseline
 class PVC(nmf.NonnegativeBaseline):
     """Partial multi-view clustering (PVC).
 
@@ -95,15 +90,15 @@ class PVC(nmf.NonnegativeBaseline):
     nonnegative: str | None = None
     max_iter: int = 20
 
-    _checks: ClassVar[Checks] = {"nonnegative": partial(check_choice, choices=(None, *NONNEGATIVE))}
-
-    _no_effect: ClassVar[tuple[NoEffect, ...]] = (without("sparsity_weight", "scale_penalty"),)
+    _checks = (("nonnegative", partial(check_choice, choices=(None, *NONNEGATIVE))),)
+    _no_effect = (without("sparsity_weight", "scale_penalty"),)
 
     def _fit_views(self, views: Views, random_state: np.random.RandomState) -> None:
         nmf.warn_if_unlinked(views)
         parts = self._observed(views)
         (codes,), bases = self._start(views, [np.arange(views.n_samples)], parts[0].matrix.dtype, random_state)
-        penalty = self._penalty(views, codes)
+        sizes = np.array(views.n_features) / self._code_length if self.scale_penalty else np.ones(views.n_views)
+        penalty = np.asarray(self.sparsity_weight * (views.mask @ sizes), dtype=codes.dtype)  # λᵢ
         whole = np.asarray(views.mask.all(axis=1))
         if whole.any():
             n_whole = int(whole.sum())
@@ -112,11 +107,6 @@ class PVC(nmf.NonnegativeBaseline):
         codes, bases, objective = self._solve(parts, penalty, codes, bases)
         nmf.check_factors(parts, [codes[part.rows] for part in parts], bases, codes, views)
         self._store(codes, bases, objective, random_state)
-
-    def _penalty(self, views: Views, codes: Array) -> Array:
-        """Return λᵢ."""
-        sizes = np.array(views.n_features) / codes.shape[1] if self.scale_penalty else np.ones(views.n_views)
-        return np.asarray(self.sparsity_weight * (views.mask @ sizes), dtype=codes.dtype)
 
     def _solve(
         self, parts: Sequence[nmf.Observed], penalty: Array, codes: Array, bases: Sequence[Array]
@@ -129,7 +119,7 @@ class PVC(nmf.NonnegativeBaseline):
             The objective after every round.
         """
         codes, bases = codes.copy(), list(bases)
-        gapped, whole = pattern_groups(parts, len(codes))
+        gapped, whole = nmf.pattern_groups(parts, len(codes))
         projected = [part.project(basis) for part, basis in zip(parts, bases, strict=True)]
         energy = sum(part.energy for part in parts)
         objective: list[float] = []
@@ -147,31 +137,8 @@ class PVC(nmf.NonnegativeBaseline):
         return codes, bases, objective
 
 
-@dataclass(frozen=True)
-class PatternGroup:
-    """Samples that have the same views."""
-
-    samples: Array
-    places: dict[int, Array]  # for each of their views the rows of these samples
-
-
-def pattern_groups(parts: Sequence[nmf.Observed], n_samples: int) -> tuple[list[PatternGroup], list[PatternGroup]]:
-    """Return the groups of samples with the same views: incomplete samples, and complete ones."""
-    where = np.full((n_samples, len(parts)), -1)
-    for v, part in enumerate(parts):
-        where[part.rows, v] = np.arange(len(part.rows))
-    patterns, member = np.unique(where >= 0, axis=0, return_inverse=True)
-    gapped: list[PatternGroup] = []
-    whole: list[PatternGroup] = []
-    for g, pattern in enumerate(patterns):
-        samples = np.flatnonzero(member.ravel() == g)
-        group = PatternGroup(samples, {int(v): where[samples, v] for v in np.flatnonzero(pattern)})
-        (whole if pattern.all() else gapped).append(group)
-    return gapped, whole
-
-
 def _codes_steps(
-    groups: Sequence[PatternGroup], penalty: Array, codes: Array, bases: Sequence[Array], projected: Sequence[Array]
+    groups: Sequence[nmf.PatternGroup], penalty: Array, codes: Array, bases: Sequence[Array], projected: Sequence[Array]
 ) -> None:
     """Update the codes of some groups for given bases, in place; samples of a group share the Gram matrix Σ UUᵀ."""
     grams = [basis @ basis.T for basis in bases]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,15 +10,13 @@ import numpy as np
 from ..clusters import N_RESTARTS, cluster_rows
 from ..graph.knn import mean_modularity, resolve_n_neighbors
 from ..metrics import clustering_scores
-from ..persist.registry import storable_method
 from ..scaling import scale_views
 from ..views import Views
-from .base import Baseline
+from .base import Baseline, baseline
 from .concat import mean_filled
 
 
-@storable_method
-@dataclass(kw_only=True, eq=False, repr=False)
+@baseline
 class BestSingleView(Baseline):
     """k-means on every view separately, missing rows filled with the mean of the view; then one view is chosen.
 
@@ -86,10 +84,8 @@ class BestSingleView(Baseline):
         scaled, _ = scale_views(views, self.scale)
         counts = resolve_n_neighbors(self.n_neighbors, views, self.n_clusters)
         filled = mean_filled(scaled, views)
-        self.view_labels_ = []
-        for points in filled:
-            clustering = cluster_rows(points, self.n_clusters, random_state, normalize=False, n_init=self.n_init)
-            self.view_labels_.append(clustering.labels)
+        kmeans = partial(cluster_rows, normalize=False, n_init=self.n_init)
+        self.view_labels_ = [kmeans(points, self.n_clusters, random_state).labels for points in filled]
         self.view_modularities_ = mean_modularity(self.view_labels_, scaled, views, counts)
         self.best_view_ = int(np.argmax(self.view_modularities_))
         self.labels_, self.embedding_ = self.view_labels_[self.best_view_], filled[self.best_view_]

@@ -24,8 +24,7 @@ from ..scaling import SCALES
 from ..utils.parameters import check_choice, check_integer, check_real
 from ..utils.types import Array, Matrix
 from ..views import Views
-from ..views.cells import PARTIAL_ROWS
-from ..views.trial import n_to_try
+from ..views.cells import PARTIAL_ROWS, n_to_try
 from .base import MultiViewClusterer, NoEffect
 from .latent import N_LATENT_NEIGHBORS, LatentSpaceMixin
 from .predict import project

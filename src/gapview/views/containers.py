@@ -144,8 +144,7 @@ def _read_array(name: str, view: Any) -> Array:
 
 def _read_sparse(name: str, view: Any) -> sparse.csr_array:
     demand_two_dimensions(name, view)
-    native = view.astype(view.dtype.newbyteorder("="), copy=False)
-    return sparse.csr_array(as_numbers(name, native))
+    return sparse.csr_array(as_numbers(name, view))
 
 
 def demand_two_dimensions(name: str, values: Any) -> None:
@@ -165,14 +164,11 @@ def demand_two_dimensions(name: str, values: Any) -> None:
 
 def as_numbers(name: str, values: Matrix) -> Matrix:
     """Return values as float32 or float64; raise an error on anything but numbers, including text of digits."""
-    kind, size = values.dtype.kind, values.dtype.itemsize
-    if kind == "f" and size in (4, 8):
-        return values.astype(values.dtype.newbyteorder("="), copy=False)
-    if kind == "f" and size < 4:
-        return values.astype(np.float32)
+    kind = values.dtype.kind
     if kind in "iubf":
+        single = kind == "f" and values.dtype.itemsize <= 4
         with np.errstate(over="ignore"):  # numbers beyond float64 become infinity, which is refused later
-            return values.astype(np.float64)
+            return values.astype(np.float32 if single else np.float64, copy=False)
     if kind == "c":
         raise InputError(
             f"View '{name}' holds complex numbers. Complex data not supported: "

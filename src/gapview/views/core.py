@@ -142,7 +142,7 @@ class Views:
         return tuple(self.one_by_one()) if self.by_reference else self._held
 
     @matrices.setter
-    def matrices(self, matrices: tuple[Any, ...]) -> None:
+    def matrices(self, matrices: tuple[Any, ...]) -> None:  # model files set it by name
         self._held = tuple(matrices)
 
     def one_by_one(self) -> Iterator[Matrix]:
@@ -252,9 +252,7 @@ class Views:
         matrices = []
         for k, held in enumerate(self._held):
             where = np.cumsum(self.mask[:, k]) - 1  # row of the matrix that holds a present sample
-            rows = where[wanted[self.mask[wanted, k]]]
-            by_reference = isinstance(held, SelectedRows)
-            matrices.append(select_rows(held.whole, held.rows[rows]) if by_reference else select_rows(held, rows))
+            matrices.append(select_rows(held, where[wanted[self.mask[wanted, k]]]))
         return self.with_matrices(matrices, self.mask[wanted], self.sample_ids[wanted])
 
     def __iter__(self) -> Iterator[Views]:

@@ -14,7 +14,7 @@ from ...scaling import BlockedRows, Scaling, check_variation, fit_blocks, scale_
 from ...utils.parameters import check_choice
 from ...utils.types import Array
 from ...views import Views
-from ...views.cells import PARTIAL_ROWS, count_missing_cells, row_summary
+from ...views.cells import N_OF_EVERY_VIEW, PARTIAL_ROWS, count_missing_cells, draw_samples, row_summary
 from ...views.checks import demand_present, demand_samples
 from ...views.containers import (
     RawView,
@@ -26,7 +26,6 @@ from ...views.containers import (
 )
 from ...views.core import completed, demand_features, read
 from ...views.joining import demand_equal_length
-from ...views.trial import N_OF_EVERY_VIEW, draw_samples
 from ..support import unsupported
 from . import dask_kind
 from .tasks import Tasks, exchange_parts, flatten, register_size, split_by_block

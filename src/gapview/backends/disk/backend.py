@@ -21,7 +21,7 @@ from ...progress import phase
 from ...scaling import Scaling, check_variation, fit_blocks, row_lengths, rows_in_blocks, scale_per_view
 from ...utils.types import Array
 from ...views import Views, training_views
-from ...views.trial import draw_from
+from ...views.cells import draw_from
 from ..memory import MemoryBackend
 from ..support import unsupported
 from .budget import MemoryPlan, fit_size, format_bytes, plan_memory, read_budget

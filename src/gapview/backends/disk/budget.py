@@ -18,7 +18,7 @@ from ...errors import DataFileError, ParameterError, ParameterTypeError
 from ...factorization.starts import MOST_FEATURES, ROWS_AT_A_TIME
 from ...graph.knn import resolve_n_neighbors
 from ...views import Views
-from ...views.trial import TRIED_PER_CLUSTER
+from ...views.cells import TRIED_PER_CLUSTER
 
 _POWERS = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4}
 _TEXT = re.compile(r"\s*([0-9]+(?:\.[0-9]*)?|\.[0-9]+)\s*([kmgt]?)(i?)b\s*", re.IGNORECASE)

@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from ..errors import InputError, InputTypeError, ParameterError, ParameterTypeError, some
-from ..estimators import MultiViewClusterer
-from ..persist.model_file import shown_setting
-from ..utils.parameters import check_flag
-from ..utils.types import Array, Matrix
-from ..utils.warnings import warn_user
-from ..views.containers import descends
+from .errors import InputError, InputTypeError, ParameterError, ParameterTypeError, some
+from .estimators import MultiViewClusterer
+from .persist.model_file import shown_setting
+from .utils.parameters import check_flag
+from .utils.types import Array, Matrix
+from .utils.warnings import warn_user
+from .views.containers import descends
 
 __all__ = ["annotate"]
 

@@ -1,5 +1,0 @@
-"""Results in AnnData and MuData."""
-
-from .annotation import annotate
-
-__all__ = ["annotate"]

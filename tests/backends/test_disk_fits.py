@@ -13,7 +13,7 @@ from sklearn.metrics import adjusted_rand_score
 import gapview.backends.disk.backend as workspace
 from disk_problems import fit_in_process, saved, with_gaps
 from gapview import GRMF, BridgedGRMF
-from gapview.backends.disk import fit_size, plan_memory
+from gapview.backends.disk.budget import fit_size, plan_memory
 from gapview.backends.disk.files import FileRows
 from gapview.datasets import make_views
 from gapview.errors import DataFileError, GapviewWarning, ParameterError, ParameterTypeError

@@ -10,8 +10,8 @@ from scipy import sparse
 
 from disk_problems import saved, with_gaps
 from gapview import GRMF, Views, scaling
-from gapview.backends.disk import FitSize, fit_size, plan_memory, read_budget
 from gapview.backends.disk.backend import build_problem, scale_alike
+from gapview.backends.disk.budget import FitSize, fit_size, plan_memory, read_budget
 from gapview.backends.disk.files import Scratch
 from gapview.backends.disk.neighbors import nearest_rows
 from gapview.backends.disk.views import is_mapped, mapped_file, read_mapped

@@ -16,7 +16,7 @@ import pytest
 
 from disk_problems import saved, with_gaps
 from gapview import GRMF, BridgedGRMF
-from gapview.backends.disk import fit_size, plan_memory
+from gapview.backends.disk.budget import fit_size, plan_memory
 from gapview.datasets import make_views
 from gapview.errors import ParameterError
 

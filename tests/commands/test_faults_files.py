@@ -249,7 +249,7 @@ def test_a_view_on_disk_that_vanishes_leaves_a_checkpoint(tmp_path, monkeypatch)
     for k in range(2):
         np.save(tmp_path / f"{k}.npy", rng.normal(size=(1500, 80)))
     maps = [np.load(tmp_path / f"{k}.npy", mmap_mode="r") for k in range(2)]
-    from gapview.backends.disk import fit_size, plan_memory
+    from gapview.backends.disk.budget import fit_size, plan_memory
     from gapview.views import training_views
 
     model = GRMF(3, max_iter=3, tol=0, random_state=0)

@@ -16,7 +16,7 @@ from threadpoolctl import threadpool_limits
 
 from disk_problems import saved, with_gaps
 from gapview import GRMF, BridgedGRMF, Views, scaling
-from gapview.backends.disk import fit_size, plan_memory
+from gapview.backends.disk.budget import fit_size, plan_memory
 from gapview.compute import NumpyEngine, row_blocks
 from gapview.datasets import make_views
 from gapview.errors import InputError

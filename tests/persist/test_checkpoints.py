@@ -12,7 +12,7 @@ from scipy import sparse
 from checkpoint_problems import VIEWS, contents, cut_off, keep_everything
 from disk_problems import saved, with_gaps
 from gapview import GRMF, BridgedGRMF, Views
-from gapview.backends.disk import fit_size, plan_memory
+from gapview.backends.disk.budget import fit_size, plan_memory
 from gapview.datasets import make_views
 from gapview.errors import DataFileError, GapviewWarning
 from gapview.graph.neighbors import SearchReport

@@ -9,9 +9,9 @@ from typing import Any
 from ..persist.checkpoints import recording
 from ..progress import phase
 from ..views import training_views
-from . import disk
 from .base import Backend
 from .dask import dask_kind
+from .disk import backend as on_disk
 from .memory import MemoryBackend
 
 
@@ -33,7 +33,7 @@ def open_backend(model: Any, data: Any, mask: Any, checkpoint: Any) -> Iterator[
             yield backend
         return
     if model.memory_budget is not None:
-        with disk.open_backend(model, data, mask) as here, recording(checkpoint, model, here.training):
+        with on_disk.open_backend(model, data, mask) as here, recording(checkpoint, model, here.training):
             yield here
         return
     with phase("reading"):

@@ -15,7 +15,7 @@ from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.utils.validation import check_is_fitted
 
 from ..backends.dask import demand_in_memory
-from ..backends.disk import read_into_memory
+from ..backends.disk.views import read_into_memory
 from ..errors import NotFittedError, extra
 from ..persist.checkpoints.journal import fit_generator
 from ..persist.model_file import save

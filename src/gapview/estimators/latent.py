@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from ..backends.base import Backend, Handle
 from ..backends.dask import is_for_cluster
-from ..backends.disk import check_memory_for_parts, read_budget
+from ..backends.disk.budget import check_memory_for_parts, read_budget
 from ..backends.opening import open_backend
 from ..backends.support import unsupported
 from ..compute import host, single_threaded_blas

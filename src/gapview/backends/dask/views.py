@@ -162,7 +162,7 @@ def _apply(views: Views, *, scalings: Sequence[Scaling], dtype: Any) -> Views:
 
 
 def draw_rows(tasks: Tasks, views: BlockedViews, n_rows: int, seed: int) -> Array:
-    """Draw samples, some of them with each view, in ascending order; see :func:`gapview.views.trial.draw_samples`."""
+    """Draw samples, some of them with each view, in ascending order; see :func:`gapview.views.cells.draw_samples`."""
 
     def rare_rows(drawn: Array) -> list[Array]:
         counts = sum(tasks.collect("sample", _count_present, views.blocks, split_by_block(drawn, views.starts)))

@@ -37,7 +37,7 @@ def read_budget(budget: Any) -> int | None:
 
     Examples
     --------
-    >>> from gapview.backends.disk import read_budget
+    >>> from gapview.backends.disk.budget import read_budget
     >>> read_budget("2GB"), read_budget("1.5 GiB"), read_budget(5e8), read_budget(None)
     (2000000000, 1610612736, 500000000, None)
     """
@@ -60,7 +60,7 @@ def format_bytes(n_bytes: float) -> str:
 
     Examples
     --------
-    >>> from gapview.backends.disk import format_bytes
+    >>> from gapview.backends.disk.budget import format_bytes
     >>> format_bytes(31_000_000_000), format_bytes(1_210_000), format_bytes(812)
     ('31 GB', '1.3 MB', '812 bytes')
     """
@@ -96,7 +96,7 @@ def fit_size(model: Any, views: Views) -> FitSize:
     --------
     >>> from gapview import GRMF, Views
     >>> from gapview.datasets import make_views
-    >>> from gapview.backends.disk import fit_size, plan_memory
+    >>> from gapview.backends.disk.budget import fit_size, plan_memory
     >>> views = make_views(n_samples=200, n_clusters=3, random_state=0).views
     >>> plan_memory(fit_size(GRMF(3), views)).in_memory > 200 * 50 * 8
     True
@@ -239,7 +239,7 @@ def plan_memory(size: FitSize) -> MemoryPlan:
 
     Examples
     --------
-    >>> from gapview.backends.disk import FitSize, plan_memory
+    >>> from gapview.backends.disk.budget import FitSize, plan_memory
     >>> size = FitSize(1_000_000, (500_000, 500_000), (240, 76), 4, n_clusters=10, n_components=10, n_neighbors=10)
     >>> plan = plan_memory(size)
     >>> plan.least < plan.in_memory

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..compute import single_threaded
+from ..compute.engine import single_threaded
 from ..errors import InputError, ParameterError, ParameterTypeError, some
 from ..graph.knn import resolve_n_neighbors
 from ..persist.checkpoints import checkpointed

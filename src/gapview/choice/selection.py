@@ -22,7 +22,7 @@ from sklearn.metrics import adjusted_rand_score
 
 from ..backends.memory import MemoryBackend
 from ..clusters import cluster_rows
-from ..compute import host, host_graph
+from ..compute.arrays import host, host_graph
 from ..errors import GapviewWarning, SolutionError
 from ..graph.knn import knn_graph, modularity
 from ..persist.checkpoints import checkpointed

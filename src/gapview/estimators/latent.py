@@ -16,7 +16,8 @@ from ..backends.dask import is_for_cluster
 from ..backends.disk import check_memory_for_parts, read_budget
 from ..backends.opening import open_backend
 from ..backends.support import unsupported
-from ..compute import host, single_threaded_blas
+from ..compute.arrays import host
+from ..compute.engine import single_threaded_blas
 from ..errors import GapviewWarning
 from ..factorization import Solution
 from ..graph.knn import mean_modularity, resolve_n_neighbors

@@ -19,7 +19,7 @@ from zoneinfo import ZoneInfo
 import numpy as np
 from scipy import sparse
 
-from ..compute import TensorGraph, graph_like, host, host_graph, is_tensor, to_device
+from ..compute.arrays import TensorGraph, graph_like, host, host_graph, is_tensor, to_device
 from ..errors import InputTypeError, extra
 from ..utils import packing
 from ..utils.types import Array

@@ -8,7 +8,7 @@ import numpy as np
 from array_api_compat import array_namespace
 from scipy import sparse
 
-from ..compute import TensorGraph, coordinates, csr, divide_weights, weights_of
+from ..compute.arrays import TensorGraph, coordinates, csr, divide_weights, weights_of
 from ..errors import InputError
 from ..utils.types import Array
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from array_api_compat import array_namespace
 
-from ..compute import host, like
+from ..compute.arrays import host, like
 from ..errors import InputError
 from ..utils.types import Array
 from ._groups import read_graph, read_labels, row_shares

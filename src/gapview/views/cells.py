@@ -10,7 +10,7 @@ from array_api_compat import array_namespace
 from scipy import sparse
 from sklearn.impute import KNNImputer
 
-from ..compute import host, like, row_blocks
+from ..compute.arrays import host, like, row_blocks
 from ..errors import InputError, some
 from ..utils.types import Array, Matrix
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from ..compute import is_tensor
+from ..compute.arrays import is_tensor
 from ..errors import InputError, InputTypeError, some
 from ..utils.types import Array, Matrix
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from ..compute import host, is_tensor, like, to_device
+from ..compute.arrays import host, is_tensor, like, to_device
 from ..errors import InputError, InputTypeError, some
 from ..utils.parameters import check_choice
 from ..utils.types import Array, Matrix

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ...compute import single_threaded
+from ...compute.engine import single_threaded
 from ...graph.neighbors import Search, nearest
 from ...graph.neighbors.distances import nearest_listed
 from ...graph.neighbors.exact import RecallSample, fewest_probes

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ...compute import is_tensor
+from ...compute.arrays import is_tensor
 from ...errors import InputTypeError, MissingExtraError, ParameterError
 from ...utils.parameters import check_integer
 from . import search as _search

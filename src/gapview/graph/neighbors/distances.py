@@ -10,7 +10,7 @@ from array_api_compat import array_namespace
 from scipy import sparse
 from sklearn.metrics import pairwise_distances_chunked
 
-from ...compute import is_tensor
+from ...compute.arrays import is_tensor
 from ...scaling import largest_magnitude, row_lengths, times_power
 from ...utils.types import Array, Matrix
 

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn import get_config
 from sklearn.neighbors import NearestNeighbors
 
-from ...compute import on_free_cores, single_threaded
+from ...compute.engine import on_free_cores, single_threaded
 from ...utils.types import Array, Matrix
 from ...utils.warnings import warn_user
 from ...utils.words import duration

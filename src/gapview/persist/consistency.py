@@ -22,8 +22,6 @@ from ..scaling import SCALES
 from ..views import Views
 from ..views.core import demand_a_view_for_each
 
-__all__ = ["check_model", "fits", "hints_of"]
-
 hints_of: Callable[[Any], dict[str, Any]] = cache(get_type_hints)  # of a class
 
 _NUMBERS = {int: Integral, float: Real}

@@ -12,7 +12,6 @@ anything is read into memory. Nothing is compressed, so that a file needs no mor
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import struct
 from collections.abc import Iterator, Sequence
@@ -23,6 +22,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from ..errors import DataFileError, GapviewError, InputTypeError, MissingExtraError
+from ..utils.packing import from_json, to_json
 from ..utils.types import Array
 
 FORMAT = 1
@@ -125,30 +125,6 @@ def read_blocks(stream: BinaryIO, header: dict[str, Any]) -> list[Array]:
     if digest.hexdigest() != header.get("sha256"):
         raise ValueError("it is damaged: the checksum of its contents is wrong")
     return blocks
-
-
-def to_json(value: Any) -> bytes:
-    """Return the JSON text of a value, always the same for the same value."""
-    return json.dumps(value, allow_nan=False, separators=(",", ":")).encode("ascii")
-
-
-def from_json(text: bytes | Array) -> Any:
-    """Read JSON as :func:`to_json` writes it; raise for repeated keys, NaN and excessive nesting."""
-    try:
-        return json.loads(bytes(text).decode("ascii"), object_pairs_hook=_distinct, parse_constant=_no_constant)
-    except RecursionError:
-        raise ValueError("its JSON is nested too deeply") from None
-
-
-def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        raise ValueError("its JSON has a key twice")
-    return found
-
-
-def _no_constant(text: str) -> Any:
-    raise ValueError(f"its JSON holds {text}")
 
 
 def _exactly(stream: BinaryIO, length: int) -> bytes:

@@ -13,10 +13,7 @@ from ..utils.storage import write_whole
 from ..utils.types import Array
 from .consistency import check_model, fits, hints_of
 from .container import FORMAT, check_path, opened, pieces, read_blocks, read_header
-from .registry import METHODS, method_name
-from .values import Decoder, Encoder
-
-__all__ = ["ModelSummary", "ViewSummary", "describe", "load", "save", "shown_setting", "summarise"]
+from .registry import METHODS, Decoder, Encoder, method_name
 
 _OUTPUT = "_sklearn_output_config"  # set by set_output
 _LONGEST = 200  # characters of a setting in a summary

@@ -11,15 +11,14 @@ from pathlib import Path
 from typing import Any, Self
 
 from ...errors import DataFileError
+from ...utils.packing import to_json
 from ...utils.storage import lock_folder, sync_folder, write_whole
 from ...utils.warnings import warn_user
 from ...views import Views
-from ..container import check_path, opened, pieces, read_blocks, read_header, to_json
-from ..values import Decoder, Encoder
+from ..container import check_path, opened, pieces, read_blocks, read_header
+from ..registry import Decoder, Encoder
 from .identity import differences, identity_of
 from .journal import INSIDE, MISSING, Journal, restored_on_error, use_journal
-
-__all__ = ["Checkpoint", "CheckpointFolder", "recording"]
 
 _ENDING = ".part"
 _IDENTITY = "fit" + _ENDING

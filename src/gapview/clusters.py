@@ -15,8 +15,8 @@ from .compute.engine import on_free_cores, single_threaded
 from .compute.kmeans import kmeans_of_tensor, kmeans_plus_plus
 from .errors import SolutionError
 from .scaling import Reduce, largest_magnitude, rows_in_blocks, unit_rows
+from .utils.messages import ignoring, warn_user
 from .utils.types import Array
-from .utils.warnings import ignoring, warn_user
 
 __all__ = ["Clustering", "balanced", "balancing", "check_representation", "cluster_rows"]
 

@@ -17,7 +17,7 @@ from gapview.clusters import cluster_rows
 from gapview.compute.engine import available_threads
 from gapview.datasets import make_views
 from gapview.errors import GapviewWarning
-from gapview.utils.warnings import ignoring, muted, warn_user
+from gapview.utils.messages import ignoring, muted, warn_user
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="reads /proc")
 

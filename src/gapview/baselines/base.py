@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any, ClassVar
 
 from ..estimators.base import MultiViewClusterer, NoEffect
-from ..utils.parameters import check_choice, check_flag, check_integer, check_real
+from ..utils.messages import check_choice, check_flag, check_integer, check_real
 
 Checks = Mapping[str, Callable[[str, Any], None]]
 

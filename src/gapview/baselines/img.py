@@ -17,9 +17,8 @@ from ..clusters import cluster_rows
 from ..errors import InputError, InputTypeError, SolutionError
 from ..persist.registry import storable_method
 from ..scaling import row_lengths, scale_views
-from ..utils.parameters import check_real
+from ..utils.messages import check_real, warn_user
 from ..utils.types import Array, Matrix
-from ..utils.warnings import warn_user
 from ..views import Views
 from .base import Checks, FactorBaseline
 

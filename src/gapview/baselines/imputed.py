@@ -15,9 +15,8 @@ from ..clusters import N_RESTARTS, cluster_rows
 from ..errors import InputError
 from ..persist.registry import storable_method
 from ..scaling import scale_views
-from ..utils.parameters import check_integer
+from ..utils.messages import check_integer, ignoring, warn_user
 from ..utils.types import Array, Matrix
-from ..utils.warnings import ignoring, warn_user
 from ..views import Views
 from ..views.cells import dense, nearest_imputed, unit_for_squares
 from .base import Baseline, Checks

@@ -14,8 +14,8 @@ from scipy.sparse.csgraph import connected_components
 from ..clusters import cluster_rows
 from ..errors import InputError, InputTypeError, SolutionError, some
 from ..scaling import row_lengths, scale_views, unit_rows
+from ..utils.messages import warn_user
 from ..utils.types import Array, Matrix
-from ..utils.warnings import warn_user
 from ..views import Views, is_constant
 from .base import FactorBaseline
 

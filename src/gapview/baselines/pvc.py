@@ -11,7 +11,7 @@ import numpy as np
 
 from ..estimators.base import NoEffect
 from ..persist.registry import storable_method
-from ..utils.parameters import check_choice
+from ..utils.messages import check_choice
 from ..utils.types import Array
 from ..views import Views
 from . import nmf

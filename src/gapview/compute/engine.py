@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
+from ..utils.messages import absent_leftovers, drop_leftovers
 from ..utils.types import Array
-from ..utils.warnings import absent_leftovers, drop_leftovers
 from .arrays import is_tensor
 
 Each = Callable[[Callable[[Any], Any], Sequence[Any]], list[Any]]  # work and items to results, in order
@@ -184,59 +184,22 @@ def _set_blas_threads(numbers: list[int]) -> None:
 
 
 class _ThreadBudget:
-    """The number of threads in use by all fits, and the limit of BLAS to one thread while there are any.
-
-    The limit holds for the whole process: the first of several fits sets it, and the last one lifts it. So it is with
-    filters of warnings. Code that limits BLAS itself and restores what it found, such as k-means and neighbour search
-    of scikit-learn, must run inside.
-    """
+    """The number of threads in use by all fits, and the limit of BLAS to one thread while there are any."""
 
     def __init__(self) -> None:
         self.lock = Lock()
-        self.here = local()  # depth: how often this thread has acquired; is_small: whether it is single-threaded
+        self.here = local()  # depth: how many limits this thread is in; is_small: whether it is single-threaded
         self.n_users = 0
-        self.n_busy = 0  # threads in use: those that have acquired, and their extra threads
+        self.n_busy = 0  # threads in use: those inside the limit, and their extra threads
         self.n_usual = 1  # threads of BLAS without the limit
         self.before: list[int] = []
         self.leftovers: list[Any] = []
-
-    def acquire(self) -> int:
-        with self.lock:
-            if not self.n_users:
-                self.before = [library.num_threads for library in _blas_libraries()]
-                self.n_usual = max(self.before, default=1)
-                _set_blas_threads([1] * len(self.before))
-                self.leftovers = absent_leftovers()
-            self.n_users += 1
-            depth = getattr(self.here, "depth", 0)
-            self.n_busy += depth == 0
-            self.here.depth = depth + 1
-            return self.n_threads
-
-    def release(self) -> None:
-        with self.lock:
-            self.here.depth -= 1
-            self.n_busy -= self.here.depth == 0
-            self.n_users -= 1
-            if not self.n_users:
-                _set_blas_threads(self.before)
-                drop_leftovers(self.leftovers)
 
     @property
     def n_threads(self) -> int:
         # A process of a pool takes one thread, unless the user has set the number of threads
         is_worker = multiprocessing.parent_process() is not None
         return 1 if is_worker and not any(os.environ.get(name) for name in THREAD_VARIABLES) else self.n_usual
-
-    def acquire_extra(self) -> int:
-        with self.lock:
-            n_extra = max(0, self.n_threads - self.n_busy)
-            self.n_busy += n_extra
-            return n_extra
-
-    def release_extra(self, n_extra: int) -> None:
-        with self.lock:
-            self.n_busy -= n_extra
 
 
 _budget = _ThreadBudget()
@@ -246,12 +209,33 @@ if hasattr(os, "register_at_fork"):  # a forked process has none of the threads 
 
 @contextmanager
 def single_threaded_blas() -> Iterator[int]:
-    """Keep BLAS on the calling thread, and yield the number of threads it would have used."""
-    n_threads = _budget.acquire()
+    """Keep BLAS on the calling thread, and yield the number of threads it would have used.
+
+    The limit holds for the whole process: the first of several fits sets it, and the last one lifts it. So it is with
+    filters of warnings. Code that limits BLAS itself and restores what it found, such as k-means and neighbour search
+    of scikit-learn, must run inside.
+    """
+    with _budget.lock:
+        if not _budget.n_users:
+            _budget.before = [library.num_threads for library in _blas_libraries()]
+            _budget.n_usual = max(_budget.before, default=1)
+            _set_blas_threads([1] * len(_budget.before))
+            _budget.leftovers = absent_leftovers()
+        _budget.n_users += 1
+        depth = getattr(_budget.here, "depth", 0)
+        _budget.n_busy += depth == 0
+        _budget.here.depth = depth + 1
+        n_threads = _budget.n_threads
     try:
         yield n_threads
     finally:
-        _budget.release()
+        with _budget.lock:
+            _budget.here.depth -= 1
+            _budget.n_busy -= _budget.here.depth == 0
+            _budget.n_users -= 1
+            if not _budget.n_users:
+                _set_blas_threads(_budget.before)
+                drop_leftovers(_budget.leftovers)
 
 
 @contextmanager
@@ -261,11 +245,14 @@ def available_threads() -> Iterator[int]:
     The first of several fits gets all cores, later ones the cores that are left.
     """
     with single_threaded_blas():
-        n_extra = _budget.acquire_extra()
+        with _budget.lock:
+            n_extra = max(0, _budget.n_threads - _budget.n_busy)
+            _budget.n_busy += n_extra
         try:
             yield 1 + n_extra
         finally:
-            _budget.release_extra(n_extra)
+            with _budget.lock:
+                _budget.n_busy -= n_extra
 
 
 @contextmanager

@@ -3,7 +3,7 @@
 A :class:`Page` is built from the blocks below and rendered by :func:`render`, which does not depend on its contents.
 """
 
-from ..utils.words import NO_BREAK, counted, duration, joined, number, spelled
+from ..utils.messages import NO_BREAK, counted, duration, joined, number, spelled
 from .blocks import (
     Block,
     Cell,

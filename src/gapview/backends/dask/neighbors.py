@@ -20,8 +20,8 @@ from ...graph.neighbors.distances import common_exponent
 from ...graph.neighbors.exact import RecallSample, sampled_rows
 from ...graph.neighbors.search import number_of_cells
 from ...scaling import row_lengths, times_power
+from ...utils.messages import warn_user
 from ...utils.types import Array
-from ...utils.warnings import warn_user
 from ...views import Views
 from . import cells
 from .graph import link_blocks

@@ -9,7 +9,7 @@ from uuid import uuid4
 import numpy as np
 
 from ...errors import InputError, InputTypeError
-from ...utils.parameters import check_choice
+from ...utils.messages import check_choice
 from ...views import Views
 from ...views.cells import PARTIAL_ROWS, row_summary
 from ...views.containers import (

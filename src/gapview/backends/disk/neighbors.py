@@ -15,9 +15,8 @@ from ...graph.neighbors.distances import common_exponent, far_center, nearest_li
 from ...graph.neighbors.exact import RecallSample, exact, fewest_probes, sampled_rows
 from ...graph.neighbors.search import number_of_cells
 from ...scaling import times_power
+from ...utils.messages import duration, warn_user
 from ...utils.types import Array
-from ...utils.warnings import warn_user
-from ...utils.words import duration
 from ..cells import cell_centers
 from .files import FileRows, Scratch, ScratchMatrix
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from ...compute.arrays import is_tensor
 from ...errors import InputTypeError, MissingExtraError, ParameterError
-from ...utils.parameters import check_integer
+from ...utils.messages import check_integer
 from . import search as _search
 from .exact import exact, exact_with_warning
 from .faiss_search import approximate

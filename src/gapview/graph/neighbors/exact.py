@@ -11,9 +11,8 @@ from sklearn import get_config
 from sklearn.neighbors import NearestNeighbors
 
 from ...compute.engine import on_free_cores, single_threaded
+from ...utils.messages import duration, warn_user
 from ...utils.types import Array, Matrix
-from ...utils.warnings import warn_user
-from ...utils.words import duration
 from .distances import conditioned, nearest_listed, pair_distances, scaled_back
 
 _WORTH_A_THREAD = 1e8  # operations below which several threads are slower than one

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 
-from ...utils.parameters import check_choice, check_integer, check_real
+from ...utils.messages import check_choice, check_integer, check_real
 
 # Pairs of points and queries up to which all distances are computed: 20,000 × 20,000 on a processor. A GPU computes
 # 100,000 × 100,000 in less time than it takes to build cells.

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any, Self
 
 from ...errors import DataFileError
+from ...utils.messages import warn_user
 from ...utils.packing import to_json
 from ...utils.storage import lock_folder, sync_folder, write_whole
-from ...utils.warnings import warn_user
 from ...views import Views
 from ..container import check_path, opened, pieces, read_blocks, read_header
 from ..registry import Decoder, Encoder

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from ...trust import FeatureEffect
-from ...utils.words import counted, joined, percent
+from ...utils.messages import counted, joined, percent
 from ..blocks import Block, Cell, Details, Drawing, Group, Items, Row, Section, Table, Text, number_table
 from .covariates import Comparison, Covariates
 from .figures import draw_groups, draw_survival

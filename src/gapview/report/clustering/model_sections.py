@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from ...utils.words import NO_BREAK, counted, joined, percent
+from ...utils.messages import NO_BREAK, counted, joined, percent
 from ..blocks import (
     Block,
     Cell,

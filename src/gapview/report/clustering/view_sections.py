@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 
+from ...utils.messages import counted, percent
 from ...utils.types import Array
-from ...utils.words import counted, percent
 from ..blocks import (
     Block,
     Cell,

@@ -18,7 +18,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from ..errors import DataFileError, MissingExtraError
-from ..utils.packing import Decoder, from_json
+from ..utils.packing import Decoder, demand, from_json
 from ..utils.types import Array
 from . import reader
 from ._sources import READING, damaged, demand_size, reporting_damage
@@ -127,8 +127,7 @@ def receive(stream: Any, file: Path) -> dict[str, Any]:
 
 
 def _read_bytes(stream: BinaryIO, length: int) -> Array:
-    if length < 0:
-        raise ValueError(f"a part of {length} bytes")
+    demand(length >= 0, f"a part of {length} bytes")
     block = np.empty(length, dtype=np.uint8)
     if stream.readinto(block) < length:  # type: ignore[attr-defined]
         raise _Ended

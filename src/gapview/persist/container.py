@@ -22,7 +22,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from ..errors import DataFileError, GapviewError, InputTypeError, MissingExtraError
-from ..utils.packing import from_json, to_json
+from ..utils.packing import demand, from_json, to_json
 from ..utils.types import Array
 
 FORMAT = 1
@@ -32,6 +32,7 @@ _PREFIX = struct.Struct("<12sIQQ32s")
 _UNSIGNED = 32  # bytes of the prefix before its checksum
 _STEP = 64
 _MOST_HEADER = 2**24  # bytes; real headers have a few thousand
+_CUT_OFF = "it was cut off while it was being read"
 _AGAIN = "Copy or download the file again, or save the model again."
 
 
@@ -95,19 +96,18 @@ def read_header(stream: BinaryIO) -> dict[str, Any]:
         )
     if length > size:
         raise _cut_off(name, size, length)
-    if length < size or header_length > min(_MOST_HEADER, length - _PREFIX.size):
-        raise ValueError("its length is not the one in its header")
+    is_whole = length == size and header_length <= min(_MOST_HEADER, length - _PREFIX.size)
+    demand(is_whole, "its length is not the one in its header")
     text = _exactly(stream, header_length)
-    if hashlib.sha256(start[:_UNSIGNED] + text).digest() != checksum:
-        raise ValueError("it is damaged: the checksum of its header is wrong")
-    if version < 1:
-        raise ValueError("there is no format 0")
+    digest = hashlib.sha256(start[:_UNSIGNED] + text).digest()
+    demand(digest == checksum, "it is damaged: the checksum of its header is wrong")
+    demand(version >= 1, "there is no format 0")
     header: dict[str, Any] = from_json(text)
     lengths = header.get("blocks") if isinstance(header, dict) else None
-    if not isinstance(lengths, list) or not all(type(each) is int and each >= 0 for each in lengths):
-        raise ValueError("its header does not list its blocks")
-    if sum(each + -each % _STEP for each in lengths) != length - _PREFIX.size - header_length:
-        raise ValueError("its blocks do not have the lengths in its header")
+    are_listed = isinstance(lengths, list) and all(type(each) is int and each >= 0 for each in lengths)
+    demand(are_listed, "its header does not list its blocks")
+    total = sum(each + -each % _STEP for each in header["blocks"])
+    demand(total == length - _PREFIX.size - header_length, "its blocks do not have the lengths in its header")
     return header
 
 
@@ -117,20 +117,18 @@ def read_blocks(stream: BinaryIO, header: dict[str, Any]) -> list[Array]:
     blocks = []
     for length in header["blocks"]:
         block = np.empty(length, dtype=np.uint8)
-        if stream.readinto(block) != length:  # type: ignore[attr-defined]
-            raise ValueError("it was cut off while it was being read")
+        n_read = stream.readinto(block)  # type: ignore[attr-defined]
+        demand(n_read == length, _CUT_OFF)
         digest.update(block.data)
         digest.update(_exactly(stream, -length % _STEP))
         blocks.append(block)
-    if digest.hexdigest() != header.get("sha256"):
-        raise ValueError("it is damaged: the checksum of its contents is wrong")
+    demand(digest.hexdigest() == header.get("sha256"), "it is damaged: the checksum of its contents is wrong")
     return blocks
 
 
 def _exactly(stream: BinaryIO, length: int) -> bytes:
     found = stream.read(length)
-    if len(found) < length:
-        raise ValueError("it was cut off while it was being read")
+    demand(len(found) == length, _CUT_OFF)
     return found
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import InputError, InputTypeError
+from ..utils.packing import demand
 from ..utils.storage import write_whole
 from ..utils.types import Array
 from .consistency import check_model, fits, hints_of
@@ -216,12 +217,11 @@ def _read_summary(header: dict[str, Any]) -> ModelSummary:
     views = tuple(ViewSummary(**view) for view in content["views"])
     summary = ModelSummary(**content | {"views": views, "group_sizes": tuple(content["group_sizes"])})
     for part in (summary, *summary.views):
-        if not all(fits(getattr(part, name), hint) for name, hint in hints_of(type(part)).items()):
-            raise ValueError("its header does not describe a model")
-    if summary.format_version != FORMAT:
-        raise ValueError("its header is of another format than the file")
-    if summary.method not in METHODS:
-        raise ValueError(f"it holds a model of the unknown class {summary.method!r}; a newer gapview may know it")
+        is_valid = all(fits(getattr(part, name), hint) for name, hint in hints_of(type(part)).items())
+        demand(is_valid, "its header does not describe a model")
+    demand(summary.format_version == FORMAT, "its header is of another format than the file")
+    unknown = f"it holds a model of the unknown class {summary.method!r}; a newer gapview may know it"
+    demand(summary.method in METHODS, unknown)
     return summary
 
 
@@ -238,11 +238,10 @@ def _rebuilt(summary: ModelSummary, blocks: list[Array]) -> Any:
     settings = {name: attributes.pop(name) for name in method._get_param_names() if name in attributes}
     model = method(**settings)
     for name, value in attributes.items():
-        if not _is_known(method, name):
-            raise ValueError(f"it has {name!r}, which no fitted {summary.method} of this gapview has")
+        demand(_is_known(method, name), f"it has {name!r}, which no fitted {summary.method} of this gapview has")
         setattr(model, name, value)
     check_model(model)
     model.check_fitted()
-    if replace(summarise(model), settings=summary.settings, gapview_version=summary.gapview_version) != summary:
-        raise ValueError("its header describes another model")
+    found = replace(summarise(model), settings=summary.settings, gapview_version=summary.gapview_version)
+    demand(found == summary, "its header describes another model")
     return model

@@ -20,7 +20,7 @@ from ..errors import InputTypeError, extra
 from ..graph.neighbors import Search, SearchReport
 from ..scaling import Scaling
 from ..utils import packing
-from ..utils.packing import NotStorableError
+from ..utils.packing import NotStorableError, demand
 from ..views import Views
 from ..views.containers import Container, descends
 from .consistency import hints_of
@@ -212,8 +212,8 @@ class Decoder(packing.Decoder):
         record = RECORDS[kind]
         default = _default_parts(record)  # for parts that are newer than the file
         parts = default | {name: self.decode(part, depth + 1) for name, part in content.items()}
-        if len(parts) > len(default) or any(part is MISSING for part in parts.values()):
-            raise ValueError(f"a {record.__name__} in it has the parts {sorted(content)}")
+        is_whole = len(parts) == len(default) and all(part is not MISSING for part in parts.values())
+        demand(is_whole, f"a {record.__name__} in it has the parts {sorted(content)}")
         made = object.__new__(record)  # its own code is not run
         for name, part in parts.items():
             object.__setattr__(made, name, part)

@@ -32,6 +32,12 @@ _SPARSE = {
 }
 
 
+def demand(condition: Any, problem: str) -> None:
+    """Raise a ValueError unless a condition holds."""
+    if not condition:
+        raise ValueError(problem)
+
+
 def is_storable(dtype: np.dtype[Any]) -> bool:
     """Return whether values of this type can be packed."""
     return _DTYPE.fullmatch(dtype.str) is not None
@@ -58,10 +64,10 @@ def unpacked(entry: dict[str, Any], block: Array) -> Array:
     dtype, shape = read_dtype(entry["dtype"]), read_shape(entry["shape"])
     axes = entry.get("axes", list(range(len(shape))))
     turned = entry.get("turned", [])
-    if sorted(axes) != list(range(len(shape))) or not set(turned) <= set(axes):
-        raise ValueError(f"an array of {len(shape)} axes has the axes {axes} and {turned}")
-    if math.prod(shape) * dtype.itemsize != len(block):
-        raise ValueError(f"an array of shape {shape} and type {dtype} has {len(block)} bytes")
+    is_valid = sorted(axes) == list(range(len(shape))) and set(turned) <= set(axes)
+    demand(is_valid, f"an array of {len(shape)} axes has the axes {axes} and {turned}")
+    n_bytes = math.prod(shape) * dtype.itemsize
+    demand(n_bytes == len(block), f"an array of shape {shape} and type {dtype} has {len(block)} bytes")
     array = block.view(dtype).reshape([shape[axis] for axis in axes]).transpose(np.argsort(axes))
     demand_valid(array)
     return np.flip(array, tuple(turned)) if turned else array
@@ -69,15 +75,15 @@ def unpacked(entry: dict[str, Any], block: Array) -> Array:
 
 def read_dtype(text: Any) -> np.dtype[Any]:
     """Return the type with this name, if it is a plain one."""
-    if not isinstance(text, str) or not _DTYPE.fullmatch(text):
-        raise ValueError(f"it holds values of the type {text!r}, which no model has")
+    is_plain = isinstance(text, str) and _DTYPE.fullmatch(text)
+    demand(is_plain, f"it holds values of the type {text!r}, which no model has")
     return np.dtype(text)
 
 
 def read_shape(shape: Any) -> tuple[int, ...]:
     """Return the shape of an array as a tuple, if it is valid."""
-    if not isinstance(shape, list) or len(shape) > _MOST_AXES or not all(type(n) is int and n >= 0 for n in shape):
-        raise ValueError(f"it holds an array of the shape {shape!r}")
+    is_list = isinstance(shape, list) and len(shape) <= _MOST_AXES
+    demand(is_list and all(type(n) is int and n >= 0 for n in shape), f"it holds an array of the shape {shape!r}")
     return tuple(shape)
 
 
@@ -112,12 +118,11 @@ def sparse_from_parts(kind: Any, shape: Any, parts: Any) -> Any:
     """Return the sparse matrix of these arrays after checking them, which scipy does not do."""
     data, first, second = parts
     size = read_shape(shape)
-    if kind not in _SPARSE or len(size) != 2:
-        raise ValueError(f"it holds a sparse matrix of the kind {kind!r} and shape {shape!r}")
-    if not all(type(part) is np.ndarray and part.ndim == 1 for part in parts) or data.dtype.kind not in "biufc":
-        raise ValueError("it holds a sparse matrix without numbers")
-    if first.dtype != second.dtype or first.dtype.str not in ("<i4", "<i8"):
-        raise ValueError("it holds a sparse matrix whose positions are no whole numbers")
+    demand(kind in _SPARSE and len(size) == 2, f"it holds a sparse matrix of the kind {kind!r} and shape {shape!r}")
+    are_arrays = all(type(part) is np.ndarray and part.ndim == 1 for part in parts)
+    demand(are_arrays and data.dtype.kind in "biufc", "it holds a sparse matrix without numbers")
+    are_whole = first.dtype == second.dtype and first.dtype.str in ("<i4", "<i8")
+    demand(are_whole, "it holds a sparse matrix whose positions are no whole numbers")
     if kind.startswith("coo"):
         fits = len(data) == len(first) == len(second) and _within(first, size[0]) and _within(second, size[1])
         content: Any = (data, (first, second))
@@ -126,8 +131,7 @@ def sparse_from_parts(kind: Any, shape: Any, parts: Any) -> Any:
         n_lines, n_places = size if kind.startswith("csr") else size[::-1]
         fits = len(data) == len(first) and _within(first, n_places) and _are_ends(second, n_lines, len(data))
         content, names = (data, first, second), ("indices", "indptr")
-    if not fits:
-        raise ValueError("it holds a sparse matrix whose positions are outside of it")
+    demand(fits, "it holds a sparse matrix whose positions are outside of it")
     matrix = _SPARSE[kind](content, shape=size)
     for name, part in zip(names, (first, second), strict=True):  # the constructor may have narrowed their type
         setattr(matrix, name, part)
@@ -244,8 +248,7 @@ class Decoder:
 
     def decode(self, item: Any, depth: int = 0) -> Any:
         """Decode one value."""
-        if depth > _MOST_DEPTH:
-            raise ValueError("its values are nested too deeply")
+        demand(depth <= _MOST_DEPTH, "its values are nested too deeply")
         if isinstance(item, list):
             return self._each(item, depth)
         if not isinstance(item, dict):
@@ -259,26 +262,22 @@ class Decoder:
             case "dict":
                 return dict(self._each(pair, depth) for pair in content)
             case "array" | "objects":
-                if type(content) is not int or content < 0:
-                    raise ValueError(f"it has no array number {content!r}")
+                demand(type(content) is int and content >= 0, f"it has no array number {content!r}")
                 return (self._arrays if kind == "array" else self._objects)[content]
         return self.decode_other(kind, content, depth)
 
     def decode_other(self, kind: str, content: Any, depth: int) -> Any:
         """Decode a value of one of the ``kinds``."""
-        if kind not in self.kinds:
-            raise ValueError(f"it holds a value of the unknown kind {kind!r}")
+        demand(kind in self.kinds, f"it holds a value of the unknown kind {kind!r}")
         return self.kinds[kind][1](*self._each(content, depth))
 
     def _each(self, items: Any, depth: int) -> list[Any]:
-        if not isinstance(items, list):
-            raise ValueError("it holds something else where a list must be")
+        demand(isinstance(items, list), "it holds something else where a list must be")
         return [self.decode(item, depth + 1) for item in items]
 
     def _object_array(self, entry: dict[str, Any]) -> Array:
         shape, items = read_shape(entry["shape"]), self._each(entry["items"], 0)
-        if math.prod(shape) != len(items):
-            raise ValueError(f"an array of shape {shape} has {len(items)} values")
+        demand(math.prod(shape) == len(items), f"an array of shape {shape} has {len(items)} values")
         return as_objects(items).reshape(shape)
 
 
@@ -305,8 +304,7 @@ def from_json(text: bytes | Array) -> Any:
 
 def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
-    if len(found) < len(pairs):
-        raise ValueError("its JSON has a key twice")
+    demand(len(found) == len(pairs), "its JSON has a key twice")
     return found
 
 

@@ -25,7 +25,6 @@ from ._sources import READING, damaged, demand_size, reporting_damage
 
 PROGRAM = Path(reader.__file__)
 _MOST_TEXT = 2**30
-_BYTES_PER_CELL = 16
 
 
 def demand_package(module: str, package_extra: str, purpose: str) -> None:
@@ -120,7 +119,7 @@ def receive(stream: Any, file: Path) -> dict[str, Any]:
     total = 0
     for length in content["lengths"]:
         total += length
-        demand_size(file, total, "bytes of numbers", _BYTES_PER_CELL * READING.limits.cells)
+        demand_size(file, total, "bytes of numbers", reader.BYTES_PER_CELL * READING.limits.cells)
         blocks.append(_read_bytes(stream, length))
     decoder = Decoder(content["arrays"], blocks, content["objects"])
     return {name: decoder.decode(value) for name, value in content["answer"].items()}

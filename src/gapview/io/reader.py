@@ -26,7 +26,7 @@ from gapview.utils.packing import Encoder, as_objects, read_dtype
 _MOST_DEPTH = 20  # of nested values
 _MOST_CELL_DEPTH = 10  # of nested cell arrays in HDF5, which may refer to each other in circles
 _PLAIN_KINDS = "biufcUS"
-_BYTES_PER_CELL = 16  # the value and, in a sparse matrix, its position
+BYTES_PER_CELL = 16  # the value and, in a sparse matrix, its position
 _OMICS = r"(mod/[^/]+/)?(X|obs|var)(/|$)"  # other layers may have any size
 
 
@@ -126,7 +126,7 @@ def _check_contents(archive: Any, file: str, cells: int, pattern: str) -> None:
         if item.external or item.is_virtual:
             return name
         total += math.prod(item.shape or ()) * item.dtype.itemsize
-        _check_size(file, total, "bytes or more when unpacked", _BYTES_PER_CELL * cells)
+        _check_size(file, total, "bytes or more when unpacked", BYTES_PER_CELL * cells)
         return None
 
     name = archive.visititems_links(external) or archive.visititems(count)

@@ -137,25 +137,6 @@ class _SharedFilter:
         self.places: list[list[Any]] = []  # lists with the filter: other code may replace the list in use
         self.filter: Any = None
 
-    @contextmanager
-    def set(self, message: str) -> Iterator[None]:
-        with _lock:
-            self.n_users += 1
-            if self.filter not in warnings.filters:
-                warnings.filterwarnings("ignore", message)
-                self.filter = warnings.filters[0]
-                self.places.append(warnings.filters)  # type: ignore[arg-type]
-        try:
-            yield
-        finally:
-            with _lock:
-                self.n_users -= 1
-                if not self.n_users:
-                    for place in (*self.places, warnings.filters):
-                        if self.filter in place:
-                            place.remove(self.filter)  # type: ignore[attr-defined]
-                    self.places.clear()
-
 
 _by_message: defaultdict[str, _SharedFilter] = defaultdict(_SharedFilter)
 
@@ -167,9 +148,24 @@ def ignoring(message: str) -> Iterator[None]:
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message)
             yield
-    else:
-        with _by_message[message].set(message):
-            yield
+        return
+    shared = _by_message[message]
+    with _lock:
+        shared.n_users += 1
+        if shared.filter not in warnings.filters:
+            warnings.filterwarnings("ignore", message)
+            shared.filter = warnings.filters[0]
+            shared.places.append(warnings.filters)  # type: ignore[arg-type]
+    try:
+        yield
+    finally:
+        with _lock:
+            shared.n_users -= 1
+            if not shared.n_users:
+                for place in (*shared.places, warnings.filters):
+                    if shared.filter in place:
+                        place.remove(shared.filter)  # type: ignore[attr-defined]
+                shared.places.clear()
 
 
 # -- text ------------------------------------------------------------------------------------------------------

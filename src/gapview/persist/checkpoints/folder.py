@@ -15,7 +15,7 @@ from ...utils.messages import warn_user
 from ...utils.packing import demand, to_json
 from ...utils.storage import lock_folder, sync_folder, write_whole
 from ...views import Views
-from ..container import check_path, opened, pieces, read_blocks, read_header
+from ..model_file import check_path, opened, pieces, read_blocks, read_header
 from ..registry import Decoder, Encoder
 from .identity import differences, identity_of
 from .journal import INSIDE, MISSING, Journal, restored_on_error, use_journal

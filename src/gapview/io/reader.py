@@ -21,7 +21,7 @@ from typing import Any, BinaryIO
 import numpy as np
 from scipy import sparse
 
-from gapview.utils.packing import Encoder, as_objects, read_dtype
+from gapview.utils.packing import Encoder, as_objects, demand, read_dtype
 
 _MOST_DEPTH = 20  # of nested values
 _MOST_CELL_DEPTH = 10  # of nested cell arrays in HDF5, which may refer to each other in circles
@@ -141,8 +141,7 @@ def _check_size(file: str, size: int, what: str, limit: int) -> None:
 
 def _read_mat73(archive: Any, node: Any, depth: int = 0) -> Any:
     """Read a variable of a MATLAB v7.3 file."""
-    if depth > _MOST_CELL_DEPTH:
-        raise ValueError("cells are nested too deeply")
+    demand(depth <= _MOST_CELL_DEPTH, "cells are nested too deeply")
     if hasattr(node, "keys"):
         if "MATLAB_sparse" not in node.attrs:
             return None
@@ -215,8 +214,7 @@ def encode(answer: dict[str, Any]) -> tuple[bytes, list[Any]]:
 
 def _storable(value: Any, depth: int = 0) -> Any:
     """Return nested lists and dicts of text, numbers, arrays and CSR or CSC arrays; None in place of other values."""
-    if depth > _MOST_DEPTH:
-        raise ValueError("cells are nested too deeply")
+    demand(depth <= _MOST_DEPTH, "cells are nested too deeply")
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, str):

@@ -145,15 +145,9 @@ def top_features(effects: Sequence[ViewEffects], n_top: int = 10) -> list[Featur
 def _largest_effects(view: ViewEffects, cluster: int, n_top: int) -> list[FeatureEffect]:
     strength = np.nan_to_num(np.abs(view.sizes[cluster]), nan=0.0, posinf=np.inf)
     chosen = np.argsort(-strength, kind="stable")[:n_top]
+    names, measures = view.features.tolist(), (view.sizes, view.mean_inside, view.mean_outside)
     return [
-        FeatureEffect(
-            cluster,
-            view.view,
-            view.features[j] if view.features.dtype == object else int(view.features[j]),
-            float(view.sizes[cluster, j]),
-            float(view.mean_inside[cluster, j]),
-            float(view.mean_outside[cluster, j]),
-        )
+        FeatureEffect(cluster, view.view, names[j], *(float(measure[cluster, j]) for measure in measures))
         for j in chosen[strength[chosen] > 0]
     ]
 

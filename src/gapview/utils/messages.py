@@ -195,13 +195,13 @@ def spelled(integer: int) -> str:
     return _SPELLED.get(integer, str(integer))
 
 
-def joined(items: Sequence[str], word: str = "and") -> str:
+def joined(items: Sequence[str]) -> str:
     """Return a list in words.
 
     >>> joined(["a"]), joined(["a", "b", "c"])
     ('a', 'a, b and c')
     """
-    return items[0] if len(items) == 1 else f"{', '.join(items[:-1])} {word} {items[-1]}" if items else ""
+    return items[0] if len(items) == 1 else f"{', '.join(items[:-1])} and {items[-1]}" if items else ""
 
 
 def percent(share: float) -> str:

@@ -77,7 +77,7 @@ def read_dtype(text: Any) -> np.dtype[Any]:
     """Return the type with this name, if it is a plain one."""
     is_plain = isinstance(text, str) and _DTYPE.fullmatch(text)
     demand(is_plain, f"it holds values of the type {text!r}, which no model has")
-    return np.dtype(text)
+    return np.dtype(str(text))
 
 
 def read_shape(shape: Any) -> tuple[int, ...]:

@@ -7,8 +7,8 @@ import os
 from gapview.datasets import make_views
 from gapview.persist.checkpoints import folder as checkpoint_folder
 from gapview.persist.checkpoints import journal as journal_module
-from gapview.persist.container import to_json
-from gapview.persist.values import Encoder
+from gapview.persist.registry import Encoder
+from gapview.utils.packing import to_json
 
 VIEWS = make_views(n_samples=70, n_clusters=3, missing_rate=0.3, random_state=0).views
 

@@ -10,19 +10,13 @@ import numpy as np
 from array_api_compat import array_namespace
 from sklearn.cluster import KMeans
 
-from .compute import (
-    host,
-    is_tensor,
-    kmeans_of_tensor,
-    kmeans_plus_plus,
-    like,
-    on_free_cores,
-    single_threaded,
-)
+from .compute.arrays import host, is_tensor, like
+from .compute.engine import on_free_cores, single_threaded
+from .compute.kmeans import kmeans_of_tensor, kmeans_plus_plus
 from .errors import SolutionError
 from .scaling import Reduce, largest_magnitude, rows_in_blocks, unit_rows
+from .utils.messages import ignoring, warn_user
 from .utils.types import Array
-from .utils.warnings import ignoring, warn_user
 
 __all__ = ["Clustering", "balanced", "balancing", "check_representation", "cluster_rows"]
 

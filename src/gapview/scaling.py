@@ -11,7 +11,7 @@ import numpy as np
 from array_api_compat import array_namespace
 from scipy import sparse
 
-from .compute import FEW_ROWS, host, is_tensor, like, row_blocks
+from .compute.arrays import FEW_ROWS, host, is_tensor, like, row_blocks
 from .errors import InputError
 from .utils.types import Array, Matrix
 from .views import Views

@@ -14,9 +14,8 @@ from scipy import sparse
 from .errors import InputError, InputTypeError, ParameterError, ParameterTypeError, some
 from .estimators import MultiViewClusterer
 from .persist.model_file import shown_setting
-from .utils.parameters import check_flag
+from .utils.messages import check_flag, warn_user
 from .utils.types import Array, Matrix
-from .utils.warnings import warn_user
 from .views.containers import descends
 
 __all__ = ["annotate"]

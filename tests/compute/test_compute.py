@@ -15,17 +15,10 @@ from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.cluster import kmeans_plusplus
 
-from gapview.compute import (
-    NumpyEngine,
-    divide_weights,
-    drained,
-    engine,
-    expand_graph,
-    graph_like,
-    host,
-    host_graph,
-    kmeans_plus_plus,
-)
+from gapview.compute import engine
+from gapview.compute.arrays import divide_weights, drained, expand_graph, graph_like, host, host_graph
+from gapview.compute.engine import NumpyEngine
+from gapview.compute.kmeans import kmeans_plus_plus
 from gapview.factorization.problem import Problem, ViewTerm, build_problem
 from gapview.factorization.sweep import Layout, array_sweep, columns_of, tied_consensus
 

@@ -14,10 +14,10 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 from gapview import GRMF
 from gapview.clusters import cluster_rows
-from gapview.compute.threads import available_threads
+from gapview.compute.engine import available_threads
 from gapview.datasets import make_views
 from gapview.errors import GapviewWarning
-from gapview.utils.warnings import ignoring, muted, warn_user
+from gapview.utils.messages import ignoring, muted, warn_user
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="reads /proc")
 
@@ -45,7 +45,7 @@ import numpy, scipy.linalg
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from threadpoolctl import threadpool_info
-from gapview.compute.threads import single_threaded_blas
+from gapview.compute.engine import single_threaded_blas
 
 def look():
     print(max(each["num_threads"] for each in threadpool_info() if each["user_api"] == "blas"), end=" ")
@@ -70,7 +70,7 @@ def test_regression_blas_is_limited_in_any_thread():
 import threading
 import numpy, scipy.linalg
 from threadpoolctl import threadpool_info
-from gapview.compute.threads import single_threaded_blas
+from gapview.compute.engine import single_threaded_blas
 
 def look():
     with single_threaded_blas():
@@ -104,7 +104,7 @@ def test_process_of_a_pool_keeps_to_one_core_unless_told():
     code = """
 import multiprocessing
 import numpy, scipy.linalg
-from gapview.compute.threads import available_threads
+from gapview.compute.engine import available_threads
 
 def ask(queue):
     with available_threads() as n_threads:

@@ -17,7 +17,8 @@ from threadpoolctl import threadpool_limits
 from disk_problems import saved, with_gaps
 from gapview import GRMF, BridgedGRMF, Views, scaling
 from gapview.backends.disk.budget import fit_size, plan_memory
-from gapview.compute import NumpyEngine, row_blocks
+from gapview.compute.arrays import row_blocks
+from gapview.compute.engine import NumpyEngine
 from gapview.datasets import make_views
 from gapview.errors import InputError
 from gapview.graph.knn import knn_graph

@@ -100,23 +100,27 @@ def test_memory_of_the_reading_process(tmp_path):
         read_view(tmp_path / "a.mat")
 
 
-FORGED = {
-    "place": {"answer": {"value": {"array": 5}}, "arrays": []},
-    "kind": {"answer": {"value": {"eval": "1"}}, "arrays": []},
-    "type": {"answer": {"value": {"array": 0}}, "arrays": [{"dtype": "|O", "shape": [1], "length": 8}]},
-    "shape": {"answer": {"value": {"array": 0}}, "arrays": [{"dtype": "<f8", "shape": [2**40], "length": 8}]},
-    "length": {"answer": {"value": 1}, "arrays": [{"dtype": "<f8", "shape": [1], "length": 2**60}]},
-    "negative": {"answer": {"value": 1}, "arrays": [{"dtype": "<f8", "shape": [1], "length": -8}]},
-    "objects": {"answer": {"value": {"objects": [[3], [1]]}}, "arrays": []},
+NUMBER = {"dtype": "<f8", "shape": [1]}
+FORGED = {  # besides the parts that are valid
+    "place": {"answer": {"value": {"array": 5}}},
+    "kind": {"answer": {"value": {"eval": "1"}}},
+    "type": {"answer": {"value": {"array": 0}}, "arrays": [NUMBER | {"dtype": "|O"}], "lengths": [8]},
+    "shape": {"answer": {"value": {"array": 0}}, "arrays": [NUMBER | {"shape": [2**40]}], "lengths": [8]},
+    "length": {"arrays": [NUMBER], "lengths": [2**60]},
+    "negative": {"arrays": [NUMBER], "lengths": [-8]},
+    "objects": {"answer": {"value": {"objects": 0}}, "objects": [{"shape": [3], "items": [1]}]},
 }
 
 
 @pytest.mark.parametrize("name", FORGED)
 def test_answers_of_the_reading_process_are_not_trusted(name, tmp_path):
-    text = json.dumps(FORGED[name]).encode()
-    stream = io.BytesIO(len(text).to_bytes(8, "little") + text + bytes(8))
+    def stream_of(parts):
+        text = json.dumps({"answer": {"value": 1}, "arrays": [], "lengths": [], "objects": []} | parts).encode()
+        return io.BytesIO(len(text).to_bytes(8, "little") + text + bytes(8))
+
+    assert isolated.receive(stream_of({"arrays": [NUMBER], "lengths": [8]}), tmp_path / "a.mat") == {"value": 1}
     with pytest.raises(DataFileError), isolated.reporting_damage(tmp_path / "a.mat", "a MATLAB file"):
-        isolated.receive(stream, tmp_path / "a.mat")
+        isolated.receive(stream_of(FORGED[name]), tmp_path / "a.mat")
 
 
 def test_values_come_back_as_they_were_sent(tmp_path):

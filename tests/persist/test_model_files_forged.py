@@ -17,7 +17,8 @@ from gapview import GRMF, BridgedGRMF
 from gapview.baselines import Concat
 from gapview.datasets import make_views
 from gapview.errors import DataFileError, GapviewError
-from gapview.persist.container import from_json, opened, pieces, read_blocks, read_header, to_json
+from gapview.persist.model_file import opened, pieces, read_blocks, read_header
+from gapview.utils.packing import from_json, to_json
 
 DATA = make_views(12, (4, 3), n_clusters=2, missing_rate=0.3, random_state=0)
 

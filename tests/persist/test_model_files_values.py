@@ -21,10 +21,9 @@ from test_model_files import assert_same
 from gapview import Views
 from gapview.errors import InputTypeError
 from gapview.persist.consistency import fits
-from gapview.persist.container import from_json, to_json
-from gapview.persist.registry import RECORDS
-from gapview.persist.values import KINDS, VIEWS_PARTS, Decoder, Encoder
+from gapview.persist.registry import KINDS, RECORDS, VIEWS_PARTS, Decoder, Encoder
 from gapview.scaling import Scaling
+from gapview.utils.packing import from_json, to_json
 
 
 def round_trip(value):

@@ -11,7 +11,7 @@ import numpy as np
 from scipy import sparse
 
 from ..clusters import balanced, balancing, check_representation, cluster_rows, kmeans_rows
-from ..compute import drained, graph_like, host, host_graph, like, weights_of
+from ..compute.arrays import drained, graph_like, host, host_graph, like, weights_of
 from ..factorization.loop import Solution, codes_of_all, codes_of_present
 from ..factorization.problem import Problem, build_problem
 from ..factorization.starts import check_init, given_start, random_start

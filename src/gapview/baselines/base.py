@@ -12,7 +12,7 @@ import numpy as np
 from ..errors import InputError, InputTypeError
 from ..estimators.base import MultiViewClusterer, NoEffect
 from ..persist.registry import storable_method
-from ..utils.parameters import check_choice, check_flag, check_integer, check_real
+from ..utils.messages import check_choice, check_flag, check_integer, check_real
 from ..utils.types import Array
 
 Check = Callable[[str, Any], None]

@@ -13,8 +13,8 @@ from sklearn.exceptions import ConvergenceWarning
 from ..clusters import cluster_rows
 from ..errors import InputError, SolutionError
 from ..scaling import scale_views
+from ..utils.messages import warn_user
 from ..utils.types import Array, Matrix
-from ..utils.warnings import warn_user
 from ..views import Views
 from .base import POSITIVE, FactorBaseline, baseline, read_factor
 from .nmf import COLLAPSED, Observed, PatternGroup, inner, pattern_groups

@@ -12,8 +12,8 @@ from sklearn.neighbors import kneighbors_graph
 from ..clusters import N_RESTARTS, cluster_rows
 from ..errors import InputError
 from ..scaling import scale_views
+from ..utils.messages import ignoring, warn_user
 from ..utils.types import Array, Matrix
-from ..utils.warnings import ignoring, warn_user
 from ..views import Views
 from ..views.cells import dense, nearest_imputed, unit_for_squares
 from .base import COUNT, Baseline, baseline

@@ -15,8 +15,8 @@ from ..clusters import cluster_rows
 from ..errors import InputError, InputTypeError, SolutionError, some
 from ..graph.knn import knn_graph, resolve_n_neighbors
 from ..scaling import row_lengths, scale_views, unit_rows
+from ..utils.messages import warn_user
 from ..utils.types import Array, Matrix
-from ..utils.warnings import warn_user
 from ..views import Views, is_constant
 from .base import FactorBaseline, read_factor
 

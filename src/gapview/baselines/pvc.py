@@ -7,7 +7,7 @@ from functools import partial
 
 import numpy as np
 
-from ..utils.parameters import check_choice
+from ..utils.messages import check_choice
 from ..utils.types import Array
 from ..views import Views
 from . import nmf

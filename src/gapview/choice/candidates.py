@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from ..compute import single_threaded
+from ..compute.engine import single_threaded
 from ..errors import InputError, ParameterError, ParameterTypeError, some
 from ..graph.knn import resolve_n_neighbors
 from ..persist.checkpoints import checkpointed
 from ..progress import tell
 from ..scaling import SCALES, scale_view, suitable_scale
-from ..utils.parameters import check_choice, check_real
+from ..utils.messages import check_choice, check_real
 from ..utils.types import Matrix
 from ..views import SampleCounts, Views
 from .n_clusters import ClusterCount, default_counts

@@ -19,9 +19,8 @@ from ..persist.registry import storable_record
 from ..progress import tell
 from ..scaling import unit_rows
 from ..trust.stability import best_jaccard, count_common
-from ..utils.parameters import check_integer, random_generator
+from ..utils.messages import check_integer, muted, random_generator
 from ..utils.types import Array
-from ..utils.warnings import muted
 
 MOST_CLUSTERS = 20  # default of the largest count
 N_RESTARTS = 5  # of k-means on all samples

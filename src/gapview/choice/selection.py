@@ -22,14 +22,14 @@ from sklearn.metrics import adjusted_rand_score
 
 from ..backends.memory import MemoryBackend
 from ..clusters import cluster_rows
-from ..compute import host, host_graph
+from ..compute.arrays import host, host_graph
 from ..errors import GapviewWarning, SolutionError
 from ..graph.knn import knn_graph, modularity
 from ..persist.checkpoints import checkpointed
 from ..persist.registry import storable_record
 from ..progress import tell
+from ..utils.messages import muted, warn_user
 from ..utils.types import Array
-from ..utils.warnings import muted, warn_user
 from ..views import Views
 from .n_clusters import ClusterCount, suggest_n_clusters
 from .representation import IterationLimits, Setting, ViewGraphs, prepare, represent

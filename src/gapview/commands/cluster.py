@@ -19,7 +19,7 @@ from ..io import ViewFile, join_views, summary_lines
 from ..methods import METHODS
 from ..persist.checkpoints import Checkpoint
 from ..progress import tell
-from ..utils.words import counted, duration, joined
+from ..utils.messages import counted, duration, joined
 from ..views import Views
 from . import options
 from .console import Show, run_command, show_notes, show_warnings

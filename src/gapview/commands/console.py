@@ -18,7 +18,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from ..errors import GapviewWarning
 from ..progress import ITERATING, Event, listening
-from ..utils.words import duration
+from ..utils.messages import duration
 
 Show = Callable[[str, str], None]  # prints a head and a text
 

@@ -17,8 +17,8 @@ from ..io import read_table
 from ..methods import describe, load
 from ..progress import tell
 from ..report import write_clustering_report
+from ..utils.messages import counted
 from ..utils.storage import make_folder
-from ..utils.words import counted
 from ..views import Views
 from .console import Show, printable, run_command, show_warnings
 from .folder import check_new_file

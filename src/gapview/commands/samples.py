@@ -16,8 +16,8 @@ from ..estimators.latent import LatentSpaceMixin
 from ..io import SourceFormat, ViewFile, WrittenView, samples_of, write_like
 from ..methods import load
 from ..progress import tell
+from ..utils.messages import counted, free_name, joined, numbered
 from ..utils.storage import make_folder
-from ..utils.words import counted, free_name, joined, numbered
 from ..views import Views, new_views
 from .console import Show, run_command, show_notes, show_warnings
 from .folder import RECORD, check_new_file, results_folder

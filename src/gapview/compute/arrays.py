@@ -82,7 +82,7 @@ def drained(items: list[Any]) -> Iterator[Any]:
 
     Examples
     --------
-    >>> from gapview.compute import drained
+    >>> from gapview.compute.arrays import drained
     >>> items = [1, 2]
     >>> next(drained(items)), items
     (1, [2])

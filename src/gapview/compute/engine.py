@@ -1,17 +1,26 @@
-"""Engines: how many rows to process at a time, and how to process independent pieces of work."""
+"""Engines: how many rows to process at a time, how to process independent pieces of work, and on how many threads.
+
+All fits of a process together use no more threads of BLAS and OpenMP than there are cores.
+"""
 
 from __future__ import annotations
 
+import multiprocessing
+import os
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from typing import Any, Protocol
+from functools import cache
+from threading import Lock, local
+from typing import Any
 
 import numpy as np
+from threadpoolctl import ThreadpoolController
 
+from ..utils.messages import absent_leftovers, drop_leftovers
 from ..utils.types import Array
 from .arrays import is_tensor
-from .threads import available_threads
 
 Each = Callable[[Callable[[Any], Any], Sequence[Any]], list[Any]]  # work and items to results, in order
 
@@ -27,25 +36,6 @@ _WORTH_A_THREAD = 1e8  # operations in a round, below which threads cost more ti
 _SMALL = 1_000_000  # rows × columns × depth, up to which OpenBLAS multiplies without a copy
 _FEWEST_ROWS = 8  # of a piece; with fewer, calls cost more than the copy
 _FEWEST_ADDED = 100  # the same where the products of pieces are added up
-
-
-class Engine(Protocol):
-    """What the loop needs from the device it runs on."""
-
-    def rows_at_a_time(self, row_bytes: int) -> int:
-        """Return how many rows of this size to process at a time."""
-
-    def contiguous(self, array: Any) -> Any:
-        """Return a copy whose rows lie one after the other in memory."""
-
-    def product(self, rows: Any, basis: Any) -> Any:
-        """Return rows · basis, for many rows and a basis of few columns."""
-
-    def inner(self, codes: Any, rows: Any) -> Any:
-        """Return codes · rows, for few codes with one column for every one of many rows."""
-
-    def working(self, n_operations: float) -> AbstractContextManager[Each]:
-        """Prepare for rounds of this many operations; yield the function that processes the items of a round."""
 
 
 class NumpyEngine:
@@ -64,7 +54,7 @@ class NumpyEngine:
         return array.copy()
 
     def product(self, rows: Array, basis: Array) -> Array:
-        """Return rows · basis, multiplied in pieces."""
+        """Return rows · basis, for many rows and a basis of few columns, multiplied in pieces."""
         count = _rows_of_a_piece(rows, basis.shape[1], _FEWEST_ROWS)
         if not count:
             return np.asarray(rows @ basis)
@@ -75,7 +65,7 @@ class NumpyEngine:
         return result
 
     def inner(self, codes: Array, rows: Array) -> Array:
-        """Return codes · rows, multiplied in pieces."""
+        """Return codes · rows, for few codes with one column for every one of many rows, multiplied in pieces."""
         count = _rows_of_a_piece(rows, len(codes), _FEWEST_ADDED)
         if not count:
             return np.asarray(codes @ rows)
@@ -88,7 +78,7 @@ class NumpyEngine:
 
     @contextmanager
     def working(self, n_operations: float) -> Iterator[Each]:
-        """Use the threads of BLAS for the items of a round."""
+        """Prepare for rounds of this many operations; yield the function that has threads process the items of one."""
         with available_threads() as n_threads:
             if n_threads == 1 or n_operations < _WORTH_A_THREAD:
                 yield one_by_one
@@ -137,14 +127,155 @@ def one_by_one(work: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
     return [work(item) for item in items]
 
 
-def engine_for(array: Any) -> Engine:
+def engine_for(array: Any) -> NumpyEngine | TorchEngine:
     """Return the engine for the kind of array that holds the data.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from gapview.compute import engine_for
+    >>> from gapview.compute.engine import engine_for
     >>> type(engine_for(np.ones(3))).__name__
     'NumpyEngine'
     """
     return TorchEngine() if is_tensor(array) else NumpyEngine()
+
+
+# -- threads of BLAS and OpenMP ------------------------------------------------------------------------------------
+
+# Environment variables with which users set the number of threads
+THREAD_VARIABLES = (
+    "OMP_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "BLIS_NUM_THREADS",
+    "VECLIB_MAXIMUM_THREADS",
+)
+
+
+@cache
+def _blas_libraries() -> list[Any]:
+    return list(ThreadpoolController().select(user_api="blas").lib_controllers)
+
+
+@cache
+def _openmp_controller(loaded: tuple[bool, ...]) -> Any:
+    return ThreadpoolController().select(user_api="openmp")
+
+
+def _limit_openmp(n_threads: int | None) -> Any:
+    """Limit OpenMP in the calling thread.
+
+    The search for libraries takes milliseconds, so it is repeated only when a package with its own OpenMP is loaded.
+    """
+    return _openmp_controller(tuple(name in sys.modules for name in ("faiss", "torch"))).limit(limits=n_threads)
+
+
+def _set_blas_threads(numbers: list[int]) -> None:
+    """Set the number of threads of every BLAS library for the whole process, from any thread.
+
+    In newer threadpoolctl, only the first thread that sets it can change it later; calls from others are ignored. Here
+    the last fit that ends restores the numbers, in whatever thread it runs.
+    """
+    for library, n_threads in zip(_blas_libraries(), numbers, strict=True):
+        free = getattr(library, "clear_controlling_thread", lambda force: None)
+        free(force=True)
+        library.set_num_threads(n_threads)
+        free(force=True)
+
+
+class _ThreadBudget:
+    """The number of threads in use by all fits, and the limit of BLAS to one thread while there are any."""
+
+    def __init__(self) -> None:
+        self.lock = Lock()
+        self.here = local()  # depth: how many limits this thread is in; is_small: whether it is single-threaded
+        self.n_users = 0
+        self.n_busy = 0  # threads in use: those inside the limit, and their extra threads
+        self.n_usual = 1  # threads of BLAS without the limit
+        self.before: list[int] = []
+        self.leftovers: list[Any] = []
+
+    @property
+    def n_threads(self) -> int:
+        # A process of a pool takes one thread, unless the user has set the number of threads
+        is_worker = multiprocessing.parent_process() is not None
+        return 1 if is_worker and not any(os.environ.get(name) for name in THREAD_VARIABLES) else self.n_usual
+
+
+_budget = _ThreadBudget()
+if hasattr(os, "register_at_fork"):  # a forked process has none of the threads that would release theirs
+    os.register_at_fork(after_in_child=_budget.__init__)  # type: ignore[misc]
+
+
+@contextmanager
+def single_threaded_blas() -> Iterator[int]:
+    """Keep BLAS on the calling thread, and yield the number of threads it would have used.
+
+    The limit holds for the whole process: the first of several fits sets it, and the last one lifts it. So it is with
+    filters of warnings. Code that limits BLAS itself and restores what it found, such as k-means and neighbour search
+    of scikit-learn, must run inside.
+    """
+    with _budget.lock:
+        if not _budget.n_users:
+            _budget.before = [library.num_threads for library in _blas_libraries()]
+            _budget.n_usual = max(_budget.before, default=1)
+            _set_blas_threads([1] * len(_budget.before))
+            _budget.leftovers = absent_leftovers()
+        _budget.n_users += 1
+        depth = getattr(_budget.here, "depth", 0)
+        _budget.n_busy += depth == 0
+        _budget.here.depth = depth + 1
+        n_threads = _budget.n_threads
+    try:
+        yield n_threads
+    finally:
+        with _budget.lock:
+            _budget.here.depth -= 1
+            _budget.n_busy -= _budget.here.depth == 0
+            _budget.n_users -= 1
+            if not _budget.n_users:
+                _set_blas_threads(_budget.before)
+                drop_leftovers(_budget.leftovers)
+
+
+@contextmanager
+def available_threads() -> Iterator[int]:
+    """Keep BLAS on the calling thread, and yield the number of threads that may work instead, itself included.
+
+    The first of several fits gets all cores, later ones the cores that are left.
+    """
+    with single_threaded_blas():
+        with _budget.lock:
+            n_extra = max(0, _budget.n_threads - _budget.n_busy)
+            _budget.n_busy += n_extra
+        try:
+            yield 1 + n_extra
+        finally:
+            with _budget.lock:
+                _budget.n_busy -= n_extra
+
+
+@contextmanager
+def on_free_cores() -> Iterator[None]:
+    """Limit OpenMP to the cores that other fits leave free; for calls of scikit-learn."""
+    if getattr(_budget.here, "is_small", False):
+        yield
+        return
+    with available_threads() as n_threads:
+        n_most = n_threads if n_threads < _budget.n_usual else None
+        with _limit_openmp(n_most):
+            yield
+
+
+@contextmanager
+def single_threaded() -> Iterator[None]:
+    """Keep BLAS and OpenMP on the calling thread; for small work, which several threads would slow down."""
+    if getattr(_budget.here, "is_small", False):
+        yield
+        return
+    with single_threaded_blas(), _limit_openmp(1):
+        _budget.here.is_small = True
+        try:
+            yield
+        finally:
+            _budget.here.is_small = False

@@ -43,7 +43,7 @@ def kmeans_plus_plus(points: Array, n_clusters: int, n_starts: int, random_state
     Examples
     --------
     >>> import numpy as np
-    >>> from gapview.compute import kmeans_plus_plus
+    >>> from gapview.compute.kmeans import kmeans_plus_plus
     >>> starts = kmeans_plus_plus(np.array([[0.0], [0.1], [5.0]]), 2, 3, np.random.RandomState(0))
     >>> [bool((start == 2).sum() == 1) for start in starts]
     [True, True, True]

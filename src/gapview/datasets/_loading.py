@@ -14,7 +14,7 @@ from sklearn.datasets import fetch_openml, get_data_home, load_digits
 
 from ..errors import DataFileError, DownloadError, InputError, InputTypeError, ParameterTypeError, some
 from ..io.array_files import read_contents
-from ..utils.parameters import check_integer, check_real
+from ..utils.messages import check_integer, check_real
 from ..utils.types import Array
 from ..views import Views
 

@@ -10,7 +10,7 @@ from scipy import sparse
 from scipy.sparse.csgraph import maximum_flow
 
 from ..errors import InputError, InputTypeError, ParameterError, ParameterTypeError, some
-from ..utils.parameters import check_choice, check_integer, check_real, random_generator
+from ..utils.messages import check_choice, check_integer, check_real, random_generator
 from ..utils.types import Array
 from ..views import Views
 from ._loading import Dataset

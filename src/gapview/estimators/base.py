@@ -21,9 +21,8 @@ from ..persist.checkpoints.journal import fit_generator
 from ..persist.model_file import save
 from ..progress import phase
 from ..scaling import SCALES
-from ..utils.parameters import check_choice, check_integer
+from ..utils.messages import check_choice, check_integer, warn_user
 from ..utils.types import Array
-from ..utils.warnings import warn_user
 from ..views import Views, training_views
 from ..views.cells import PARTIAL_ROWS
 

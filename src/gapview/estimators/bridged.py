@@ -21,7 +21,7 @@ from ..graph.knn import knn_graph, mean_neighbor_codes
 from ..persist.registry import storable_method
 from ..progress import phase, tell
 from ..scaling import SCALES
-from ..utils.parameters import check_choice, check_integer, check_real
+from ..utils.messages import check_choice, check_integer, check_real
 from ..utils.types import Array, Matrix
 from ..views import Views
 from ..views.cells import PARTIAL_ROWS, n_to_try

@@ -15,7 +15,7 @@ from ..graph.neighbors import Search
 from ..persist.checkpoints import checkpointed
 from ..persist.registry import storable_method
 from ..progress import phase, tell
-from ..utils.parameters import check_integer, check_real
+from ..utils.messages import check_integer, check_real
 from ..utils.types import Array, Matrix
 from ..views import Views
 from ..views.checks import one_per_view

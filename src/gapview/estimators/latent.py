@@ -16,7 +16,8 @@ from ..backends.dask import is_for_cluster
 from ..backends.disk.budget import check_memory_for_parts, read_budget
 from ..backends.opening import open_backend
 from ..backends.support import unsupported
-from ..compute import host, single_threaded_blas
+from ..compute.arrays import host
+from ..compute.engine import single_threaded_blas
 from ..errors import GapviewWarning
 from ..factorization import Solution
 from ..graph.knn import mean_modularity, resolve_n_neighbors
@@ -25,9 +26,8 @@ from ..metrics import clustering_accuracy
 from ..progress import phase, tell
 from ..scaling import Scaling, unit_rows
 from ..trust import Agreement, Stability, ViewEffects, cluster_stability, feature_effects, view_agreement
-from ..utils.parameters import check_choice, check_integer, check_real
+from ..utils.messages import check_choice, check_integer, check_real, muted, warn_user
 from ..utils.types import Array, Matrix
-from ..utils.warnings import muted, warn_user
 from ..views import Views, new_views
 from .base import CLUSTER, as_frame, as_series, warn_no_effect, warn_unused_parameters
 from .predict import distance_to_training, fill_missing_rows, predict_labels, project, recover_rows

@@ -14,8 +14,8 @@ from scipy import sparse
 from ..errors import InputError, SolutionError
 from ..graph.donors import donor_means
 from ..graph.neighbors import distance_to_distinct, nearest
+from ..utils.messages import warn_user
 from ..utils.types import Array, Matrix
-from ..utils.warnings import warn_user
 from ..views import Views
 
 _N_TYPICAL = 1000  # training samples from which the usual distance between neighbours is computed

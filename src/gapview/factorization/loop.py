@@ -14,7 +14,7 @@ from typing import Any, Protocol
 import numpy as np
 from array_api_compat import array_namespace
 
-from ..compute import host
+from ..compute.arrays import host
 from ..progress import ITERATING, tell
 from ..scaling import Scaling
 from ..utils.types import Array

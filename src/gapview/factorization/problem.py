@@ -18,7 +18,7 @@ import numpy as np
 from array_api_compat import array_namespace
 from scipy import sparse
 
-from ..compute import host, like
+from ..compute.arrays import host, like
 from ..errors import SolutionError
 from ..scaling import row_lengths
 from ..utils.types import Array, Matrix

@@ -23,7 +23,8 @@ from array_api_compat import array_namespace
 from scipy import sparse
 from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
 
-from ..compute import engine_for, host, is_tensor, like
+from ..compute.arrays import host, is_tensor, like
+from ..compute.engine import engine_for
 from ..errors import InputError
 from ..utils.types import Array
 from ..views import SampleCounts

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from array_api_compat import array_namespace
 
-from ..compute import Each, engine_for
+from ..compute.engine import Each, engine_for
 from ..utils.types import Array
 from .loop import LoopState, Run, Solution, Weights, iterate, new_runs
 from .problem import Problem, ViewTerm

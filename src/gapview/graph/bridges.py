@@ -16,18 +16,17 @@ from typing import Any
 import numpy as np
 from array_api_compat import array_namespace
 
-from ..compute import (
+from ..compute.arrays import (
     FEW_ROWS,
     csr,
     divide_weights,
-    engine_for,
     expand_graph,
     like,
-    one_by_one,
     row_blocks,
     row_parts,
     weights_of,
 )
+from ..compute.engine import engine_for, one_by_one
 from ..progress import phase
 from ..utils.types import Array, Matrix
 from ..views import Views

@@ -11,7 +11,7 @@ from array_api_compat import array_namespace
 from scipy import sparse
 from sklearn.utils.extmath import randomized_svd
 
-from ..compute import FEW_ROWS, csr, is_tensor, like, row_blocks
+from ..compute.arrays import FEW_ROWS, csr, is_tensor, like, row_blocks
 from ..progress import phase
 from ..scaling import largest_magnitude, row_lengths, times_power
 from ..utils.types import Array, Matrix

@@ -15,7 +15,7 @@ import numpy as np
 from array_api_compat import array_namespace
 from scipy import sparse
 
-from ..compute import drained, like
+from ..compute.arrays import drained, like
 from ..scaling import largest_magnitude, times_power
 from ..utils.types import Array, Matrix
 from ..views import Views

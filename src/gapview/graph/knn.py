@@ -9,7 +9,7 @@ import numpy as np
 from array_api_compat import array_namespace
 from scipy import sparse
 
-from ..compute import csr, is_tensor
+from ..compute.arrays import csr, is_tensor
 from ..errors import InputError, ParameterError
 from ..scaling import row_lengths
 from ..utils.types import Array, Matrix

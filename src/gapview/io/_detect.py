@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from ..utils.words import free_name
+from ..utils.messages import free_name
 
 _MISSING = ("", "na", "n/a", "nan", "null", "?", "-", "#n/a")
 MISSING_WORDS = sorted({form for word in _MISSING for form in (word, word.upper(), word.capitalize())} | {"NaN", "N/a"})

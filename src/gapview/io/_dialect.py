@@ -12,7 +12,7 @@ from itertools import islice, pairwise
 from pathlib import Path
 
 from ..errors import DataFileError, some
-from ..utils.words import counted, numbered
+from ..utils.messages import counted, numbered
 from ._detect import is_missing, is_number, looks_like_id
 from ._sources import READING, demand_size, suffix_of
 from ._view_file import SourceFormat

@@ -9,8 +9,7 @@ from typing import Any
 from scipy import sparse
 
 from ..errors import DataFileError, extra, some
-from ..utils.warnings import warn_user
-from ..utils.words import counted, percent
+from ..utils.messages import counted, percent, warn_user
 from ..views import Views
 from ._view_file import ViewFile
 

@@ -12,9 +12,8 @@ import numpy as np
 from scipy import sparse
 
 from ..errors import DataFileError, InputTypeError, extra, some
-from ..utils.parameters import check_choice, check_flag
+from ..utils.messages import check_choice, check_flag, counted, percent
 from ..utils.types import Array
-from ..utils.words import counted, percent
 from ._detect import unique_names
 from ._sources import existing_file, kind_of
 from ._table_formats import read_feather, read_parquet, read_text

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from ..errors import extra, some
+from ..utils.messages import counted
 from ..utils.types import Array
-from ..utils.words import counted
 from . import _detect
 from ._sources import READING
 from ._view_file import SourceFormat

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import DataFileError, some
-from ..utils.words import counted, percent
+from ..utils.messages import counted, percent
 
 
 @dataclass(frozen=True)

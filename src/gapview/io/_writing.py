@@ -17,9 +17,9 @@ from scipy import sparse
 from scipy.io import savemat
 
 from ..errors import DataFileError, InputError, InputTypeError, extra, some
+from ..utils.messages import free_name
 from ..utils.storage import write_whole
 from ..utils.types import Array
-from ..utils.words import free_name
 from ._dialect import BYTE_ORDER_MARKS
 from ._sources import suffix_of
 from ._tables import arrow

@@ -15,8 +15,8 @@ import numpy as np
 from scipy import sparse
 
 from ..errors import DataFileError, extra, some
+from ..utils.messages import numbered
 from ..utils.types import Array, Matrix
-from ..utils.words import numbered
 from ._detect import unique_names
 from ._sources import READING, demand_size, is_hdf5, reporting_damage, suffix_of
 from ._view_file import SourceFormat, ViewFile

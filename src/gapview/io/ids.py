@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import DataFileError, ParameterTypeError, some
-from ..utils.words import counted
+from ..utils.messages import counted
 from ._detect import is_number, is_unnamed, looks_like_dates, looks_like_id
 from ._tables import RawTable
 from ._view_file import SourceFormat

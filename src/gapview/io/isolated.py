@@ -18,14 +18,13 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from ..errors import DataFileError, MissingExtraError
-from ..utils.packing import sparse_from_parts, unpacked
+from ..utils.packing import Decoder, demand, from_json
 from ..utils.types import Array
 from . import reader
 from ._sources import READING, damaged, demand_size, reporting_damage
 
 PROGRAM = Path(reader.__file__)
 _MOST_TEXT = 2**30
-_BYTES_PER_CELL = 16
 
 
 def demand_package(module: str, package_extra: str, purpose: str) -> None:
@@ -115,42 +114,20 @@ def receive(stream: Any, file: Path) -> dict[str, Any]:
     """Read an answer from the reading process and check all of it, since a damaged file may have produced it."""
     (length,) = struct.unpack("<Q", _read_bytes(stream, 8).tobytes())
     demand_size(file, length, "bytes of names and text", _MOST_TEXT)
-    content = json.loads(_read_bytes(stream, length).tobytes())
-    arrays: list[Array] = []
+    content = from_json(_read_bytes(stream, length))
+    blocks: list[Array] = []
     total = 0
-    for entry in content["arrays"]:
-        total += entry["length"]
-        demand_size(file, total, "bytes of numbers", _BYTES_PER_CELL * READING.limits.cells)
-        arrays.append(unpacked(entry, _read_bytes(stream, entry["length"])))
-    return {name: _decoded(value, arrays) for name, value in content["answer"].items()}
+    for length in content["lengths"]:
+        total += length
+        demand_size(file, total, "bytes of numbers", reader.BYTES_PER_CELL * READING.limits.cells)
+        blocks.append(_read_bytes(stream, length))
+    decoder = Decoder(content["arrays"], blocks, content["objects"])
+    return {name: decoder.decode(value) for name, value in content["answer"].items()}
 
 
 def _read_bytes(stream: BinaryIO, length: int) -> Array:
-    if length < 0:
-        raise ValueError(f"a part of {length} bytes")
+    demand(length >= 0, f"a part of {length} bytes")
     block = np.empty(length, dtype=np.uint8)
     if stream.readinto(block) < length:  # type: ignore[attr-defined]
         raise _Ended
     return block
-
-
-def _decoded(item: Any, arrays: list[Array]) -> Any:
-    if isinstance(item, list):
-        return [_decoded(each, arrays) for each in item]
-    if not isinstance(item, dict):
-        return item
-    ((kind, content),) = item.items()
-    if kind == "array":
-        return arrays[content]
-    if kind == "dict":
-        return {str(key): _decoded(value, arrays) for key, value in content}
-    if kind == "sparse":
-        return sparse_from_parts(content[0], content[1], _decoded(content[2], arrays))
-    if kind != "objects":
-        raise ValueError(f"a value of the unknown kind {kind!r}")
-    shape, items = content[0], _decoded(content[1], arrays)
-    if math.prod(shape) != len(items):
-        raise ValueError(f"an array of shape {shape} has {len(items)} values")
-    flat = np.empty(len(items), dtype=object)
-    flat[:] = items
-    return flat.reshape(shape)

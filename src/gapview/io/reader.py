@@ -21,12 +21,12 @@ from typing import Any, BinaryIO
 import numpy as np
 from scipy import sparse
 
-from gapview.utils.packing import packed, sparse_parts
+from gapview.utils.packing import Encoder, as_objects, demand, read_dtype
 
 _MOST_DEPTH = 20  # of nested values
 _MOST_CELL_DEPTH = 10  # of nested cell arrays in HDF5, which may refer to each other in circles
 _PLAIN_KINDS = "biufcUS"
-_BYTES_PER_CELL = 16  # the value and, in a sparse matrix, its position
+BYTES_PER_CELL = 16  # the value and, in a sparse matrix, its position
 _OMICS = r"(mod/[^/]+/)?(X|obs|var)(/|$)"  # other layers may have any size
 
 
@@ -126,7 +126,7 @@ def _check_contents(archive: Any, file: str, cells: int, pattern: str) -> None:
         if item.external or item.is_virtual:
             return name
         total += math.prod(item.shape or ()) * item.dtype.itemsize
-        _check_size(file, total, "bytes or more when unpacked", _BYTES_PER_CELL * cells)
+        _check_size(file, total, "bytes or more when unpacked", BYTES_PER_CELL * cells)
         return None
 
     name = archive.visititems_links(external) or archive.visititems(count)
@@ -141,8 +141,7 @@ def _check_size(file: str, size: int, what: str, limit: int) -> None:
 
 def _read_mat73(archive: Any, node: Any, depth: int = 0) -> Any:
     """Read a variable of a MATLAB v7.3 file."""
-    if depth > _MOST_CELL_DEPTH:
-        raise ValueError("cells are nested too deeply")
+    demand(depth <= _MOST_CELL_DEPTH, "cells are nested too deeply")
     if hasattr(node, "keys"):
         if "MATLAB_sparse" not in node.attrs:
             return None
@@ -151,9 +150,7 @@ def _read_mat73(archive: Any, node: Any, depth: int = 0) -> Any:
             return sparse.csc_array(shape)
         return sparse.csc_array((node["data"][()], node["ir"][()], node["jc"][()]), shape=shape)
     if node.dtype.kind == "O":  # a cell array: references to its contents
-        cell = np.empty(node.size, dtype=object)
-        cell[:] = [_read_mat73(archive, archive[reference], depth + 1) for reference in node[()].ravel()]
-        return cell
+        return as_objects(_read_mat73(archive, archive[reference], depth + 1) for reference in node[()].ravel())
     return node[()].T  # MATLAB stores columns first
 
 
@@ -208,52 +205,47 @@ def _plain(cells: Any) -> list[Any]:
 
 
 def encode(answer: dict[str, Any]) -> tuple[bytes, list[Any]]:
-    """Return nested lists and dicts of text, numbers and arrays as JSON, and the bytes of the arrays.
+    """Return values as JSON, and the bytes of the arrays."""
+    encoder = Encoder()
+    values = {name: encoder.encode(_storable(value), name) for name, value in answer.items()}
+    text, *blocks = encoder.to_blocks({"answer": values, "lengths": [len(block) for block in encoder.blocks]})
+    return text.tobytes(), blocks
 
-    Values of any other kind become None.
-    """
-    entries: list[dict[str, Any]] = []
-    blocks: list[Any] = []
 
-    def encoded(value: Any, depth: int) -> Any:
-        if depth > _MOST_DEPTH:
-            raise ValueError("cells are nested too deeply")
-        if isinstance(value, np.generic):
-            value = value.item()
-        if isinstance(value, str):
-            return value.encode("utf-8", "replace").decode()  # lone surrogates cannot be written anywhere
-        if value is None or isinstance(value, bool | int | float):
-            return value
-        if isinstance(value, bytes):
-            return value.decode("utf-8", "replace")
-        if isinstance(value, dict):
-            return {"dict": [[str(key), encoded(item, depth + 1)] for key, item in value.items()]}
-        if isinstance(value, list | tuple):
-            return [encoded(item, depth + 1) for item in value]
-        if sparse.issparse(value):
-            kind, shape, parts = sparse_parts(_compressed(value))
-            return {"sparse": [kind, shape, encoded(parts, depth + 1)]}
-        if not isinstance(value, np.ndarray):
-            return None
-        if value.dtype == object:
-            return {"objects": [list(value.shape), encoded(value.ravel().tolist(), depth)]}
-        if value.dtype.kind not in _PLAIN_KINDS or not value.dtype.itemsize:  # records, or text of no length
-            return None
-        if value.dtype.kind == "U":
-            np.char.encode(value, "utf-8")  # raises on characters that do not exist
-        entry, block = packed(value)
-        entries.append({**entry, "length": len(block)})
-        blocks.append(block)
-        return {"array": len(blocks) - 1}
-
-    tree = {name: encoded(value, 0) for name, value in answer.items()}
-    return json.dumps({"answer": tree, "arrays": entries}).encode(), blocks
+def _storable(value: Any, depth: int = 0) -> Any:
+    """Return nested lists and dicts of text, numbers, arrays and CSR or CSC arrays; None in place of other values."""
+    demand(depth <= _MOST_DEPTH, "cells are nested too deeply")
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, str):
+        return value.encode("utf-8", "replace").decode()  # lone surrogates cannot be written anywhere
+    if value is None or isinstance(value, bool | int | float):
+        return value
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "replace")
+    if isinstance(value, dict):
+        return {str(key): _storable(item, depth + 1) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_storable(item, depth + 1) for item in value]
+    if sparse.issparse(value):
+        return _compressed(value)
+    if not isinstance(value, np.ndarray):
+        return None
+    if value.dtype == object:
+        return as_objects(_storable(item, depth + 1) for item in value.ravel()).reshape(value.shape)
+    if value.dtype.kind not in _PLAIN_KINDS or not value.dtype.itemsize:  # records, or text of no length
+        return None
+    if value.dtype.kind == "U":
+        np.char.encode(value, "utf-8")  # raises on characters that do not exist
+    read_dtype(value.dtype.str)  # raises for numbers whose size depends on the machine
+    return np.asarray(value)
 
 
 def _compressed(matrix: Any) -> Any:
     """Return a valid CSR or CSC array whose positions are all of one integer type."""
     matrix = sparse.csc_array(matrix) if matrix.format == "csc" else sparse.csr_array(matrix)
     matrix.check_format(full_check=True)
+    read_dtype(matrix.dtype.str)
     whole = np.result_type(matrix.indices, matrix.indptr)
     matrix.indices, matrix.indptr = matrix.indices.astype(whole, copy=False), matrix.indptr.astype(whole, copy=False)
     return matrix

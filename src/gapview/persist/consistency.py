@@ -19,10 +19,9 @@ from scipy import sparse
 
 from ..graph.bridges import BRIDGES
 from ..scaling import SCALES
+from ..utils.packing import demand
 from ..views import Views
 from ..views.core import demand_a_view_for_each
-
-__all__ = ["check_model", "fits", "hints_of"]
 
 hints_of: Callable[[Any], dict[str, Any]] = cache(get_type_hints)  # of a class
 
@@ -55,17 +54,17 @@ def check_model(model: Any) -> None:
     model.check_parameters()
     for kind in reversed(type(model).__mro__):
         missing = [name for name in vars(kind).get("_fitted_attributes", ()) if not hasattr(model, name)]
-        _demand(not missing, f"the model has no {', '.join(missing)}")
+        demand(not missing, f"the model has no {', '.join(missing)}")
     _check_kinds(model, {name: hint for name, hint in hints_of(type(model)).items() if name.endswith("_")})
     _check_views(model.views_)
-    _demand(np.array_equal(model.sample_ids_, model.views_.sample_ids), "the ids of model and views differ")
-    _demand(model.n_features_in_ == sum(model.views_.n_features), "n_features_in_ is not that of the views")
+    demand(np.array_equal(model.sample_ids_, model.views_.sample_ids), "the ids of model and views differ")
+    demand(model.n_features_in_ == sum(model.views_.n_features), "n_features_in_ is not that of the views")
     _check_axes(model, model.views_)
     _check_groups(model)
     if hasattr(model, "scalings_"):
         _check_scalings(model.scalings_, model.views_)
     if hasattr(model, "view_weights_"):
-        _demand((model.view_weights_ > 0).all(), "a view has no weight")
+        demand((model.view_weights_ > 0).all(), "a view has no weight")
     if hasattr(model, "setting_"):
         _check_setting(model, model.views_.n_views)
 
@@ -95,18 +94,13 @@ def fits(value: Any, hint: Any) -> bool:
     return origin is not tuple or (len(value) == len(inner) and all(map(fits, value, inner)))
 
 
-def _demand(condition: Any, problem: str) -> None:
-    if not condition:
-        raise ValueError(problem)
-
-
 def _check_kinds(owner: Any, hints: dict[str, Any]) -> None:
     """Compare attributes with the annotations of their class, also those of nested records."""
     for name, hint in hints.items():
         if not hasattr(owner, name):  # not every fit sets every attribute
             continue
         value = getattr(owner, name)
-        _demand(fits(value, hint), f"{type(owner).__name__}.{name} is a {type(value).__name__} or holds something else")
+        demand(fits(value, hint), f"{type(owner).__name__}.{name} is a {type(value).__name__} or holds something else")
         for part in value if isinstance(value, list | tuple) else [value]:
             if is_dataclass(part):
                 types = hints_of(type(part))
@@ -117,14 +111,14 @@ def _check_views(views: Views) -> None:
     _check_kinds(views, hints_of(Views))
     n_views = len(views.matrices)
     lists = (views.names, views.feature_names, views._containers)
-    _demand(n_views > 0 and all(len(each) == n_views for each in lists), "the views are not named one by one")
-    _demand(len(set(views.names)) == n_views, "two views have one name")
-    _demand(views._outer in ("list", "dict", "single"), f"views came in a {views._outer!r}")
-    _demand(views._outer != "single" or n_views == 1, "several views came as a single one")
-    _demand(views.mask.dtype == bool and views.mask.ndim == 2, "the mask of the views is no matrix of truth values")
-    _demand(views.mask.shape[1] == n_views, f"the mask has shape {views.mask.shape} for {n_views} views")
-    _demand(views.sample_ids.shape == (views.n_samples,), "there is not one id for each sample")
-    _demand(len(set(views.sample_ids.tolist())) == views.n_samples, "two samples have one id")
+    demand(n_views > 0 and all(len(each) == n_views for each in lists), "the views are not named one by one")
+    demand(len(set(views.names)) == n_views, "two views have one name")
+    demand(views._outer in ("list", "dict", "single"), f"views came in a {views._outer!r}")
+    demand(views._outer != "single" or n_views == 1, "several views came as a single one")
+    demand(views.mask.dtype == bool and views.mask.ndim == 2, "the mask of the views is no matrix of truth values")
+    demand(views.mask.shape[1] == n_views, f"the mask has shape {views.mask.shape} for {n_views} views")
+    demand(views.sample_ids.shape == (views.n_samples,), "there is not one id for each sample")
+    demand(len(set(views.sample_ids.tolist())) == views.n_samples, "two samples have one id")
     demand_a_view_for_each(views.mask, views.sample_ids)
     for k in range(n_views):
         _check_view(views, k)
@@ -133,17 +127,17 @@ def _check_views(views: Views) -> None:
 def _check_view(views: Views, view: int) -> None:
     matrix, name = views.matrices[view], views.names[view]
     is_matrix = type(matrix) is np.ndarray or isinstance(matrix, sparse.csr_array)
-    _demand(is_matrix and matrix.ndim == 2, f"view '{name}' is no matrix")
+    demand(is_matrix and matrix.ndim == 2, f"view '{name}' is no matrix")
     is_real = matrix.dtype.kind == "f" and matrix.dtype.itemsize in (4, 8)
-    _demand(is_real, f"view '{name}' holds values of type {matrix.dtype}")
+    demand(is_real, f"view '{name}' holds values of type {matrix.dtype}")
     n_rows = int(views.mask[:, view].sum())
-    _demand(matrix.shape[0] == n_rows, f"view '{name}' has {matrix.shape[0]} rows for {n_rows} samples")
-    _demand(_is_finite(matrix), f"view '{name}' holds NaN or infinity")
+    demand(matrix.shape[0] == n_rows, f"view '{name}' has {matrix.shape[0]} rows for {n_rows} samples")
+    demand(_is_finite(matrix), f"view '{name}' holds NaN or infinity")
     names, container = views.feature_names[view], views._containers[view]
     for labels in (names, container.columns):
-        _demand(labels is None or len(labels) == matrix.shape[1], f"view '{name}' has names for other features")
-    _demand(names is None or all(type(text) is str for text in names.tolist()), f"view '{name}' has names of no text")
-    _demand(container.kind in _KINDS_OF_CONTAINER, f"view '{name}' came in a {container.kind!r}")
+        demand(labels is None or len(labels) == matrix.shape[1], f"view '{name}' has names for other features")
+    demand(names is None or all(type(text) is str for text in names.tolist()), f"view '{name}' has names of no text")
+    demand(container.kind in _KINDS_OF_CONTAINER, f"view '{name}' came in a {container.kind!r}")
 
 
 def _is_finite(values: Any) -> bool:
@@ -160,7 +154,7 @@ def _check_axes(model: Any, views: Views) -> None:
         if not hasattr(model, name):
             continue
         arrays = getattr(model, name)
-        _demand(isinstance(arrays, list) and len(arrays) == views.n_views, f"{name} has not one part for each view")
+        demand(isinstance(arrays, list) and len(arrays) == views.n_views, f"{name} has not one part for each view")
         for k, array in enumerate(arrays):
             n_rows = len(views.rows(k))
             n_codes = views.n_samples if getattr(array, "shape", ())[:1] == (views.n_samples,) else n_rows
@@ -173,42 +167,42 @@ def _check_axes(model: Any, views: Views) -> None:
 
 def _check_shape(name: str, array: Any, axes: tuple[str, ...], sizes: dict[str, int | None]) -> None:
     """Compare a shape with the sizes known so far, and add sizes that are not known yet."""
-    _demand(type(array) is np.ndarray or sparse.issparse(array), f"{name} is a {type(array).__name__}")
-    _demand(array.ndim == len(axes), f"{name} has {array.ndim} axes")
+    demand(type(array) is np.ndarray or sparse.issparse(array), f"{name} is a {type(array).__name__}")
+    demand(array.ndim == len(axes), f"{name} has {array.ndim} axes")
     for axis, found in zip(axes, array.shape, strict=True):
         expected = sizes.get(axis)
         sizes[axis] = found if expected is None else expected
-        _demand(found == sizes[axis], f"{name} has the shape {array.shape}, but there are {expected} {axis}")
-    _demand(_is_finite(array), f"{name} holds NaN, infinity or no numbers")
+        demand(found == sizes[axis], f"{name} has the shape {array.shape}, but there are {expected} {axis}")
+    demand(_is_finite(array), f"{name} holds NaN, infinity or no numbers")
 
 
 def _check_groups(model: Any) -> None:
     n_groups = len(model.cluster_centers_) if hasattr(model, "cluster_centers_") else model.views_.n_samples
     for labels in [model.labels_, *getattr(model, "view_labels_", [])]:
-        _demand(labels.dtype.kind == "i", f"the labels are values of type {labels.dtype}")
-        _demand(len(labels) and labels.min() >= 0 and labels.max() < n_groups, "there are labels of unknown groups")
+        demand(labels.dtype.kind == "i", f"the labels are values of type {labels.dtype}")
+        demand(len(labels) and labels.min() >= 0 and labels.max() < n_groups, "there are labels of unknown groups")
 
 
 def _check_scalings(scalings: Any, views: Views) -> None:
-    _demand(len(scalings) == views.n_views, "there is not one scaling for each view")
+    demand(len(scalings) == views.n_views, "there is not one scaling for each view")
     for scaling, name, n_features in zip(scalings, views.names, views.n_features, strict=True):
         parts = [part for part in (scaling.center, scaling.spread) if part is not None]
-        _demand(len(parts) != 1, f"view '{name}' has half a scaling")
+        demand(len(parts) != 1, f"view '{name}' has half a scaling")
         for part in parts:
-            _demand(part.shape == (n_features,), f"view '{name}' is scaled in other features")
-            _demand(_is_finite(part) and part.dtype.kind == "f", f"view '{name}' is scaled to NaN")
-        _demand(not parts or (scaling.spread > 0).all(), f"view '{name}' has a spread of 0")
+            demand(part.shape == (n_features,), f"view '{name}' is scaled in other features")
+            demand(_is_finite(part) and part.dtype.kind == "f", f"view '{name}' is scaled to NaN")
+        demand(not parts or (scaling.spread > 0).all(), f"view '{name}' has a spread of 0")
         length = scaling.row_length
-        _demand(length is None or (np.isfinite(length) and length >= 0), f"view '{name}' has rows of length {length}")
+        demand(length is None or (np.isfinite(length) and length >= 0), f"view '{name}' has rows of length {length}")
 
 
 def _check_setting(model: Any, n_views: int) -> None:
     for setting in [model.setting_, *(trial.setting for trial in model.selection_.trials)]:
-        _demand(len(setting.scales) == len(setting.n_neighbors) == n_views, "a setting is for other views")
-        _demand(all(scale in SCALES for scale in setting.scales), f"the scales {setting.scales} are not known")
-        _demand(min(setting.n_neighbors) >= 1, "a setting has no neighbours")
-        _demand(setting.bridge in BRIDGES, f"the bridge {setting.bridge!r} is not known")
+        demand(len(setting.scales) == len(setting.n_neighbors) == n_views, "a setting is for other views")
+        demand(all(scale in SCALES for scale in setting.scales), f"the scales {setting.scales} are not known")
+        demand(min(setting.n_neighbors) >= 1, "a setting has no neighbours")
+        demand(setting.bridge in BRIDGES, f"the bridge {setting.bridge!r} is not known")
     selection = model.selection_
-    _demand(0 <= selection.chosen < len(selection.trials), "the chosen setting was not tried")
+    demand(0 <= selection.chosen < len(selection.trials), "the chosen setting was not tried")
     shapes = {trial.labels.shape for trial in selection.trials}
-    _demand(shapes == {(selection.n_samples,)}, "settings were tried on other samples")
+    demand(shapes == {(selection.n_samples,)}, "settings were tried on other samples")

@@ -14,7 +14,7 @@ from ..report.clustering.words import feature_name, shorten, signed
 from ..report.drawing import draw_change, draw_frame, draw_objective, draw_weight_cells, fill_cells
 from ..report.style import INK, SERIES, SOFT, load_matplotlib
 from ..trust import FeatureEffect, feature_effects, top_features
-from ..utils.parameters import check_choice, check_integer
+from ..utils.messages import check_choice, check_integer
 from ..utils.types import Array
 from ._axes import axes_for, check_fitted, legend_beside, set_title
 

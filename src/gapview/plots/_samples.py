@@ -13,7 +13,7 @@ from ..report.clustering.sample_map import summarise_map
 from ..report.clustering.words import shorten
 from ..report.drawing import draw_pattern_bars, draw_pattern_dots, draw_view_bars
 from ..report.style import INK, PAPER, load_matplotlib
-from ..utils.words import counted
+from ..utils.messages import counted
 from ..views import Views
 from ._axes import axes_for, check_fitted, legend_beside, set_title
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..utils.words import powers
+from ..utils.messages import powers
 from .style import INK, PAPER, SERIES, SOFT, letters_on
 
 _FEW = 20  # iterations up to which points are marked

@@ -3,9 +3,8 @@
 All functions take arrays, so that they apply to the labels of any method. No array has n × n elements.
 """
 
-from ._agreement import Agreement, view_agreement
 from ._effects import FeatureEffect, ViewEffects, feature_effects, top_features
-from .confidence import sample_confidence
+from .confidence import Agreement, sample_confidence, view_agreement
 from .stability import Stability, cluster_stability
 
 __all__ = [

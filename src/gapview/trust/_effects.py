@@ -10,7 +10,7 @@ import numpy as np
 from scipy import sparse
 
 from ..persist.registry import storable_record
-from ..utils.parameters import check_integer
+from ..utils.messages import check_integer
 from ..utils.types import Array, Matrix
 from ..views import Views
 from ._groups import read_labels

@@ -11,10 +11,9 @@ from scipy.optimize import linear_sum_assignment
 
 from ..errors import GapviewError, InputError, SolutionError
 from ..persist.registry import storable_record
-from ..utils.parameters import check_integer, check_real, random_generator
+from ..utils.messages import check_integer, check_real, random_generator, warn_user
 from ..utils.types import Array
-from ..utils.warnings import warn_user
-from ._groups import read_labels
+from .confidence import read_labels
 
 _ROUNDING = 1e-9  # 0.8 of 10 samples is 8, even if the product is rounded down
 

@@ -12,7 +12,7 @@ from scipy import sparse
 from sklearn.impute import KNNImputer
 from sklearn.utils.random import sample_without_replacement
 
-from ..compute import host, like, row_blocks
+from ..compute.arrays import host, like, row_blocks
 from ..errors import InputError, some
 from ..utils.types import Array, Matrix
 

@@ -8,9 +8,9 @@ from typing import Any, Protocol
 import numpy as np
 from scipy import sparse
 
-from ..compute import row_blocks
+from ..compute.arrays import row_blocks
 from ..errors import InputError, InputTypeError, some
-from ..utils.parameters import check_choice
+from ..utils.messages import check_choice
 from ..utils.types import Matrix
 from .cells import PARTIAL_ROWS
 from .containers import Container

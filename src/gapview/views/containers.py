@@ -6,15 +6,16 @@ the user passes one of its objects.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
-from ..compute import is_tensor
+from ..compute.arrays import is_tensor
 from ..errors import InputError, InputTypeError, some
+from ..utils.packing import as_objects
 from ..utils.types import Array, Matrix
 
 EXPECTED = (
@@ -73,14 +74,6 @@ class RawView:
         """Names of the features, if the view has them."""
         columns = self.container.columns
         return None if columns is None else np.asarray([str(column) for column in columns], dtype=object)
-
-
-def as_objects(items: Iterable[Any]) -> Array:
-    """Return items as an array of objects, also those that are sequences."""
-    listed = list(items)
-    array = np.empty(len(listed), dtype=object)
-    array[:] = listed
-    return array
 
 
 def descends(data: Any, library: str, *names: str) -> bool:

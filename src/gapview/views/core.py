@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from ..compute import host, is_tensor, like, to_device
+from ..compute.arrays import host, is_tensor, like, to_device
 from ..errors import InputError, InputTypeError, some
-from ..utils.parameters import check_choice
+from ..utils.messages import check_choice
 from ..utils.types import Array, Matrix
 from .cells import PARTIAL_ROWS, SelectedRows, complete_rows, count_missing_cells, demand_finite, select_rows
 from .containers import EXPECTED, Container, RawView, named_views, read_view

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from ..errors import InputError, InputTypeError, some
+from ..utils.packing import as_objects
 from ..utils.types import Array
-from .containers import RawView, as_objects, descends, has_default_index, repeats
+from .containers import RawView, descends, has_default_index, repeats
 
 
 def join(raw: Sequence[RawView], sample_ids: Any = None) -> tuple[Array, list[Array]]:

@@ -15,8 +15,8 @@ from typing import Any
 
 from gapview import __version__
 from gapview.report.blocks import Facts
+from gapview.utils.messages import duration
 from gapview.utils.storage import write_whole
-from gapview.utils.words import duration
 
 __all__ = ["RunFile", "largest_process", "run_facts"]
 

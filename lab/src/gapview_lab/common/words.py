@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gapview.utils.words import NO_BREAK, joined, number
+from gapview.utils.messages import NO_BREAK, joined, number
 
 __all__ = ["rates_text", "setting_text", "signed"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gapview.utils.words import counted, joined
+from gapview.utils.messages import counted, joined
 
 from .summary import LABEL_FREE, Lead, LeagueSummary, Ranking
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gapview.report.blocks import Block, Code, Details, Drawing, Items, Page, Section, Text
-from gapview.utils.words import counted
+from gapview.utils.messages import counted
 
 from ..common.run_file import run_facts
 from .entrants import N_SETTINGS

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from gapview.report.blocks import Cell, Group, Legend, Row, Table, Tone
-from gapview.utils.words import counted
+from gapview.utils.messages import counted
 
 from ..common.words import setting_text, signed
 from ..paper.methods import read_setting

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from gapview.utils.words import NO_BREAK, counted, joined, number
+from gapview.utils.messages import NO_BREAK, counted, joined, number
 
 from .published import METHODS, PAPER_DATA
 from .tables import PaperTable

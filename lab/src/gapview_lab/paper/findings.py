@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from gapview.utils.words import NO_BREAK, counted, joined, spelled
+from gapview.utils.messages import NO_BREAK, counted, joined, spelled
 
 from ..common.words import rates_text, signed
 from .published import METHODS, PaperData

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from gapview.report.blocks import Block, Code, Details, Drawing, Items, Page, Section, Text
 from gapview.report.page import render
-from gapview.utils.words import counted, joined, spelled
+from gapview.utils.messages import counted, joined, spelled
 
 from ..common.run_file import run_facts
 from ..common.words import rates_text

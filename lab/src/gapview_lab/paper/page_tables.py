@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from gapview.report.blocks import Cell, Group, Legend, Row, Table, Tone
-from gapview.utils.words import counted, number
+from gapview.utils.messages import counted, number
 
 from ..common.words import setting_text, signed
 from .findings import FAR, NEAR, Duel, duels, problems

@@ -24,7 +24,7 @@ import numpy as np
 from threadpoolctl import threadpool_info
 
 from gapview import GRMF, BridgedGRMF, __version__, load
-from gapview.compute import THREAD_VARIABLES
+from gapview.compute.engine import THREAD_VARIABLES
 from gapview.datasets import make_views
 from gapview.errors import GapviewError, ParameterError
 from gapview.utils.storage import make_folder, write_whole

@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from gapview.utils.words import duration
+from gapview.utils.messages import duration
 
 from .scale_runs import DONE, ScaleRun, ScaleTask
 

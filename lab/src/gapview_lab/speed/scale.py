@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from gapview import __version__
-from gapview.compute import to_device
+from gapview.compute.arrays import to_device
 from gapview.errors import GapviewError, ParameterError
 from gapview.report.page import render
 from gapview.utils.storage import make_folder, write_table, write_whole

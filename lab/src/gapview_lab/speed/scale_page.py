@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gapview.report.blocks import Block, Code, Drawing, Facts, Group, Items, Page, Row, Section, Table, Text
-from gapview.utils.words import joined
+from gapview.utils.messages import joined
 
 from ..common.run_file import run_facts
 from .goals import Goal

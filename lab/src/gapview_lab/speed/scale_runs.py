@@ -13,7 +13,7 @@ from typing import Any
 from sklearn.metrics import adjusted_rand_score
 from threadpoolctl import threadpool_limits
 
-from gapview.compute import to_device
+from gapview.compute.arrays import to_device
 from gapview.estimators import GRMF, BridgedGRMF
 
 from ..common.records import RecordStore

@@ -26,7 +26,7 @@ from ...persist.checkpoints import recording
 from ...persist.checkpoints.journal import restored_on_error
 from ...progress import tell
 from ...scaling import Scaling
-from ...utils.parameters import random_generator
+from ...utils.messages import random_generator
 from ...utils.types import Array
 from ...views import Views, demand_enough
 from ..support import ONLY_UNION_ON_CLUSTER, unsupported

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ...compute import single_threaded
+from ...compute.engine import single_threaded
 from ...graph.neighbors.cells import Part, cell_centers, cell_ranks, merge_nearest, nearest_centers, nearest_others
 from ...utils.types import Array
 from .tasks import flatten

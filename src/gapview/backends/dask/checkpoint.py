@@ -24,8 +24,8 @@ from ...errors import DataFileError, InputTypeError, MissingExtraError
 from ...factorization.loop import LoopState, Solution
 from ...factorization.problem import Problem
 from ...persist.checkpoints.identity import differences, digest_of, digest_of_matrix, fit_identity
+from ...utils.messages import warn_user
 from ...utils.types import Array
-from ...utils.warnings import warn_user
 from ...views import Views
 from .tasks import Tasks
 from .views import BlockedViews

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.metrics import pairwise_distances_argmin
 
 from ...clusters import balanced, balancing_in_blocks, check_representation, cluster_rows, warn_of_zeros
-from ...compute import single_threaded
+from ...compute.engine import single_threaded
 from ...scaling import unit_rows
 from ...trust.confidence import N_STEPS, distance_affinity, distances_to, own_shares
 from ...utils.types import Array

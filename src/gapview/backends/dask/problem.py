@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ...compute import single_threaded
+from ...compute.engine import single_threaded
 from ...factorization.problem import Problem
 from ...factorization.starts import check_init, given_start
 from ...factorization.sweep import summed

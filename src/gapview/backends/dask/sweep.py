@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from ...compute import one_by_one, single_threaded_blas
+from ...compute.engine import one_by_one, single_threaded_blas
 from ...factorization.loop import LoopState, Run, Solution
 from ...factorization.problem import Problem
 from ...factorization.sweep import ArraySweep, summed

@@ -11,7 +11,7 @@ import numpy as np
 
 from ...errors import InputError, InputTypeError
 from ...scaling import BlockedRows, Scaling, check_variation, fit_blocks, scale_per_view
-from ...utils.parameters import check_choice
+from ...utils.messages import check_choice
 from ...utils.types import Array
 from ...views import Views
 from ...views.cells import N_OF_EVERY_VIEW, PARTIAL_ROWS, count_missing_cells, draw_samples, row_summary

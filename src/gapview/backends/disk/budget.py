@@ -13,7 +13,7 @@ from typing import Any
 
 from scipy import sparse
 
-from ...compute import NumpyEngine, single_threaded_blas
+from ...compute.engine import NumpyEngine, single_threaded_blas
 from ...errors import DataFileError, ParameterError, ParameterTypeError
 from ...factorization.starts import MOST_FEATURES, ROWS_AT_A_TIME
 from ...graph.knn import resolve_n_neighbors

@@ -10,9 +10,9 @@ from scipy import sparse
 from sklearn import get_config
 from threadpoolctl import threadpool_limits
 
-from ...compute import is_tensor
+from ...compute.arrays import is_tensor
 from ...errors import InputTypeError, MissingExtraError, ParameterError
-from ...utils.parameters import check_integer
+from ...utils.messages import check_integer
 from ...utils.types import Array, Matrix
 from .distances import common_exponent, exact, nearest_listed, pair_distances
 from .search import CellSetting, Kernel, RecallSample, Search, recall_lower_bound, run_search

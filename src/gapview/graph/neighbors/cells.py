@@ -15,7 +15,7 @@ from array_api_compat import array_namespace
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 
-from ...compute import is_tensor
+from ...compute.arrays import is_tensor
 from ...utils.types import Array
 from .distances import exact, nearest_listed, smallest
 

@@ -11,7 +11,8 @@ from scipy import sparse
 from sklearn.metrics import pairwise_distances_chunked
 from sklearn.neighbors import NearestNeighbors
 
-from ...compute import is_tensor, on_free_cores, single_threaded
+from ...compute.arrays import is_tensor
+from ...compute.engine import on_free_cores, single_threaded
 from ...scaling import largest_magnitude, row_lengths, times_power
 from ...utils.types import Array, Matrix
 

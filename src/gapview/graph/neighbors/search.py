@@ -13,10 +13,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ...utils.parameters import check_choice, check_integer, check_real
+from ...utils.messages import check_choice, check_integer, check_real, duration, warn_user
 from ...utils.types import Array
-from ...utils.warnings import warn_user
-from ...utils.words import duration
 
 # Pairs of points and queries up to which all distances are computed: 20,000 × 20,000 on a processor. A GPU computes
 # 100,000 × 100,000 in less time than it takes to build cells.

@@ -11,15 +11,14 @@ from pathlib import Path
 from typing import Any, Self
 
 from ...errors import DataFileError
+from ...utils.messages import warn_user
+from ...utils.packing import demand, to_json
 from ...utils.storage import lock_folder, sync_folder, write_whole
-from ...utils.warnings import warn_user
 from ...views import Views
-from ..container import check_path, opened, pieces, read_blocks, read_header, to_json
-from ..values import Decoder, Encoder
+from ..model_file import check_path, opened, pieces, read_blocks, read_header
+from ..registry import Decoder, Encoder
 from .identity import differences, identity_of
 from .journal import INSIDE, MISSING, Journal, restored_on_error, use_journal
-
-__all__ = ["Checkpoint", "CheckpointFolder", "recording"]
 
 _ENDING = ".part"
 _IDENTITY = "fit" + _ENDING
@@ -271,9 +270,8 @@ def _read(file: Path, fit_digest: str | None) -> Any:
     with opened(file) as stream:
         header = read_header(stream)
         about = header.get("checkpoint")
-        if not isinstance(about, dict) or about.get("part") != file.name:
-            raise ValueError("it is no part of a checkpoint, or another one")
-        if fit_digest is not None and about.get("fit") != fit_digest:
-            raise ValueError("it belongs to another fit")
+        is_part = isinstance(about, dict) and about.get("part") == file.name
+        demand(is_part, "it is no part of a checkpoint, or another one")
+        demand(fit_digest is None or header["checkpoint"].get("fit") == fit_digest, "it belongs to another fit")
         decoder, state = Decoder.from_blocks(read_blocks(stream, header))
         return decoder.decode(state["value"])

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from ...compute import host
+from ...compute.arrays import host
 from ...utils.types import Matrix
 from ...views import Views
 from ..model_file import shown_setting

@@ -14,7 +14,7 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 
 from ...progress import set_within
-from ...utils.parameters import random_generator
+from ...utils.messages import random_generator
 
 T = TypeVar("T")
 

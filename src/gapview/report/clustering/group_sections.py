@@ -6,8 +6,8 @@ import math
 from typing import Any
 
 from ...trust import FeatureEffect
+from ...utils.messages import counted, joined, percent
 from ...utils.types import Array
-from ...utils.words import counted, joined, percent
 from ..blocks import Cell, Details, Group, Items, Row, Section, Table, Text, drawing, present_blocks, simple_table
 from .covariates import Comparison, Covariates, Curve, Quartiles
 from .figures import draw_groups, draw_survival

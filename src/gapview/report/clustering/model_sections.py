@@ -6,7 +6,7 @@ import math
 
 from ...choice.n_clusters import ClusterCount
 from ...choice.selection import Selection
-from ...utils.words import NO_BREAK, counted, joined, percent
+from ...utils.messages import NO_BREAK, counted, joined, percent
 from ..blocks import Block, Cell, Code, Details, Facts, Items, Section, Text, drawing, present_blocks, simple_table
 from .figures import draw_convergence, draw_counts
 from .fit import Choices, Recovered

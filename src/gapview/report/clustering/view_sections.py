@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 
+from ...utils.messages import counted, percent
 from ...utils.types import Array
-from ...utils.words import counted, percent
 from ..blocks import Cell, Details, Facet, Scatter, Section, Table, Text, Tone, drawing, present_blocks, simple_table
 from .figures import MOST_PATTERNS, draw_gaps, group_sign
 from .summary import Summary

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from ...trust import FeatureEffect
-from ...utils.words import NO_BREAK, counted, joined, percent, spelled
+from ...utils.messages import NO_BREAK, counted, joined, percent, spelled
 from .covariates import Comparison
 from .groups import DOUBTFUL, Association, Gaps, GroupFacts
 from .summary import Summary

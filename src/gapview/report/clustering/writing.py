@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import ParameterTypeError
-from ...utils.parameters import check_flag
+from ...utils.messages import check_flag, counted
 from ...utils.storage import write_whole
-from ...utils.words import counted
 from ..blocks import Page
 from ..page import render
 from .group_sections import group_section

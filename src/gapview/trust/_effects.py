@@ -13,7 +13,7 @@ from ..persist.registry import storable_record
 from ..utils.messages import check_integer
 from ..utils.types import Array, Matrix
 from ..views import Views
-from ._groups import read_labels
+from .confidence import read_labels
 
 _ROUNDING = 8  # units in the last place that values may differ by and still be the same
 

@@ -6,10 +6,8 @@ import click
 
 from .. import __version__
 from ..errors import GapviewError
-from .cluster import cluster
-from .console import command_words, printable
-from .demo import demo
-from .interruption import signals_interrupt
+from .cluster import cluster, demo
+from .console import command_words, printable, signals_interrupt
 from .report import info, report
 from .samples import predict, recover
 

@@ -1,15 +1,17 @@
-"""Output of commands: lines with a head, warnings as such lines, and progress."""
+"""Output of commands (lines with a head, warnings, progress), and interruption by Ctrl-C or by signals."""
 
 from __future__ import annotations
 
 import re
+import signal
 import sys
+import threading
 import warnings
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from time import perf_counter
-from typing import Any
+from typing import Any, NoReturn
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn
@@ -23,6 +25,7 @@ from ..utils.words import duration
 Show = Callable[[str, str], None]  # prints a head and a text
 
 _OTHER_RUN = "Run the same command as before to resume, or give --force to discard the checkpoint and start again"
+_ENDING = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
 _TRIALS = ("Counting groups", "Weighing views", "Trying settings")  # phases that contain iterations
 
 # Messages of the library name parameters; on the command line, they name options
@@ -165,3 +168,45 @@ def _detail(phase: Event, event: Event, seconds: float) -> str:
         left = duration(seconds / phase.done * (phase.total - phase.done))
         parts.append(f"{'at most' if phase.phase == ITERATING else 'about'} {left} left")
     return ", ".join(parts)
+
+
+# -- interruption ----------------------------------------------------------------------------------------------------
+
+
+class Ended(KeyboardInterrupt):
+    """A signal has ended the process; handled like Ctrl-C, with the exit code of the signal."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__()
+        self.exit_code = 128 + number
+
+
+def _end(number: int, frame: Any) -> NoReturn:
+    raise Ended(number)
+
+
+def signals_interrupt() -> AbstractContextManager[None]:
+    """Raise :class:`Ended` on signals that end the process, so that temporary files are removed as on Ctrl-C."""
+    return _handled(_ENDING, _end)
+
+
+def signals_ignored() -> AbstractContextManager[None]:
+    """Ignore Ctrl-C and these signals: for short steps that must be completed, such as moving results."""
+    return _handled([signal.SIGINT, *_ENDING], signal.SIG_IGN)
+
+
+@contextmanager
+def _handled(signals: list[Any], handler: Any) -> Iterator[None]:
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {}
+    try:
+        for number in signals:
+            # Signals that are ignored already (nohup) stay ignored
+            if handler is signal.SIG_IGN or signal.getsignal(number) is not signal.SIG_IGN:
+                before[number] = signal.signal(number, handler)
+        yield
+    finally:
+        for number, handled in before.items():
+            signal.signal(number, handled if handled is not None else signal.SIG_DFL)

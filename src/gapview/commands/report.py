@@ -21,9 +21,8 @@ from ..utils.storage import make_folder
 from ..utils.words import counted
 from ..views import Views
 from .console import Show, printable, run_command, show_warnings
-from .folder import check_new_file
 from .options import file_option, force_option, id_option, model_argument
-from .record import report_facts, run_facts
+from .results import check_new_file, report_facts, run_facts
 
 
 def missing_package(purpose: str = "Writing a report") -> MissingExtraError | None:

@@ -20,9 +20,17 @@ from ..utils.storage import make_folder
 from ..utils.words import counted, free_name, joined, numbered
 from ..views import Views, new_views
 from .console import Show, run_command, show_notes, show_warnings
-from .folder import RECORD, check_new_file, results_folder
 from .options import file_option, fingerprint, fingerprints, folder_option, named_paths, read_files, samples_options
-from .record import run_facts, sample_counts, view_facts, write_record, write_samples
+from .results import (
+    RECORD,
+    check_new_file,
+    results_folder,
+    run_facts,
+    sample_counts,
+    view_facts,
+    write_record,
+    write_samples,
+)
 
 _FAR = 3.0  # distance, in units of the usual distance between neighbours, above which a group is doubtful
 _ADVICE = " Columns of text can be encoded as columns of 0 and 1 (encode)."  # the model determines the encoding

@@ -10,12 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import DataFileError, some
-from ._detect import MISSING_WORDS
-from ._dialect import as_utf8, find_dialect, line_too_long, records, spaces_to_tabs
+from ._dialect import MISSING_WORDS, as_utf8, find_dialect, line_too_long, records, spaces_to_tabs
 from ._sources import READING, content_of, damaged, demand_size, head_of, reporting_damage, suffix_of
-from ._tables import RawTable, arrow
 from ._view_file import SourceFormat
 from .isolated import read_isolated
+from .tables import RawTable, arrow
 
 
 def read_text(file: Path) -> RawTable:

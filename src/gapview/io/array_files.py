@@ -17,11 +17,11 @@ from scipy import sparse
 from ..errors import DataFileError, extra, some
 from ..utils.types import Array, Matrix
 from ..utils.words import numbered
-from ._detect import unique_names
+from ._dialect import unique_names
 from ._sources import READING, demand_size, is_hdf5, reporting_damage, suffix_of
 from ._view_file import SourceFormat, ViewFile
-from .ids import as_keys
 from .isolated import demand_package, read_isolated
+from .tables import as_keys
 
 _MOST_COMPRESSION = 1032  # the largest factor that deflate can reach
 _LABELS = ("y", "gt", "gnd", "truth", "groundtruth", "label", "labels", "truelabel", "truelabels", "target", "class")

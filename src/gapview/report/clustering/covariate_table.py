@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import InputError, InputTypeError, MissingExtraError, ParameterError, some
-from ...io.ids import as_keys
+from ...io.tables import as_keys
 from ...utils.types import Array
 from ...views.containers import descends
 

@@ -8,8 +8,7 @@ from .. import __version__
 from ..errors import GapviewError
 from .cluster import cluster, demo
 from .console import command_words, printable, signals_interrupt
-from .report import info, report
-from .samples import predict, recover
+from .models import info, predict, recover, report
 
 _MOVED = {"reproduce": "reproduce", "bench": "--help", "quality": "league", "speed": "speed", "scale": "scale"}
 

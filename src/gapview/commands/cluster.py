@@ -23,11 +23,8 @@ from ..persist.checkpoints import Checkpoint
 from ..progress import tell
 from ..utils.words import counted, duration, joined
 from ..views import Views
-from . import options
+from . import options, results
 from .console import Show, run_command, show_notes, show_warnings
-from .options import build_model, fingerprints, folder_option, force_option, read_files, seed_option
-from .report import missing_package
-from .results import read_record, results_folder, sample_counts, view_facts, write_record, write_results, written_files
 
 _UNFINISHED = ".unfinished"
 _DEMO = "demonstration"  # marks the record of a demonstration, which may be replaced
@@ -38,36 +35,31 @@ def cluster_files(
     show: Show, files: Sequence[str], output: Path, reading: Any, no_report: bool, force: bool, **settings: Any
 ) -> list[Path]:
     """Cluster the samples of files with a method and its settings, and write all results; return the files written."""
-    model = build_model(**settings)
+    model = options.build_model(**settings)
     report = not no_report and isinstance(model, LatentSpaceMixin)  # which have what a report shows
-    if report and (missing := missing_package("Writing a report (--no-report leaves it out)")):
+    if report and (missing := results.missing_package("Writing a report (--no-report leaves it out)")):
         raise missing
     times = [perf_counter()]
     with (
         _checkpoint(output, force, model) as checkpoint,
-        results_folder(output, force=force) as folder,
+        results.results_folder(output, force=force) as folder,
         show_warnings(show) as warned,
     ):
-        tell("Reading files")
-        found = read_files(files, **reading)
+        found = options.read_files(files, **reading)
         views = _join(found, settings["partial_rows"], show)
-        record = {
-            "files": fingerprints(files),
-            "views": [view_facts(view) for view in found],
-            "counts": sample_counts(views),
-        }
+        record = results.input_facts(files, found, views)
         times.append(perf_counter())
         _fit(model, views, checkpoint, show)
         times.append(perf_counter())
         _show_groups(model, times[2] - times[1], show)
         tell("Writing results")
-        record = write_results(folder, model, record, report=report)
+        record = results.write_results(folder, model, record, report=report)
         times.append(perf_counter())
         seconds = dict(zip(("reading", "fitting", "writing"), np.diff(times).round(3).tolist(), strict=True))
-        write_record(folder, record | {"warnings": warned, "seconds": seconds})
+        results.write_record(folder, record | {"warnings": warned, "seconds": seconds})
     if not no_report and not report:
         show("Left out", f"report.html: it needs GRMF or BridgedGRMF, and {type(model).__name__} is another method.")
-    return written_files(output)
+    return results.written_files(output)
 
 
 @contextmanager
@@ -209,15 +201,16 @@ def run_demo(show: Show, *, output: Path, paired_rate: float, random_state: int,
     """
     data = load_digits_views()
     views = paired_split(data.views, paired_rate, random_state=random_state)
-    missing = missing_package()  # of the report; the rest needs no extra packages
-    with results_folder(output, force=force or _DEMO in read_record(output)) as folder:
+    missing = results.missing_package()  # of the report; the rest needs no extra packages
+    with results.results_folder(output, force=force or _DEMO in results.read_record(output)) as folder:
         begin = perf_counter()
         model = BridgedGRMF(n_clusters=10, random_state=random_state).fit(views)
         seconds = perf_counter() - begin
         errors = _recovery_errors(model, data.views)
         title = "Handwritten digits, with many of their views hidden"
-        record = write_results(folder, model, {}, report=missing is None, title=title)
-        write_record(folder, record | {"counts": sample_counts(views), _DEMO: {"paired_rate": paired_rate}})
+        record = results.write_results(folder, model, {}, report=missing is None, title=title)
+        record |= {"counts": results.sample_counts(views), _DEMO: {"paired_rate": paired_rate}}
+        results.write_record(folder, record)
     _show_data(views, show)
     show(
         "Groups",
@@ -236,7 +229,7 @@ def run_demo(show: Show, *, output: Path, paired_rate: float, random_state: int,
         show("Recover", f"hidden {name}: error {change} that of filling in the mean.")
     if missing is not None:
         show("Left out", f"the report. {missing}")
-    return written_files(output)
+    return results.written_files(output)
 
 
 def _show_data(views: Views, show: Show) -> None:
@@ -261,13 +254,13 @@ def _recovery_errors(model: BridgedGRMF, truth: Views) -> dict[str, float]:
 
 
 @click.command(short_help="Cluster the embedded example.", epilog="Example: gapview demo --paired-rate 0.3 -o out")
-@folder_option("gapview-demo")
+@options.folder_option("gapview-demo")
 @click.option(
     "--paired-rate", type=click.FloatRange(0, 1), default=0.5, show_default=True,
     help="Share of the samples that keep both views.",
 )  # fmt: skip
-@seed_option
-@force_option("results of other commands that are in the folder")
-def demo(**options: Any) -> None:
+@options.seed_option
+@options.force_option("results of other commands that are in the folder")
+def demo(**given: Any) -> None:
     """Cluster the embedded handwritten digits with many of their views hidden."""
-    run_command(run_demo, **options)
+    run_command(run_demo, **given)

@@ -17,6 +17,7 @@ from ..errors import DataFileError, ParameterError
 from ..estimators import BridgedGRMF, MultiViewClusterer
 from ..io import DUPLICATES, ViewFile, read_views
 from ..methods import METHODS
+from ..progress import tell
 from ..views.cells import PARTIAL_ROWS
 
 Decorator = Callable[[Any], Any]
@@ -107,6 +108,7 @@ def named_paths(files: Sequence[str]) -> list[tuple[str | None, Path]]:
 
 def read_files(files: Sequence[str], *, id_columns: Sequence[str], duplicates: str, encode: bool) -> list[ViewFile]:
     """Return all views in the order of the files."""
+    tell("Reading files")
     read = partial(read_views, id_column=list(id_columns) or None, encode=encode, duplicates=duplicates)
     typed = named_paths(files)
     plain = [str(path) for name, path in typed if name is None]

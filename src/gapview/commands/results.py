@@ -16,13 +16,14 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, is_dataclass
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import click
 import numpy as np
 
-from ..errors import DataFileError, some
+from ..errors import DataFileError, MissingExtraError, some
 from ..estimators import MultiViewClusterer
 from ..io import ViewFile
 from ..progress import tell
@@ -30,6 +31,7 @@ from ..report import write_clustering_report
 from ..utils.storage import lock_folder, sync_folder, write_table, write_whole
 from ..views import Views
 from .console import signals_ignored
+from .options import fingerprints
 
 RECORD = "run.json"  # lists, under "results", the files that were written with it
 _PACKAGES = ("gapview", "numpy", "scipy", "scikit-learn", "pandas", "pyarrow", "anndata", "faiss-cpu", "torch")
@@ -239,6 +241,12 @@ def written_files(folder: Path) -> list[Path]:
     return [folder / name for name in names if (folder / name).exists()]
 
 
+def missing_package(purpose: str = "Writing a report") -> MissingExtraError | None:
+    """Return the error about the first package for reports that is not installed, if any."""
+    missing = [package for package in ("jinja2", "matplotlib") if find_spec(package) is None]
+    return MissingExtraError(missing[0], "report", purpose) if missing else None
+
+
 def write_labels(path: Path, model: MultiViewClusterer) -> None:
     """Write for every training sample its group, its confidence if the method has one, and which views it has."""
     columns = {"label": model.labels_.tolist()}
@@ -279,7 +287,13 @@ def _version(package: str) -> str | None:
         return None
 
 
-def view_facts(view: ViewFile) -> dict[str, Any]:
+def input_facts(files: Sequence[str], found: Sequence[ViewFile], views: Views) -> dict[str, Any]:
+    """Return the files that were typed, what was read from them, and the samples after joining."""
+    read = [_view_facts(view) for view in found]
+    return {"files": fingerprints(files), "views": read, "counts": sample_counts(views)}
+
+
+def _view_facts(view: ViewFile) -> dict[str, Any]:
     """Return what was read as one view."""
     n_samples, n_features = view.frame.shape
     return {

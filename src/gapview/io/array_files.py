@@ -101,9 +101,11 @@ def _hidden(matrix: Matrix, mask: Array, keyed: bool) -> Matrix:
     return dense
 
 
-def frame_of(matrix: Matrix, ids: Sequence[str | None] | None, columns: list[str]) -> Any:
-    """Return a matrix as a pandas frame; a sparse one stays sparse."""
-    pd = extra("pandas", "tables", "Reading views from files")
+def frame_of(
+    matrix: Matrix, ids: Sequence[str | None] | None, columns: list[str], purpose: str = "Reading views from files"
+) -> Any:
+    """Return a matrix as a pandas frame, numbered if there are no ids; a sparse one stays sparse."""
+    pd = extra("pandas", "tables", purpose)
     index = pd.RangeIndex(matrix.shape[0]) if ids is None else pd.Index(ids, dtype=object)
     if sparse.issparse(matrix):
         return pd.DataFrame.sparse.from_spmatrix(sparse.csc_matrix(matrix), index=index, columns=columns)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from gapview import __version__, describe, load
-from gapview.commands.report import read_covariates
+from gapview.commands.models import read_covariates
 from gapview.commands.results import read_record, results_folder, write_labels
 from gapview.datasets import load_views
 from gapview.errors import DataFileError

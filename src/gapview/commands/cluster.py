@@ -26,7 +26,6 @@ from ..views import Views
 from . import options, results
 from .console import Show, run_command, show_notes, show_warnings
 
-_UNFINISHED = ".unfinished"
 _DEMO = "demonstration"  # marks the record of a demonstration, which may be replaced
 _UNSURE = 0.5  # confidence at which two groups are equally likely
 
@@ -72,7 +71,7 @@ def _checkpoint(output: Path, force: bool, model: MultiViewClusterer) -> Iterato
     if not isinstance(model, LatentSpaceMixin) or not target.name:
         yield None
         return
-    checkpoint = Checkpoint(target.with_name(target.name + _UNFINISHED), keep=True, replace=force)
+    checkpoint = Checkpoint(target.with_name(target.name + ".unfinished"), keep=True, replace=force)
     try:
         yield checkpoint
     except BaseException as error:
@@ -116,11 +115,9 @@ def _show_groups(model: MultiViewClusterer, seconds: float, show: Show) -> None:
         show("Number", " ".join(model.cluster_count_.reason().split()))
     listed = joined([f"{size:,}" for size in sizes])
     groups = f"{len(sizes)} groups of {listed}" if len(sizes) > 1 else "one group"
-    show(
-        "Groups",
-        f"{type(model).__name__} put {'all ' if len(model.labels_) > 1 else ''}{counted(len(model.labels_), 'sample')} "
-        f"into {groups}, in {duration(seconds) if seconds >= 10 else f'{seconds:.1f} s'}.",
-    )
+    samples = ("all " if len(model.labels_) > 1 else "") + counted(len(model.labels_), "sample")
+    time = duration(seconds) if seconds >= 10 else f"{seconds:.1f} s"
+    show("Groups", f"{type(model).__name__} put {samples} into {groups}, in {time}.")
     if hasattr(model, "selection_"):
         show("Settings", str(model.selection_))
     if hasattr(model, "confidence_"):
@@ -157,7 +154,7 @@ def _read_count(context: click.Context, parameter: click.Parameter, text: str) -
     "-k", "--groups", "n_clusters", callback=_read_count, required=True, metavar="NUMBER|auto",
     help="Number of groups; auto takes the number that the data suggest.",
 )  # fmt: skip
-@options.folder_option("gapview-results")
+@options.output_option("gapview-results", folder=True)
 @options.id_option
 @click.option(
     "--method", type=click.Choice(list(METHODS)), default="BridgedGRMF", show_default=True,
@@ -212,18 +209,12 @@ def run_demo(show: Show, *, output: Path, paired_rate: float, random_state: int,
         record |= {"counts": results.sample_counts(views), _DEMO: {"paired_rate": paired_rate}}
         results.write_record(folder, record)
     _show_data(views, show)
-    show(
-        "Groups",
-        f"BridgedGRMF put all {views.n_samples} samples into {model.n_clusters} groups "
-        f"in {seconds:.1f} s, the choice of its settings included.",
-    )
+    time = f"{seconds:.1f} s, the choice of its settings included"
+    show("Groups", f"BridgedGRMF put all {views.n_samples} samples into {model.n_clusters} groups in {time}.")
     show("Settings", str(model.selection_))
     scores = {name: f"{100 * score:.1f} %" for name, score in clustering_scores(data.target, model.labels_).items()}
-    show(
-        "Scores",
-        f"against the true digits, which the method never saw: accuracy {scores['accuracy']}, "
-        f"NMI {scores['nmi']}, purity {scores['purity']}.",
-    )
+    text = f"accuracy {scores['accuracy']}, NMI {scores['nmi']}, purity {scores['purity']}"
+    show("Scores", f"against the true digits, which the method never saw: {text}.")
     for name, share in errors.items():
         change = f"{100 * abs(1 - share):.0f} % {'below' if share < 1 else 'above'}"
         show("Recover", f"hidden {name}: error {change} that of filling in the mean.")
@@ -254,7 +245,7 @@ def _recovery_errors(model: BridgedGRMF, truth: Views) -> dict[str, float]:
 
 
 @click.command(short_help="Cluster the embedded example.", epilog="Example: gapview demo --paired-rate 0.3 -o out")
-@options.folder_option("gapview-demo")
+@options.output_option("gapview-demo", folder=True)
 @click.option(
     "--paired-rate", type=click.FloatRange(0, 1), default=0.5, show_default=True,
     help="Share of the samples that keep both views.",

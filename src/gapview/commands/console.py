@@ -119,12 +119,8 @@ def show_warnings(show: Show) -> Iterator[list[str]]:
 def show_progress(console: Console) -> Iterator[None]:
     """Show a progress bar, on a terminal only; lines printed on ``console`` appear above it."""
     shown = console if console.is_terminal else Console(stderr=True)
-    columns = (
-        SpinnerColumn(),
-        TextColumn("{task.description}", markup=False),
-        BarColumn(bar_width=20),
-        TextColumn("{task.fields[detail]}", markup=False),
-    )
+    phase, detail = (TextColumn(form, markup=False) for form in ("{task.description}", "{task.fields[detail]}"))
+    columns = (SpinnerColumn(), phase, BarColumn(bar_width=20), detail)
     # With FORCE_COLOR, rich takes files for terminals
     quiet = not shown.is_terminal or not (sys.stdout if shown is console else sys.stderr).isatty()
     bar = Progress(*columns, console=shown, transient=True, disable=quiet, redirect_stdout=False, redirect_stderr=False)
@@ -147,14 +143,9 @@ class ProgressDisplay:
             if event.phase != self._phase.phase or event.done == 0:  # steps are counted from here
                 self._began = perf_counter()
             self._phase = event
-        phase = self._phase
-        self._bar.update(
-            self._task,
-            description=phase.phase,
-            total=phase.total,
-            completed=phase.done or 0,
-            detail=_detail(phase, event, perf_counter() - self._began),
-        )
+        phase, done = self._phase, self._phase.done or 0
+        detail = _detail(phase, event, perf_counter() - self._began)
+        self._bar.update(self._task, description=phase.phase, total=phase.total, completed=done, detail=detail)
 
 
 def _detail(phase: Event, event: Event, seconds: float) -> str:

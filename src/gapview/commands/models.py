@@ -135,8 +135,7 @@ def predict_files(
     sizes = np.bincount(labels, minlength=len(loaded.cluster_centers_))
     listed = joined([f"{size:,} in group {group}" for group, size in enumerate(sizes) if size])
     show("Groups", f"{counted(new.n_samples, 'sample')}: {listed}.")
-    far = int((distances > _FAR).sum())
-    if far:
+    if far := int((distances > _FAR).sum()):
         show(
             "Far off",
             f"{counted(far, 'sample')} more than {_FAR:g} times as far from any training sample as these are from each "
@@ -149,7 +148,7 @@ def predict_files(
     short_help="Put new samples into the groups of a model.",
     epilog="Example: gapview predict out/model.gapview new_blood.csv scans=march.csv -o new_labels.csv",
 )
-@options.samples_options(options.file_option("predicted.csv"), files_required=True, replaces="a file that is there")
+@options.samples_options("predicted.csv", folder=False, files_required=True)
 def predict(**given: Any) -> None:
     """Put new samples into the groups of a model, from any of its views.
 
@@ -179,7 +178,7 @@ def recover_files(
         recovered = loaded.recover(given.in_arrays() if sources else None)
         tell("Writing results")
         written = _write_all(folder, given, sources, recovered, show)
-        record = results.run_facts() | {"model": options.fingerprint(model)}
+        record = results.run_facts() | {"model": results.fingerprint(model)}
         record |= results.input_facts(files, sources, given)
         names = {name: file.path.name for name, file in written.items()}
         results.write_record(folder, record | {"written": names, "warnings": warned})
@@ -252,9 +251,7 @@ def _show_view(written: WrittenView, name: str, lacking: Any, filled: Any, show:
     short_help="Complete the views that samples lack.",
     epilog="Example: gapview recover out/model.gapview blood.csv scans.csv -o completed",
 )
-@options.samples_options(
-    options.folder_option("gapview-recovered"), files_required=False, replaces="results that are in the folder"
-)
+@options.samples_options("gapview-recovered", folder=True, files_required=False)
 def recover(**given: Any) -> None:
     """Complete the views that samples lack, in the format and units of the files.
 
@@ -312,7 +309,7 @@ def report_model(
     epilog="Example: gapview report out/model.gapview --covariates patients.csv --no-ids -o report.html",
 )
 @options.model_argument
-@options.file_option("report.html")
+@options.output_option("report.html", folder=False)
 @click.option(
     "--covariates", type=click.Path(path_type=Path), metavar="TABLE",
     help="Table of covariates of the samples, such as age, stage or survival time; the groups are compared in each.",

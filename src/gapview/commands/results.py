@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import hashlib
 import json
 import math
 import os
@@ -31,7 +32,7 @@ from ..report import write_clustering_report
 from ..utils.storage import lock_folder, sync_folder, write_table, write_whole
 from ..views import Views
 from .console import signals_ignored
-from .options import fingerprints
+from .options import named_paths
 
 RECORD = "run.json"  # lists, under "results", the files that were written with it
 _PACKAGES = ("gapview", "numpy", "scipy", "scikit-learn", "pandas", "pyarrow", "anndata", "faiss-cpu", "torch")
@@ -73,6 +74,15 @@ def results_folder(path: Path, *, force: bool) -> Iterator[Path]:
 
 
 @contextmanager
+def _explained(what: str, advice: str) -> Iterator[None]:
+    """Turn an error of the system into one that says what failed, why, and what to do."""
+    try:
+        yield
+    except OSError as error:
+        raise DataFileError(f"{what}: {error.strerror}. {advice}") from None
+
+
+@contextmanager
 def _locked(folder: Path) -> Iterator[None]:
     """Wait until no other command has locked a folder, and lock it."""
     lock = None
@@ -107,15 +117,11 @@ def _remove_leftovers(target: Path) -> None:
 
 def _make(staging: Path, path: Path, parent: Path, in_use: ExitStack) -> None:
     """Make the folder to write into, and lock it, which marks it as in use."""
-    try:
+    with _explained(f"Cannot make the folder {str(path)!r}", "Choose another folder for the results."):
         parent.mkdir(parents=True, exist_ok=True)
         with _locked(parent):
             staging.mkdir()
             in_use.enter_context(_locked(staging))
-    except OSError as error:
-        raise DataFileError(
-            f"Cannot make the folder {str(path)!r}: {error.strerror}. Choose another folder for the results."
-        ) from None
 
 
 def _check_replaceable(path: Path, target: Path, force: bool) -> bool:
@@ -163,7 +169,7 @@ def _results_in(folder: Path) -> set[str]:
 
 def put_in_place(staging: Path, target: Path, *, empty: bool, filled: bool) -> None:
     """Move complete results to their folder, which is empty, filled with results, or missing."""
-    try:
+    with _explained(f"The results cannot be put into {str(target)!r}", "What was there is untouched."):
         if empty:
             _move_up(staging, target)
         elif filled:
@@ -171,10 +177,6 @@ def put_in_place(staging: Path, target: Path, *, empty: bool, filled: bool) -> N
         else:
             staging.rename(target)
         sync_folder(target.parent)
-    except OSError as error:
-        raise DataFileError(
-            f"The results cannot be put into {str(target)!r}: {error.strerror}. What was there is untouched."
-        ) from None
 
 
 def _move_up(staging: Path, target: Path) -> None:
@@ -221,12 +223,10 @@ def write_results(
 ) -> dict[str, Any]:
     """Write labels, embedding, the model itself and a report to a folder; return the record with facts added."""
     write_labels(folder / "labels.csv", model)
-    prefix = type(model).__name__.lower()
-    write_table(
-        folder / "embedding.csv",
-        ["id", *(f"{prefix}{place}" for place in range(model.embedding_.shape[1]))],
-        ([key, *(f"{x:.6g}" for x in row)] for key, row in zip(model.sample_ids_, model.embedding_, strict=True)),
-    )
+    prefix, points = type(model).__name__.lower(), model.embedding_
+    header = ["id", *(f"{prefix}{place}" for place in range(points.shape[1]))]
+    rows = ([key, *(f"{x:.6g}" for x in point)] for key, point in zip(model.sample_ids_, points, strict=True))
+    write_table(folder / "embedding.csv", header, rows)
     model.save(folder / "model.gapview")
     record = {**record, **run_facts(), **_model_facts(model)}
     if report:
@@ -270,27 +270,31 @@ def run_facts() -> dict[str, Any]:
     """Return the command that was typed, the versions of packages, the machine and the time."""
     context = click.get_current_context(silent=True)
     arguments = context.find_root().obj or () if context else ()
-    versions = {"python": platform.python_version()} | {name: _version(name) for name in _PACKAGES}
+    versions = {"python": platform.python_version()}
+    for name in _PACKAGES:
+        with suppress(PackageNotFoundError):
+            versions[name] = version(name)
     return {
         "command": shlex.join(["gapview", *arguments]),
         "arguments": list(arguments),
-        "versions": {name: found for name, found in versions.items() if found},
+        "versions": versions,
         "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
         "finished": datetime.now(UTC).isoformat(timespec="seconds"),
     }
 
 
-def _version(package: str) -> str | None:
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return None
-
-
 def input_facts(files: Sequence[str], found: Sequence[ViewFile], views: Views) -> dict[str, Any]:
-    """Return the files that were typed, what was read from them, and the samples after joining."""
-    read = [_view_facts(view) for view in found]
-    return {"files": fingerprints(files), "views": read, "counts": sample_counts(views)}
+    """Return the different files that were typed, what was read from them, and the samples after joining."""
+    typed = [fingerprint(path) for path in dict.fromkeys(path for _, path in named_paths(files))]
+    return {"files": typed, "views": [_view_facts(view) for view in found], "counts": sample_counts(views)}
+
+
+def fingerprint(path: Path) -> dict[str, Any]:
+    """Return the path of a file as typed, its size, and the SHA-256 of its bytes."""
+    advice = "Put it back, and run the command again."  # deleted since it was read
+    with _explained(f"The file {str(path)!r} can no longer be read", advice), path.open("rb") as stream:
+        digest = hashlib.file_digest(stream, "sha256").hexdigest()
+        return {"path": str(path), "bytes": os.fstat(stream.fileno()).st_size, "sha256": digest}
 
 
 def _view_facts(view: ViewFile) -> dict[str, Any]:

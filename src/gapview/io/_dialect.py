@@ -173,14 +173,10 @@ def find_dialect(content: bytes, file: Path) -> tuple[SourceFormat, int, list[st
     names, kind, n_records, notes = _find_header([fields for _, fields in split])
     lines = split[n_records - 1][0] if n_records else 0
     offset = sum(len(line) for line in text.splitlines(keepends=True)[:lines])
+    decimal = _decimal([cell for _, fields in split[n_records:] for cell in fields[:_COLUMNS_INSPECTED]], separator)
+    newline = "\r\n" if b"\r\n" in head else "\n"
     source = SourceFormat(
-        kind="text",
-        suffix=suffix_of(file),
-        columns=tuple(names),
-        separator=separator,
-        decimal=_decimal([cell for _, fields in split[n_records:] for cell in fields[:_COLUMNS_INSPECTED]], separator),
-        newline="\r\n" if b"\r\n" in head else "\n",
-        header=kind,
+        "text", suffix_of(file), tuple(names), separator=separator, decimal=decimal, newline=newline, header=kind
     )
     return source, start + offset, notes
 
@@ -339,8 +335,5 @@ def _further_header(body: list[list[str]]) -> int:
 def _joined(names: list[str], second: list[str]) -> list[str]:
     """Return names in which repeated ones, as over two levels, are completed by the second line."""
     times = Counter(names)
-    second = [*second, *[""] * len(names)]
-    return [
-        f"{name}_{below.strip()}" if times[name] > 1 and below.strip() else name
-        for name, below in zip(names, second, strict=False)
-    ]
+    below = [cell.strip() for cell in second] + [""] * len(names)
+    return [f"{name}_{word}" if times[name] > 1 and word else name for name, word in zip(names, below, strict=False)]

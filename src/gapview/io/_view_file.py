@@ -102,10 +102,8 @@ class ViewFile:
     def summary(self) -> str:
         """One line: number of samples and of features, share of the cells that are empty."""
         n_samples, n_features = self.frame.shape
-        return (
-            f"'{self.name}': {counted(n_samples, 'sample')}, {counted(n_features, 'feature')}, "
-            f"{percent(self.share_empty)} of the cells empty"
-        )
+        size = f"{counted(n_samples, 'sample')}, {counted(n_features, 'feature')}"
+        return f"'{self.name}': {size}, {percent(self.share_empty)} of the cells empty"
 
     def aligned(self, features: Sequence[str]) -> ViewFile:
         r"""Return the view with the features of a model, in their order.
@@ -182,9 +180,8 @@ def join_views(files: Sequence[ViewFile], *, partial_rows: str = "raise") -> Vie
     Views of 3 samples, 3 of them complete: 'blood' 3 × 2
     """
     _demand_one_way_of_matching(files)
-    keyed = [view for view in files if view.keyed]
-    if len(keyed) > 1:
-        _demand_common_samples(keyed)
+    if len(files) > 1 and files[0].keyed:  # and so are the others
+        _demand_common_samples(files)
     return Views(samples_of(files, partial_rows=partial_rows), partial_rows=partial_rows)
 
 
@@ -298,10 +295,10 @@ def _demand_one_way_of_matching(files: Sequence[ViewFile]) -> None:
         )
 
 
-def _demand_common_samples(keyed: Sequence[ViewFile]) -> None:
+def _demand_common_samples(files: Sequence[ViewFile]) -> None:
     """Raise an error if a file shares no sample with any other; warn if it shares very few."""
-    for view in keyed:
-        own, others = set(view.frame.index), [other for other in keyed if other is not view]
+    for view in files:
+        own, others = set(view.frame.index), [other for other in files if other is not view]
         most = max(len(own.intersection(other.frame.index)) for other in others)
         examples = (
             f"{view.path.name!r} has ids such as {some(view.frame.index, 3)}, "

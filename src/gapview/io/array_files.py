@@ -8,8 +8,9 @@ import warnings
 import zipfile
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 from scipy import sparse
@@ -30,21 +31,24 @@ _NOT_VIEWS = (*_LABELS, "mask", "folds", "sample_ids", "view_names")
 
 def read_npy(file: Path) -> ViewFile:
     """Read a single array of numpy: rows are samples."""
-    with (
-        reporting_damage(file, "an array of numpy"),
-        file.open("rb") as stream,
-        warnings.catch_warnings(action="ignore"),
-    ):
+    with _opened(file, "an array of numpy") as stream:
         array = np.lib.format.read_array(stream, allow_pickle=False)
     notes = ["An array without sample ids: rows are matched by their position."]
     return _array_view(file, file.stem, array, None, None, notes)
+
+
+@contextmanager
+def _opened(file: Path, what: str, *advice: str) -> Iterator[BinaryIO]:
+    """Open a file for numpy, which warns of damage and leaves damaged files open; report the damage as an error."""
+    with reporting_damage(file, what, *advice), warnings.catch_warnings(action="ignore"), file.open("rb") as stream:
+        yield stream
 
 
 def read_arrays(file: Path, kind: str) -> list[ViewFile]:
     """Read the views of a ``.npz`` or ``.mat`` file."""
     _demand_small(file, kind)
     contents, found, target, mask = read_contents(file, kind)
-    ids = _find_ids(contents)
+    ids = _texts(_cells(contents["sample_ids"])) if "sample_ids" in contents else None
     notes = [] if target is None else ["Labels of groups in the file are left out."]
     if ids is None:
         notes.append("The file has no sample ids: rows are matched by their position.")
@@ -110,10 +114,6 @@ def frame_of(
     if sparse.issparse(matrix):
         return pd.DataFrame.sparse.from_spmatrix(sparse.csc_matrix(matrix), index=index, columns=columns)
     return pd.DataFrame(matrix, index=index, columns=columns, copy=False)
-
-
-def _find_ids(contents: dict[str, Any]) -> list[str] | None:
-    return _texts(_cells(contents["sample_ids"])) if "sample_ids" in contents else None
 
 
 def _texts(cells: Sequence[Any]) -> list[str]:
@@ -189,11 +189,7 @@ def read_contents(file: Path, kind: str) -> tuple[dict[str, Any], dict[str, Any]
 def _read_npz(file: Path) -> dict[str, Any]:
     """Read the arrays of a ``.npz`` file; nothing in it is ever unpickled."""
     advice = "Objects are never unpickled; save matrices with numpy.savez."
-    with (
-        reporting_damage(file, "a .npz file of plain arrays", advice),
-        warnings.catch_warnings(action="ignore"),  # of damage, which is reported
-        file.open("rb") as stream,  # numpy leaves damaged files open
-    ):
+    with _opened(file, "a .npz file of plain arrays", advice) as stream:
         archive = np.load(stream, allow_pickle=False)
         if isinstance(archive, np.ndarray):  # numpy detects the format from the contents
             raise DataFileError(

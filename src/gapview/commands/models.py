@@ -202,9 +202,8 @@ def _write_all(
         lacking = ~given.mask[:, place]
         filled = _filled_cells(view, ids, lacking)
         extras = {"recovered": lacking} | ({"filled_cells": filled} if filled.any() else {})
-        stored = sparse.csc_array(matrix) if view.is_sparse else matrix
-        frame = frame_of(stored, ids if view.keyed else None, columns)
-        written[name] = write_like(view, frame, target, extras)
+        frame = frame_of(sparse.csc_array(matrix) if view.is_sparse else matrix, ids, columns)
+        written[name] = write_like(view, frame if view.keyed else frame.reset_index(drop=True), target, extras)
         _show_view(written[name], name, lacking, filled, show)
     return written
 

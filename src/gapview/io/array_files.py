@@ -217,11 +217,8 @@ def _read_mat(file: Path) -> dict[str, Any]:
 
 def _find_views(contents: Mapping[str, Any], target: Array | None, file: Path) -> dict[str, Any]:
     """Return the views in the contents of a file, by name."""
-    numbered = sorted((int(match[1]), key) for key in contents if (match := re.fullmatch(r"view_(\d+)", key)))
-    if numbered:
-        pairs = {key: contents[key] for _, key in numbered}
-    else:
-        pairs = _samples_in_rows(_unnumbered(contents, file), target, file)
+    order = sorted((int(match[1]), key) for key in contents if (match := re.fullmatch(r"view_(\d+)", key)))
+    pairs = {key: contents[key] for _, key in order} or _samples_in_rows(_unnumbered(contents, file), target, file)
     names = _find_names(contents, list(pairs), file)
     return dict(zip(names, pairs.values(), strict=True))
 

@@ -40,5 +40,5 @@ def few_digits(monkeypatch) -> Dataset:
     """Demonstrate with some of the digits: what is written does not depend on how many there are."""
     data = load_digits_views()
     few = replace(data, views=data.views[:400], target=data.target[:400])
-    monkeypatch.setattr("gapview.commands.demo.load_digits_views", lambda: few)
+    monkeypatch.setattr("gapview.commands.cluster.load_digits_views", lambda: few)
     return few

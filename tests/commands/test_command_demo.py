@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 import gapview
-from gapview.commands import report
+from gapview.commands import results
 from gapview.commands.cli import main
 
 pytestmark = pytest.mark.usefixtures("few_digits")
@@ -29,7 +29,7 @@ def test_the_report_comes_last_and_the_folder_is_whole(tmp_path):
 
 
 def test_without_the_packages_for_a_report(tmp_path, monkeypatch):
-    monkeypatch.setattr(report, "find_spec", lambda package: None)
+    monkeypatch.setattr(results, "find_spec", lambda package: None)
     result = CliRunner().invoke(main, ["demo", "-o", str(tmp_path / "out"), "--paired-rate", "1"])
     assert result.exit_code == 0, result.output
     assert "Left out  the report. Writing a report needs the package 'jinja2'" in result.output

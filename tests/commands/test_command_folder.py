@@ -12,7 +12,7 @@ import time
 import numpy as np
 import pytest
 
-from gapview.commands.folder import RECORD, check_new_file, results_folder
+from gapview.commands.results import RECORD, check_new_file, results_folder
 from gapview.datasets import make_views
 from gapview.errors import DataFileError
 

@@ -17,7 +17,7 @@ from rich.progress import Progress, TextColumn
 
 import gapview
 from gapview.commands import console as shown
-from gapview.commands import report as report_module
+from gapview.commands import results as report_module
 from gapview.commands.console import ProgressDisplay, command_words, printable, show_warnings
 from gapview.commands.options import value_of
 from gapview.errors import GapviewWarning

@@ -16,8 +16,8 @@ import pytest
 import gapview
 from gapview import GRMF
 from gapview.commands.cli import main
-from gapview.commands.folder import RECORD, put_in_place, results_folder
-from gapview.commands.interruption import signals_ignored, signals_interrupt
+from gapview.commands.console import signals_ignored, signals_interrupt
+from gapview.commands.results import RECORD, put_in_place, results_folder
 from gapview.datasets import make_views
 from gapview.errors import DataFileError
 from gapview.persist.checkpoints import journal as journal_module

@@ -217,18 +217,19 @@ def test_an_input_that_may_not_be_opened(tmp_path, monkeypatch):
 def test_an_input_that_vanishes(tmp_path, monkeypatch, moment):
     """A file that is deleted while the command reads is missed in words, whenever it goes."""
     from gapview.commands import cluster as command
+    from gapview.commands import options, results
 
     files = write_plain(tmp_path, made())
-    step = ["read_files", "join_views", "view_facts"][moment - 1]
-    before = getattr(command, step)
+    module, step = [(options, "read_files"), (command, "join_views"), (results, "input_facts")][moment - 1]
+    before = getattr(module, step)
 
     def vanishing(*arguments, **more):
         found = before(*arguments, **more)
         files[1].unlink(missing_ok=True)
         return found
 
-    monkeypatch.setattr(command, step, vanishing)
-    if step == "view_facts":  # all that is needed was read
+    monkeypatch.setattr(module, step, vanishing)
+    if step == "input_facts":  # all that is needed was read
         cluster(files, tmp_path, code=0)
         return
     said = cluster(files, tmp_path)

@@ -6,12 +6,9 @@ import click
 
 from .. import __version__
 from ..errors import GapviewError
-from .cluster import cluster
-from .console import command_words, printable
-from .demo import demo
-from .interruption import signals_interrupt
-from .report import info, report
-from .samples import predict, recover
+from .cluster import cluster, demo
+from .console import command_words, printable, signals_interrupt
+from .models import info, predict, recover, report
 
 _MOVED = {"reproduce": "reproduce", "bench": "--help", "quality": "league", "speed": "speed", "scale": "scale"}
 

@@ -1,4 +1,4 @@
-"""``gapview cluster``: from files to groups, a model, a report and a record of the run."""
+"""``gapview cluster`` and ``gapview demo``: from files or the embedded example to groups, a model and a report."""
 
 from __future__ import annotations
 
@@ -12,23 +12,21 @@ from typing import Any
 import click
 import numpy as np
 
+from ..datasets import load_digits_views, paired_split
 from ..errors import some
-from ..estimators import MultiViewClusterer
+from ..estimators import BridgedGRMF, MultiViewClusterer
 from ..estimators.latent import LatentSpaceMixin
 from ..io import ViewFile, join_views, summary_lines
 from ..methods import METHODS
+from ..metrics import clustering_scores
 from ..persist.checkpoints import Checkpoint
 from ..progress import tell
 from ..utils.messages import counted, duration, joined
 from ..views import Views
-from . import options
+from . import options, results
 from .console import Show, run_command, show_notes, show_warnings
-from .folder import results_folder
-from .options import build_model, fingerprints, read_files
-from .record import sample_counts, view_facts, write_record, write_results, written_files
-from .report import missing_package
 
-_UNFINISHED = ".unfinished"
+_DEMO = "demonstration"  # marks the record of a demonstration, which may be replaced
 _UNSURE = 0.5  # confidence at which two groups are equally likely
 
 
@@ -36,36 +34,31 @@ def cluster_files(
     show: Show, files: Sequence[str], output: Path, reading: Any, no_report: bool, force: bool, **settings: Any
 ) -> list[Path]:
     """Cluster the samples of files with a method and its settings, and write all results; return the files written."""
-    model = build_model(**settings)
+    model = options.build_model(**settings)
     report = not no_report and isinstance(model, LatentSpaceMixin)  # which have what a report shows
-    if report and (missing := missing_package("Writing a report (--no-report leaves it out)")):
+    if report and (missing := results.missing_package("Writing a report (--no-report leaves it out)")):
         raise missing
     times = [perf_counter()]
     with (
         _checkpoint(output, force, model) as checkpoint,
-        results_folder(output, force=force) as folder,
+        results.results_folder(output, force=force) as folder,
         show_warnings(show) as warned,
     ):
-        tell("Reading files")
-        found = read_files(files, **reading)
+        found = options.read_files(files, **reading)
         views = _join(found, settings["partial_rows"], show)
-        record = {
-            "files": fingerprints(files),
-            "views": [view_facts(view) for view in found],
-            "counts": sample_counts(views),
-        }
+        record = results.input_facts(files, found, views)
         times.append(perf_counter())
         _fit(model, views, checkpoint, show)
         times.append(perf_counter())
         _show_groups(model, times[2] - times[1], show)
         tell("Writing results")
-        record = write_results(folder, model, record, report=report)
+        record = results.write_results(folder, model, record, report=report)
         times.append(perf_counter())
         seconds = dict(zip(("reading", "fitting", "writing"), np.diff(times).round(3).tolist(), strict=True))
-        write_record(folder, record | {"warnings": warned, "seconds": seconds})
+        results.write_record(folder, record | {"warnings": warned, "seconds": seconds})
     if not no_report and not report:
         show("Left out", f"report.html: it needs GRMF or BridgedGRMF, and {type(model).__name__} is another method.")
-    return written_files(output)
+    return results.written_files(output)
 
 
 @contextmanager
@@ -78,7 +71,7 @@ def _checkpoint(output: Path, force: bool, model: MultiViewClusterer) -> Iterato
     if not isinstance(model, LatentSpaceMixin) or not target.name:
         yield None
         return
-    checkpoint = Checkpoint(target.with_name(target.name + _UNFINISHED), keep=True, replace=force)
+    checkpoint = Checkpoint(target.with_name(target.name + ".unfinished"), keep=True, replace=force)
     try:
         yield checkpoint
     except BaseException as error:
@@ -122,11 +115,9 @@ def _show_groups(model: MultiViewClusterer, seconds: float, show: Show) -> None:
         show("Number", " ".join(model.cluster_count_.reason().split()))
     listed = joined([f"{size:,}" for size in sizes])
     groups = f"{len(sizes)} groups of {listed}" if len(sizes) > 1 else "one group"
-    show(
-        "Groups",
-        f"{type(model).__name__} put {'all ' if len(model.labels_) > 1 else ''}{counted(len(model.labels_), 'sample')} "
-        f"into {groups}, in {duration(seconds) if seconds >= 10 else f'{seconds:.1f} s'}.",
-    )
+    samples = ("all " if len(model.labels_) > 1 else "") + counted(len(model.labels_), "sample")
+    time = duration(seconds) if seconds >= 10 else f"{seconds:.1f} s"
+    show("Groups", f"{type(model).__name__} put {samples} into {groups}, in {time}.")
     if hasattr(model, "selection_"):
         show("Settings", str(model.selection_))
     if hasattr(model, "confidence_"):
@@ -163,7 +154,7 @@ def _read_count(context: click.Context, parameter: click.Parameter, text: str) -
     "-k", "--groups", "n_clusters", callback=_read_count, required=True, metavar="NUMBER|auto",
     help="Number of groups; auto takes the number that the data suggest.",
 )  # fmt: skip
-@options.folder_option("gapview-results")
+@options.output_option("gapview-results", folder=True)
 @options.id_option
 @click.option(
     "--method", type=click.Choice(list(METHODS)), default="BridgedGRMF", show_default=True,
@@ -194,3 +185,73 @@ def cluster(id_columns: Sequence[str], duplicates: str, encode: bool, **given: A
     """
     reading = {"id_columns": id_columns, "duplicates": duplicates, "encode": encode}
     run_command(cluster_files, reading=reading, **given)
+
+
+# -- demonstration ---------------------------------------------------------------------------------------------------
+
+
+def run_demo(show: Show, *, output: Path, paired_rate: float, random_state: int, force: bool) -> list[Path]:
+    """Cluster the embedded digits with views hidden by the paper's protocol, and write the results to a folder.
+
+    The folder is written completely or not at all. Results of an earlier demonstration are replaced; with ``force``,
+    other results of gapview, too.
+    """
+    data = load_digits_views()
+    views = paired_split(data.views, paired_rate, random_state=random_state)
+    missing = results.missing_package()  # of the report; the rest needs no extra packages
+    with results.results_folder(output, force=force or _DEMO in results.read_record(output)) as folder:
+        begin = perf_counter()
+        model = BridgedGRMF(n_clusters=10, random_state=random_state).fit(views)
+        seconds = perf_counter() - begin
+        errors = _recovery_errors(model, data.views)
+        title = "Handwritten digits, with many of their views hidden"
+        record = results.write_results(folder, model, {}, report=missing is None, title=title)
+        record |= {"counts": results.sample_counts(views), _DEMO: {"paired_rate": paired_rate}}
+        results.write_record(folder, record)
+    _show_data(views, show)
+    time = f"{seconds:.1f} s, the choice of its settings included"
+    show("Groups", f"BridgedGRMF put all {views.n_samples} samples into {model.n_clusters} groups in {time}.")
+    show("Settings", str(model.selection_))
+    scores = {name: f"{100 * score:.1f} %" for name, score in clustering_scores(data.target, model.labels_).items()}
+    text = f"accuracy {scores['accuracy']}, NMI {scores['nmi']}, purity {scores['purity']}"
+    show("Scores", f"against the true digits, which the method never saw: {text}.")
+    for name, share in errors.items():
+        change = f"{100 * abs(1 - share):.0f} % {'below' if share < 1 else 'above'}"
+        show("Recover", f"hidden {name}: error {change} that of filling in the mean.")
+    if missing is not None:
+        show("Left out", f"the report. {missing}")
+    return results.written_files(output)
+
+
+def _show_data(views: Views, show: Show) -> None:
+    """Print the size of the example, and how many samples keep which views."""
+    sizes = " and ".join(f"{name} ({m} features)" for name, m in zip(views.names, views.n_features, strict=True))
+    both = views.mask.all(axis=1)
+    single = ", ".join(f"{int((views.mask[:, k] & ~both).sum())} only {name}" for k, name in enumerate(views.names))
+    show("Data", f"{views.n_samples} handwritten digits in two views: {sizes}.")
+    show("Hidden", f"{int(both.sum())} samples keep both views, {single}.")
+
+
+def _recovery_errors(model: BridgedGRMF, truth: Views) -> dict[str, float]:
+    """Return for every view the error of its recovered rows over the error of filling in the mean."""
+    errors = {}
+    for k, (name, recovered) in enumerate(model.recover().items()):
+        hidden = ~model.views_.mask[:, k]
+        if hidden.any():
+            true = truth.matrices[k][hidden]
+            mean = model.views_.matrices[k].mean(axis=0)
+            errors[name] = float(np.linalg.norm(recovered[hidden] - true) / np.linalg.norm(mean - true))
+    return errors
+
+
+@click.command(short_help="Cluster the embedded example.", epilog="Example: gapview demo --paired-rate 0.3 -o out")
+@options.output_option("gapview-demo", folder=True)
+@click.option(
+    "--paired-rate", type=click.FloatRange(0, 1), default=0.5, show_default=True,
+    help="Share of the samples that keep both views.",
+)  # fmt: skip
+@options.seed_option
+@options.force_option("results of other commands that are in the folder")
+def demo(**given: Any) -> None:
+    """Cluster the embedded handwritten digits with many of their views hidden."""
+    run_command(run_demo, **given)

@@ -1,15 +1,17 @@
-"""Output of commands: lines with a head, warnings as such lines, and progress."""
+"""Output of commands (lines with a head, warnings, progress), and interruption by Ctrl-C or by signals."""
 
 from __future__ import annotations
 
 import re
+import signal
 import sys
+import threading
 import warnings
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from time import perf_counter
-from typing import Any
+from typing import Any, NoReturn
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn
@@ -23,6 +25,7 @@ from ..utils.messages import duration
 Show = Callable[[str, str], None]  # prints a head and a text
 
 _OTHER_RUN = "Run the same command as before to resume, or give --force to discard the checkpoint and start again"
+_ENDING = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
 _TRIALS = ("Counting groups", "Weighing views", "Trying settings")  # phases that contain iterations
 
 # Messages of the library name parameters; on the command line, they name options
@@ -116,12 +119,8 @@ def show_warnings(show: Show) -> Iterator[list[str]]:
 def show_progress(console: Console) -> Iterator[None]:
     """Show a progress bar, on a terminal only; lines printed on ``console`` appear above it."""
     shown = console if console.is_terminal else Console(stderr=True)
-    columns = (
-        SpinnerColumn(),
-        TextColumn("{task.description}", markup=False),
-        BarColumn(bar_width=20),
-        TextColumn("{task.fields[detail]}", markup=False),
-    )
+    phase, detail = (TextColumn(form, markup=False) for form in ("{task.description}", "{task.fields[detail]}"))
+    columns = (SpinnerColumn(), phase, BarColumn(bar_width=20), detail)
     # With FORCE_COLOR, rich takes files for terminals
     quiet = not shown.is_terminal or not (sys.stdout if shown is console else sys.stderr).isatty()
     bar = Progress(*columns, console=shown, transient=True, disable=quiet, redirect_stdout=False, redirect_stderr=False)
@@ -144,14 +143,9 @@ class ProgressDisplay:
             if event.phase != self._phase.phase or event.done == 0:  # steps are counted from here
                 self._began = perf_counter()
             self._phase = event
-        phase = self._phase
-        self._bar.update(
-            self._task,
-            description=phase.phase,
-            total=phase.total,
-            completed=phase.done or 0,
-            detail=_detail(phase, event, perf_counter() - self._began),
-        )
+        phase, done = self._phase, self._phase.done or 0
+        detail = _detail(phase, event, perf_counter() - self._began)
+        self._bar.update(self._task, description=phase.phase, total=phase.total, completed=done, detail=detail)
 
 
 def _detail(phase: Event, event: Event, seconds: float) -> str:
@@ -165,3 +159,45 @@ def _detail(phase: Event, event: Event, seconds: float) -> str:
         left = duration(seconds / phase.done * (phase.total - phase.done))
         parts.append(f"{'at most' if phase.phase == ITERATING else 'about'} {left} left")
     return ", ".join(parts)
+
+
+# -- interruption ----------------------------------------------------------------------------------------------------
+
+
+class Ended(KeyboardInterrupt):
+    """A signal has ended the process; handled like Ctrl-C, with the exit code of the signal."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__()
+        self.exit_code = 128 + number
+
+
+def _end(number: int, frame: Any) -> NoReturn:
+    raise Ended(number)
+
+
+def signals_interrupt() -> AbstractContextManager[None]:
+    """Raise :class:`Ended` on signals that end the process, so that temporary files are removed as on Ctrl-C."""
+    return _handled(_ENDING, _end)
+
+
+def signals_ignored() -> AbstractContextManager[None]:
+    """Ignore Ctrl-C and these signals: for short steps that must be completed, such as moving results."""
+    return _handled([signal.SIGINT, *_ENDING], signal.SIG_IGN)
+
+
+@contextmanager
+def _handled(signals: list[Any], handler: Any) -> Iterator[None]:
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {}
+    try:
+        for number in signals:
+            # Signals that are ignored already (nohup) stay ignored
+            if handler is signal.SIG_IGN or signal.getsignal(number) is not signal.SIG_IGN:
+                before[number] = signal.signal(number, handler)
+        yield
+    finally:
+        for number, handled in before.items():
+            signal.signal(number, handled if handled is not None else signal.SIG_DFL)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 from collections import Counter
@@ -17,6 +16,7 @@ from ..errors import DataFileError, ParameterError
 from ..estimators import BridgedGRMF, MultiViewClusterer
 from ..io import DUPLICATES, ViewFile, read_views
 from ..methods import METHODS
+from ..progress import tell
 from ..views.cells import PARTIAL_ROWS
 
 Decorator = Callable[[Any], Any]
@@ -46,18 +46,10 @@ def files_argument(*, required: bool) -> Decorator:
     return click.argument("files", nargs=-1, required=required, metavar="FILES..." if required else "[FILES]...")
 
 
-def folder_option(default: str) -> Decorator:
-    """Declare the folder for several results."""
-    return _output_option(default, "Folder for the results.", file_okay=False)
-
-
-def file_option(default: str) -> Decorator:
-    """Declare the file for one result."""
-    return _output_option(default, "File for the result.", dir_okay=False)
-
-
-def _output_option(default: str, text: str, **kinds: bool) -> Decorator:
-    path = click.Path(path_type=Path, **kinds)
+def output_option(default: str, *, folder: bool) -> Decorator:
+    """Declare the folder for several results, or the file for one."""
+    text = "Folder for the results." if folder else "File for the result."
+    path = click.Path(path_type=Path, file_okay=not folder, dir_okay=folder)
     return click.option("-o", "--output", type=path, default=Path(default), show_default=True, help=text)
 
 
@@ -75,10 +67,12 @@ def partial_rows_option(default: str | None) -> Decorator:
     )  # fmt: skip
 
 
-def samples_options(output: Decorator, *, files_required: bool, replaces: str) -> Decorator:
-    """Declare the options of all commands on new samples."""
+def samples_options(output: str, *, folder: bool, files_required: bool) -> Decorator:
+    """Declare the options of all commands on new samples; ``output`` is the default folder or file for the results."""
     files, rows = files_argument(required=files_required), partial_rows_option(None)
-    options = (model_argument, files, output, id_option, duplicates_option, rows, force_option(replaces))
+    force = force_option("results that are in the folder" if folder else "a file that is there")
+    target = output_option(output, folder=folder)
+    options = (model_argument, files, target, id_option, duplicates_option, rows, force)
 
     def declare(command: Any) -> Any:
         for option in reversed(options):  # decorators are applied from the last to the first
@@ -107,38 +101,18 @@ def named_paths(files: Sequence[str]) -> list[tuple[str | None, Path]]:
 
 def read_files(files: Sequence[str], *, id_columns: Sequence[str], duplicates: str, encode: bool) -> list[ViewFile]:
     """Return all views in the order of the files."""
+    tell("Reading files")
     read = partial(read_views, id_column=list(id_columns) or None, encode=encode, duplicates=duplicates)
     typed = named_paths(files)
     plain = [str(path) for name, path in typed if name is None]
     unnamed = read(plain) if plain else []
     found: list[ViewFile] = []
     for name, path in typed:
-        if name is None:
-            found += [view for view in unnamed if view.path == path]
-        else:
-            found += read({name: path})
+        found += read({name: path}) if name else [view for view in unnamed if view.path == path]
     name, n_views = Counter(view.name for view in found).most_common(1)[0]
     if n_views > 1:
         raise DataFileError(f"The view '{name}' is given more than once. Give every view a name of its own.")
     return found
-
-
-def fingerprints(files: Sequence[str]) -> list[dict[str, Any]]:
-    """Return the fingerprints of the different files that were typed."""
-    return [fingerprint(path) for path in dict.fromkeys(path for _, path in named_paths(files))]
-
-
-def fingerprint(path: Path) -> dict[str, Any]:
-    """Return the path of a file as typed, its size, and the SHA-256 of its bytes."""
-    try:
-        with path.open("rb") as stream:
-            digest = hashlib.file_digest(stream, "sha256").hexdigest()
-            n_bytes = os.fstat(stream.fileno()).st_size
-    except OSError as error:  # deleted since it was read
-        raise DataFileError(
-            f"The file {str(path)!r} can no longer be read: {error.strerror}. Put it back, and run the command again."
-        ) from None
-    return {"path": str(path), "bytes": n_bytes, "sha256": digest}
 
 
 # -- the method ------------------------------------------------------------------------------------------------------

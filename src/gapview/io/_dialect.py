@@ -1,4 +1,4 @@
-"""Detecting the dialect of a text table from its first lines: encoding, separator, decimal mark, header."""
+"""Detecting what a cell or the name of a column stands for, and the dialect of a text table from its first lines."""
 
 from __future__ import annotations
 
@@ -7,13 +7,12 @@ import csv
 import io
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import islice, pairwise
 from pathlib import Path
 
 from ..errors import DataFileError, some
-from ..utils.messages import counted, numbered
-from ._detect import is_missing, is_number, looks_like_id
+from ..utils.messages import counted, free_name, numbered
 from ._sources import READING, demand_size, suffix_of
 from ._view_file import SourceFormat
 
@@ -25,6 +24,92 @@ _HEAD_LINES = 5  # the least number of lines in a head, unless the file has fewe
 _WEIGHT_OF_SPACES = 0.95  # of two dialects that fit equally well, one with a mark is likelier than one with spaces
 _LINES_ABOVE = 20
 _COLUMNS_INSPECTED = 200  # enough to tell a header from numbers; a wide table has a thousand times as many
+
+_MISSING = ("", "na", "n/a", "nan", "null", "?", "-", "#n/a")
+MISSING_WORDS = sorted({form for word in _MISSING for form in (word, word.upper(), word.capitalize())} | {"NaN", "N/a"})
+
+_NUMBER = {
+    mark: re.compile(rf"[+-]?(?:[0-9]+(?:[{mark}][0-9]*)?|[{mark}][0-9]+)(?:[eE][+-]?[0-9]+)?|[+-]?inf(?:inity)?", re.I)
+    for mark in (".", ",", ".,")
+}
+_THOUSANDS = re.compile(r"[+-]?[1-9][0-9]{0,2}(?:[.,][0-9]{3})+")
+_DATE = re.compile(
+    r"(?:\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.](?:\d{4}|\d{2}))(?:[T ]\d{1,2}:\d{2}(?::\d{2})?\S*)?"
+)
+
+
+def is_missing(cell: str | None) -> bool:
+    """Return whether a cell is empty or holds a word for a missing value."""
+    return cell is None or cell.strip().lower() in _MISSING
+
+
+def is_number(cell: str, mark: str = ".,") -> bool:
+    """Return whether a cell is a number, written with any of the given decimal marks."""
+    return _NUMBER[mark].fullmatch(cell.strip()) is not None
+
+
+def as_numbers(cells: Sequence[str], mark: str) -> list[float] | None:
+    """Return cells as numbers with a decimal mark; None if one of them is not a number."""
+    if not all(is_number(cell, mark) for cell in cells):
+        return None
+    return [float(cell.replace(",", ".")) for cell in cells]
+
+
+def looks_like_thousands(cells: Sequence[str]) -> bool:
+    """Return whether all marks in cells stand where thousands separators do: ``1,234`` is either 1.234 or 1234."""
+    marked = [cell for cell in cells if "," in cell or "." in cell]
+    return bool(marked) and all(_THOUSANDS.fullmatch(cell) for cell in marked)
+
+
+def as_booleans(cells: Sequence[str]) -> list[float] | None:
+    """Return true and false as 1 and 0; None if a cell holds anything else."""
+    words = {cell.lower() for cell in cells}
+    return [float(cell.lower() == "true") for cell in cells] if words <= {"true", "false"} else None
+
+
+def looks_like_dates(cells: Sequence[str]) -> bool:
+    """Return whether all cells are dates."""
+    return all(_DATE.fullmatch(cell) for cell in cells)
+
+
+# Without spaces, underscores and the like; the second list only counts for columns without repeats
+_ID_NAMES = {
+    *("id", "ids", "uid", "uuid", "guid", "sid", "pid", "eid", "mrn", "sample", "samples", "sampleid", "sampleids"),
+    *("samplename", "samplecode", "patient", "patientid", "patientno", "subject", "subjectid", "participant"),
+    *("participantid", "individual", "individualid", "person", "personid", "caseid", "donor", "donorid", "specimenid"),
+    *("recordid", "barcode", "cellid", "rowid", "rowname", "rownames", "obsnames", "sampleno", "samplenumber"),
+}
+_WEAK_ID_NAMES = {"index", "case", "name", "key", "cell", "specimen", "row", "code", "no", "nr", "number", "accession"}
+
+
+def looks_like_id(name: str, *, weak: bool = False) -> bool:
+    """Return whether a column has a name that is common for sample ids."""
+    plain = re.sub(r"[^a-z0-9]", "", name.lower())
+    return plain in (_WEAK_ID_NAMES if weak else _ID_NAMES)
+
+
+def is_unnamed(name: str) -> bool:
+    """Return whether a column has no name, or the one that pandas gives to such a column or index."""
+    return not name or re.fullmatch(r"Unnamed: \d+|__index_level_\d+__", name) is not None
+
+
+def unique_names(names: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Return unique names for all columns, and the names that occurred more than once."""
+    taken = set(names)
+    seen: set[str] = set()
+    found, repeated = [], []
+    for number, name in enumerate(names, 1):
+        new = name or f"column_{number}"
+        if name and name in seen:
+            repeated.append(name)
+        if new in seen or (not name and new in taken):
+            new = free_name(new, taken | seen)
+        seen.add(new)
+        found.append(new)
+    return found, repeated
+
+
+# -- the dialect -----------------------------------------------------------------------------------------------------
 
 
 def as_utf8(content: bytes, file: Path) -> tuple[bytes, str]:
@@ -88,14 +173,10 @@ def find_dialect(content: bytes, file: Path) -> tuple[SourceFormat, int, list[st
     names, kind, n_records, notes = _find_header([fields for _, fields in split])
     lines = split[n_records - 1][0] if n_records else 0
     offset = sum(len(line) for line in text.splitlines(keepends=True)[:lines])
+    decimal = _decimal([cell for _, fields in split[n_records:] for cell in fields[:_COLUMNS_INSPECTED]], separator)
+    newline = "\r\n" if b"\r\n" in head else "\n"
     source = SourceFormat(
-        kind="text",
-        suffix=suffix_of(file),
-        columns=tuple(names),
-        separator=separator,
-        decimal=_decimal([cell for _, fields in split[n_records:] for cell in fields[:_COLUMNS_INSPECTED]], separator),
-        newline="\r\n" if b"\r\n" in head else "\n",
-        header=kind,
+        "text", suffix_of(file), tuple(names), separator=separator, decimal=decimal, newline=newline, header=kind
     )
     return source, start + offset, notes
 
@@ -254,8 +335,5 @@ def _further_header(body: list[list[str]]) -> int:
 def _joined(names: list[str], second: list[str]) -> list[str]:
     """Return names in which repeated ones, as over two levels, are completed by the second line."""
     times = Counter(names)
-    second = [*second, *[""] * len(names)]
-    return [
-        f"{name}_{below.strip()}" if times[name] > 1 and below.strip() else name
-        for name, below in zip(names, second, strict=False)
-    ]
+    below = [cell.strip() for cell in second] + [""] * len(names)
+    return [f"{name}_{word}" if times[name] > 1 and word else name for name, word in zip(names, below, strict=False)]

@@ -14,13 +14,12 @@ from scipy import sparse
 from ..errors import DataFileError, InputTypeError, extra, some
 from ..utils.messages import check_choice, check_flag, counted, percent
 from ..utils.types import Array
-from ._detect import unique_names
+from ._dialect import unique_names
 from ._sources import existing_file, kind_of
 from ._table_formats import read_feather, read_parquet, read_text
-from ._tables import RawTable, arrow, find_features, row_numbers
 from ._view_file import ViewFile
 from .array_files import frame_of, read_arrays, read_npy, read_omics
-from .ids import DUPLICATES, check_id_column, check_ids, find_ids
+from .tables import DUPLICATES, RawTable, arrow, check_id_column, check_ids, find_features, find_ids, row_numbers
 
 _TABLES: dict[str, Callable[[Path], RawTable]] = {"text": read_text, "parquet": read_parquet, "feather": read_feather}
 

@@ -10,12 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import DataFileError, some
-from ._detect import MISSING_WORDS
-from ._dialect import as_utf8, find_dialect, line_too_long, records, spaces_to_tabs
+from ._dialect import MISSING_WORDS, as_utf8, find_dialect, line_too_long, records, spaces_to_tabs
 from ._sources import READING, content_of, damaged, demand_size, head_of, reporting_damage, suffix_of
-from ._tables import RawTable, arrow
 from ._view_file import SourceFormat
 from .isolated import read_isolated
+from .tables import RawTable, arrow
 
 
 def read_text(file: Path) -> RawTable:
@@ -27,16 +26,10 @@ def read_text(file: Path) -> RawTable:
     content = spaces_to_tabs(content) if source.separator == " " else content
     table = _parse(content, begin, source, file)
     demand_size(file, table.num_rows * table.num_columns, "cells", READING.limits.cells)
-    return RawTable(
-        file,
-        list(source.columns),
-        table.columns,
-        table.num_rows,
-        source,
-        written=cache(lambda position: _parse(content, begin, source, file, position).column(0).to_pylist()),
-        lines=cache(lambda: [line for line, _ in _records(content, begin, source)]),
-        notes=[_described(source), *notes],
-    )
+    written = cache(lambda position: _parse(content, begin, source, file, position).column(0).to_pylist())
+    lines = cache(lambda: [line for line, _ in _records(content, begin, source)])
+    names, notes = list(source.columns), [_described(source), *notes]
+    return RawTable(file, names, table.columns, table.num_rows, source, written=written, lines=lines, notes=notes)
 
 
 def _delimiter(source: SourceFormat) -> str:
@@ -52,26 +45,21 @@ def _parse(content: bytes, begin: int, source: SourceFormat, file: Path, only: i
     body = pa.py_buffer(content).slice(begin)
     if not body.size:
         return pa.table({name: pa.nulls(0) for name in as_text or names})
+    block_size, quoted = min(READING.limits.line, body.size + 1), content.find(b'"', begin) >= 0
+    reading = tables.ReadOptions(column_names=names, block_size=block_size, use_threads=False)
+    parsing = tables.ParseOptions(delimiter=_delimiter(source), newlines_in_values=quoted)
+    converting = tables.ConvertOptions(
+        null_values=MISSING_WORDS,
+        strings_can_be_null=True,
+        true_values=["true", "True", "TRUE"],
+        false_values=["false", "False", "FALSE"],
+        decimal_point=source.decimal,
+        include_columns=list(as_text),
+        column_types=as_text,
+    )
     with reporting_damage(file, "a text table"):
         try:
-            return tables.read_csv(
-                pa.BufferReader(body),
-                read_options=tables.ReadOptions(
-                    column_names=names, block_size=min(READING.limits.line, body.size + 1), use_threads=False
-                ),
-                parse_options=tables.ParseOptions(
-                    delimiter=_delimiter(source), newlines_in_values=content.find(b'"', begin) >= 0
-                ),
-                convert_options=tables.ConvertOptions(
-                    null_values=MISSING_WORDS,
-                    strings_can_be_null=True,
-                    true_values=["true", "True", "TRUE"],
-                    false_values=["false", "False", "FALSE"],
-                    decimal_point=source.decimal,
-                    include_columns=list(as_text),
-                    column_types=as_text,
-                ),
-            )
+            return tables.read_csv(pa.BufferReader(body), reading, parsing, converting)
         except pa.ArrowInvalid as error:
             if "straddl" in str(error):
                 raise line_too_long(file) from None

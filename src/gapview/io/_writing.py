@@ -22,8 +22,8 @@ from ..utils.storage import write_whole
 from ..utils.types import Array
 from ._dialect import BYTE_ORDER_MARKS
 from ._sources import suffix_of
-from ._tables import arrow
 from ._view_file import ViewFile
+from .tables import arrow
 
 
 def _write_text(view: ViewFile, frame: Any, extras: dict[str, Array], notes: list[str], sink: BinaryIO) -> None:

@@ -8,8 +8,9 @@ import warnings
 import zipfile
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 from scipy import sparse
@@ -17,11 +18,11 @@ from scipy import sparse
 from ..errors import DataFileError, extra, some
 from ..utils.messages import numbered
 from ..utils.types import Array, Matrix
-from ._detect import unique_names
+from ._dialect import unique_names
 from ._sources import READING, demand_size, is_hdf5, reporting_damage, suffix_of
 from ._view_file import SourceFormat, ViewFile
-from .ids import as_keys
 from .isolated import demand_package, read_isolated
+from .tables import as_keys
 
 _MOST_COMPRESSION = 1032  # the largest factor that deflate can reach
 _LABELS = ("y", "gt", "gnd", "truth", "groundtruth", "label", "labels", "truelabel", "truelabels", "target", "class")
@@ -30,21 +31,24 @@ _NOT_VIEWS = (*_LABELS, "mask", "folds", "sample_ids", "view_names")
 
 def read_npy(file: Path) -> ViewFile:
     """Read a single array of numpy: rows are samples."""
-    with (
-        reporting_damage(file, "an array of numpy"),
-        file.open("rb") as stream,
-        warnings.catch_warnings(action="ignore"),
-    ):
+    with _opened(file, "an array of numpy") as stream:
         array = np.lib.format.read_array(stream, allow_pickle=False)
     notes = ["An array without sample ids: rows are matched by their position."]
     return _array_view(file, file.stem, array, None, None, notes)
+
+
+@contextmanager
+def _opened(file: Path, what: str, *advice: str) -> Iterator[BinaryIO]:
+    """Open a file for numpy, which warns of damage and leaves damaged files open; report the damage as an error."""
+    with reporting_damage(file, what, *advice), warnings.catch_warnings(action="ignore"), file.open("rb") as stream:
+        yield stream
 
 
 def read_arrays(file: Path, kind: str) -> list[ViewFile]:
     """Read the views of a ``.npz`` or ``.mat`` file."""
     _demand_small(file, kind)
     contents, found, target, mask = read_contents(file, kind)
-    ids = _find_ids(contents)
+    ids = _texts(_cells(contents["sample_ids"])) if "sample_ids" in contents else None
     notes = [] if target is None else ["Labels of groups in the file are left out."]
     if ids is None:
         notes.append("The file has no sample ids: rows are matched by their position.")
@@ -101,17 +105,15 @@ def _hidden(matrix: Matrix, mask: Array, keyed: bool) -> Matrix:
     return dense
 
 
-def frame_of(matrix: Matrix, ids: Sequence[str | None] | None, columns: list[str]) -> Any:
-    """Return a matrix as a pandas frame; a sparse one stays sparse."""
-    pd = extra("pandas", "tables", "Reading views from files")
+def frame_of(
+    matrix: Matrix, ids: Sequence[str | None] | None, columns: list[str], purpose: str = "Reading views from files"
+) -> Any:
+    """Return a matrix as a pandas frame, numbered if there are no ids; a sparse one stays sparse."""
+    pd = extra("pandas", "tables", purpose)
     index = pd.RangeIndex(matrix.shape[0]) if ids is None else pd.Index(ids, dtype=object)
     if sparse.issparse(matrix):
         return pd.DataFrame.sparse.from_spmatrix(sparse.csc_matrix(matrix), index=index, columns=columns)
     return pd.DataFrame(matrix, index=index, columns=columns, copy=False)
-
-
-def _find_ids(contents: dict[str, Any]) -> list[str] | None:
-    return _texts(_cells(contents["sample_ids"])) if "sample_ids" in contents else None
 
 
 def _texts(cells: Sequence[Any]) -> list[str]:
@@ -187,11 +189,7 @@ def read_contents(file: Path, kind: str) -> tuple[dict[str, Any], dict[str, Any]
 def _read_npz(file: Path) -> dict[str, Any]:
     """Read the arrays of a ``.npz`` file; nothing in it is ever unpickled."""
     advice = "Objects are never unpickled; save matrices with numpy.savez."
-    with (
-        reporting_damage(file, "a .npz file of plain arrays", advice),
-        warnings.catch_warnings(action="ignore"),  # of damage, which is reported
-        file.open("rb") as stream,  # numpy leaves damaged files open
-    ):
+    with _opened(file, "a .npz file of plain arrays", advice) as stream:
         archive = np.load(stream, allow_pickle=False)
         if isinstance(archive, np.ndarray):  # numpy detects the format from the contents
             raise DataFileError(
@@ -219,11 +217,8 @@ def _read_mat(file: Path) -> dict[str, Any]:
 
 def _find_views(contents: Mapping[str, Any], target: Array | None, file: Path) -> dict[str, Any]:
     """Return the views in the contents of a file, by name."""
-    numbered = sorted((int(match[1]), key) for key in contents if (match := re.fullmatch(r"view_(\d+)", key)))
-    if numbered:
-        pairs = {key: contents[key] for _, key in numbered}
-    else:
-        pairs = _samples_in_rows(_unnumbered(contents, file), target, file)
+    order = sorted((int(match[1]), key) for key in contents if (match := re.fullmatch(r"view_(\d+)", key)))
+    pairs = {key: contents[key] for _, key in order} or _samples_in_rows(_unnumbered(contents, file), target, file)
     names = _find_names(contents, list(pairs), file)
     return dict(zip(names, pairs.values(), strict=True))
 

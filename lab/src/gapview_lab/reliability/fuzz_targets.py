@@ -13,9 +13,8 @@ from typing import Any
 import numpy as np
 
 from gapview import __version__, describe, load
-from gapview.commands.folder import read_record, results_folder
-from gapview.commands.record import write_labels
-from gapview.commands.report import read_covariates
+from gapview.commands.models import read_covariates
+from gapview.commands.results import read_record, results_folder, write_labels
 from gapview.datasets import load_views
 from gapview.errors import DataFileError
 from gapview.io import ViewFile, join_views, read_views, summary_lines, write_like

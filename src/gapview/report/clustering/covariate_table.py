@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import InputError, InputTypeError, ParameterError, extra, some
-from ...io.ids import as_keys
+from ...io.tables import as_keys
 from ...utils.types import Array
 from ...views.containers import descends
 

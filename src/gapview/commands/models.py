@@ -1,28 +1,30 @@
-"""``gapview predict`` and ``gapview recover``: the groups of new samples, and the views that samples lack."""
+"""Commands on a model: ``gapview predict``, ``recover``, ``report`` and ``info``."""
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Sequence, Set
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 import click
 import numpy as np
+from scipy import sparse
 
-from ..errors import DataFileError, InputTypeError, extra, some
+from ..errors import DataFileError, InputTypeError, some
 from ..estimators.latent import LatentSpaceMixin
-from ..io import SourceFormat, ViewFile, WrittenView, samples_of, write_like
-from ..methods import load
+from ..io import SourceFormat, ViewFile, WrittenView, read_table, samples_of, write_like
+from ..io.array_files import frame_of
+from ..methods import describe, load
 from ..progress import tell
+from ..report import write_clustering_report
 from ..utils.messages import counted, free_name, joined, numbered
 from ..utils.storage import make_folder
 from ..views import Views, new_views
-from .console import Show, run_command, show_notes, show_warnings
-from .folder import RECORD, check_new_file, results_folder
-from .options import file_option, fingerprint, fingerprints, folder_option, named_paths, read_files, samples_options
-from .record import run_facts, sample_counts, view_facts, write_record, write_samples
+from . import options, results
+from .console import Show, printable, run_command, show_notes, show_warnings
 
 _FAR = 3.0  # distance, in units of the usual distance between neighbours, above which a group is doubtful
 _ADVICE = " Columns of text can be encoded as columns of 0 and 1 (encode)."  # the model determines the encoding
@@ -30,6 +32,7 @@ _ADVICE = " Columns of text can be encoded as columns of 0 and 1 (encode)."  # t
 
 def _load_latent(path: Path, partial_rows: str | None) -> Any:
     """Return a model that can place new samples; ``partial_rows`` replaces its setting."""
+    tell("Loading the model")
     model = load(path)
     if not isinstance(model, LatentSpaceMixin):
         raise InputTypeError(
@@ -47,8 +50,8 @@ def _read_samples(model: Any, files: Sequence[str], show: Show, **reading: Any) 
     """
     trained = model.views_
     encoded = any("=" in name for names in trained.feature_names if names is not None for name in names)
-    found = read_files(files, encode=encoded, **reading)
-    views = _match_views(found, {name for name, _ in named_paths(files)}, trained)
+    found = options.read_files(files, encode=encoded, **reading)
+    views = _match_views(found, {name for name, _ in options.named_paths(files)}, trained)
     for view in views:
         show("View", f"{view.path.name} is {view.summary}.")
         show_notes([note.removesuffix(_ADVICE) for note in view.notes], show)
@@ -120,22 +123,19 @@ def predict_files(
     show: Show, model: Path, files: Sequence[str], output: Path, partial_rows: str | None, force: bool, **reading: Any
 ) -> list[Path]:
     """Assign the samples of files to the groups of a model, and write a table; return its path."""
-    check_new_file(output, [model, *(path for _, path in named_paths(files))], force=force)
+    results.check_new_file(output, [model, *(path for _, path in options.named_paths(files))], force=force)
     with show_warnings(show):
-        tell("Loading the model")
         loaded = _load_latent(model, partial_rows)
-        tell("Reading files")
         new, _ = _read_samples(loaded, files, show, **reading)
         tell("Placing samples")
         labels, distances = loaded.predict(new, return_distance=True)
         make_folder(output.parent)
         columns = {"label": labels.tolist(), "distance": [f"{value:.3f}" for value in distances]}
-        write_samples(output, new, columns)
+        results.write_samples(output, new, columns)
     sizes = np.bincount(labels, minlength=len(loaded.cluster_centers_))
     listed = joined([f"{size:,} in group {group}" for group, size in enumerate(sizes) if size])
     show("Groups", f"{counted(new.n_samples, 'sample')}: {listed}.")
-    far = int((distances > _FAR).sum())
-    if far:
+    if far := int((distances > _FAR).sum()):
         show(
             "Far off",
             f"{counted(far, 'sample')} more than {_FAR:g} times as far from any training sample as these are from each "
@@ -148,14 +148,14 @@ def predict_files(
     short_help="Put new samples into the groups of a model.",
     epilog="Example: gapview predict out/model.gapview new_blood.csv scans=march.csv -o new_labels.csv",
 )
-@samples_options(file_option("predicted.csv"), files_required=True, replaces="a file that is there")
-def predict(**options: Any) -> None:
+@options.samples_options("predicted.csv", folder=False, files_required=True)
+def predict(**given: Any) -> None:
     """Put new samples into the groups of a model, from any of its views.
 
     Files are matched to views by NAME=FILE, by the name of the file, or by its features. Writes a table with the id,
     the label, the distance from the training samples (about 1 is usual) and the views of every sample.
     """
-    run_command(predict_files, **options)
+    run_command(predict_files, **given)
 
 
 # -- recovered views -------------------------------------------------------------------------------------------------
@@ -168,28 +168,21 @@ def recover_files(
 
     Without files, the samples are those that the model was trained on.
     """
-    with results_folder(output, force=force) as folder, show_warnings(show) as warned:
-        tell("Loading the model")
+    with results.results_folder(output, force=force) as folder, show_warnings(show) as warned:
         loaded = _load_latent(model, partial_rows)
         sources: list[ViewFile] = []
         given = loaded.views_ = loaded.views_.in_arrays()
         if files:
-            tell("Reading files")
             given, sources = _read_samples(loaded, files, show, **reading)
         tell("Recovering views")
         recovered = loaded.recover(given.in_arrays() if sources else None)
         tell("Writing results")
         written = _write_all(folder, given, sources, recovered, show)
-        record = run_facts() | {
-            "model": fingerprint(model),
-            "files": fingerprints(files),
-            "views": [view_facts(view) for view in sources],
-            "counts": sample_counts(given),
-            "written": {name: file.path.name for name, file in written.items()},
-            "warnings": warned,
-        }
-        write_record(folder, record)
-    return [*(output / file.path.name for file in written.values()), output / RECORD]
+        record = results.run_facts() | {"model": results.fingerprint(model)}
+        record |= results.input_facts(files, sources, given)
+        names = {name: file.path.name for name, file in written.items()}
+        results.write_record(folder, record | {"written": names, "warnings": warned})
+    return [*(output / file.path.name for file in written.values()), output / results.RECORD]
 
 
 def _write_all(
@@ -197,28 +190,22 @@ def _write_all(
 ) -> dict[str, WrittenView]:
     """Write every view in the format of its file, or as CSV if it had none."""
     of_name = {view.name: view for view in sources}
-    taken = {RECORD}
+    ids = [str(key) for key in given.sample_ids]
+    taken = {results.RECORD}
     written = {}
     for place, (name, matrix) in enumerate(zip(given.names, recovered, strict=True)):
-        frame = _frame(matrix, given, place)
-        view = of_name.get(name) or _plain_csv(name, frame)
+        features = given.feature_names[place]
+        columns = numbered(matrix.shape[1]) if features is None else [str(feature) for feature in features]
+        view = of_name.get(name) or _plain_csv(name, frame_of(matrix, ids, columns, "Writing tables"))
         target = folder / _file_name(view, sources, taken)
         taken.add(target.name)
         lacking = ~given.mask[:, place]
-        filled = _filled_cells(view, given, lacking) if name in of_name else np.zeros(given.n_samples, dtype=np.int64)
+        filled = _filled_cells(view, ids, lacking)
         extras = {"recovered": lacking} | ({"filled_cells": filled} if filled.any() else {})
-        written[name] = write_like(view, _like(view, frame), target, extras)
+        frame = frame_of(sparse.csc_array(matrix) if view.is_sparse else matrix, ids, columns)
+        written[name] = write_like(view, frame if view.keyed else frame.reset_index(drop=True), target, extras)
         _show_view(written[name], name, lacking, filled, show)
     return written
-
-
-def _frame(matrix: Any, given: Views, place: int) -> Any:
-    """Return a completed view as a frame."""
-    pandas = extra("pandas", "tables", "Writing tables")
-    names = given.feature_names[place]
-    columns = numbered(matrix.shape[1]) if names is None else [str(name) for name in names]
-    index = pandas.Index([str(key) for key in given.sample_ids], dtype=object)
-    return pandas.DataFrame(matrix, index=index, columns=columns)
 
 
 def _plain_csv(name: str, frame: Any) -> ViewFile:
@@ -242,22 +229,12 @@ def _file_name(view: ViewFile, sources: Sequence[ViewFile], taken: set[str]) -> 
     return free_name(stem, {name[: -len(suffix)] for name in taken if name.endswith(suffix)}) + suffix
 
 
-def _filled_cells(view: ViewFile, given: Views, lacking: Any) -> Any:
-    """Return for every sample the number of empty cells in its row, which are filled now."""
+def _filled_cells(view: ViewFile, ids: list[str], lacking: Any) -> Any:
+    """Return for every sample the number of empty cells in its row of the file, which are filled now."""
     if view.is_sparse:
-        return np.zeros(given.n_samples, dtype=np.int64)
-    gaps = view.frame.isna().sum(axis=1).rename(index=str).reindex(map(str, given.sample_ids), fill_value=0)
+        return np.zeros(len(ids), dtype=np.int64)
+    gaps = view.frame.isna().sum(axis=1).rename(index=str).reindex(ids, fill_value=0)
     return np.where(lacking, 0, gaps.to_numpy())
-
-
-def _like(view: ViewFile, frame: Any) -> Any:
-    """Return a frame stored as that of the view: with or without ids, sparse or dense."""
-    if not view.keyed:
-        frame = frame.reset_index(drop=True)
-    if not view.is_sparse:
-        return frame
-    pandas = extra("pandas", "tables", "Writing tables")
-    return frame.astype(pandas.SparseDtype(frame.to_numpy().dtype, 0))
 
 
 def _show_view(written: WrittenView, name: str, lacking: Any, filled: Any, show: Show) -> None:
@@ -273,12 +250,91 @@ def _show_view(written: WrittenView, name: str, lacking: Any, filled: Any, show:
     short_help="Complete the views that samples lack.",
     epilog="Example: gapview recover out/model.gapview blood.csv scans.csv -o completed",
 )
-@samples_options(folder_option("gapview-recovered"), files_required=False, replaces="results that are in the folder")
-def recover(**options: Any) -> None:
+@options.samples_options("gapview-recovered", folder=True, files_required=False)
+def recover(**given: Any) -> None:
     """Complete the views that samples lack, in the format and units of the files.
 
     Files are matched to views by NAME=FILE, by the name of the file, or by its features. Every view of the model is
     written for all samples of the files; the column 'recovered' is 1 where a row is no measurement. Without FILES, the
     samples that the model was trained on are completed, and written as CSV.
     """
-    run_command(recover_files, **options)
+    run_command(recover_files, **given)
+
+
+# -- reports and descriptions ----------------------------------------------------------------------------------------
+
+
+def read_covariates(path: Path, id_columns: Sequence[str], views: Views, show: Show) -> Any:
+    """Return the rows of a table that belong to samples of a model."""
+    frame = read_table(path, id_column=list(id_columns) or None)
+    own = dict.fromkeys(str(key) for key in views.sample_ids.tolist())
+    common = [key for key in frame.index if key in own]
+    if not common:
+        raise DataFileError(
+            f"{path.name!r} has no sample of the model: it has ids such as {some(frame.index, 3)}, the model such as "
+            f"{some(list(own), 3)}. Name the column of ids (--id), or write the ids in the same way."
+        )
+    n_others = len(frame) - len(common)
+    others = f"; {counted(n_others, 'row')} of other samples left out" if n_others else ""
+    columns, n_samples = counted(frame.shape[1], "column"), f"{len(common):,} of the {views.n_samples:,} samples"
+    show("Table", f"{path.name}: {columns} for {n_samples} of the model{others}.")
+    return frame.loc[common]
+
+
+def report_model(
+    show: Show, model: Path, output: Path, covariates: Path | None, id_columns: Sequence[str], force: bool, **more: Any
+) -> list[Path]:
+    """Write the report of a model; return its path."""
+    if missing := results.missing_package():
+        raise missing
+    results.check_new_file(output, [path for path in (model, covariates) if path], force=force)
+    with show_warnings(show):
+        tell("Loading the model")
+        loaded = load(model)
+        table = None if covariates is None else read_covariates(covariates, id_columns, loaded.views_, show)
+        if not isinstance(loaded, LatentSpaceMixin):
+            raise InputTypeError(
+                f"A report needs a model of GRMF or BridgedGRMF; this is one of {type(loaded).__name__}. Cluster the "
+                "data with one of the two."
+            )
+        tell("Writing the report")
+        make_folder(output.parent)
+        write_clustering_report(loaded, output, covariates=table, run=results.report_facts(results.run_facts()), **more)
+    return [output]
+
+
+@click.command(
+    short_help="Write a report about a model.",
+    epilog="Example: gapview report out/model.gapview --covariates patients.csv --no-ids -o report.html",
+)
+@options.model_argument
+@options.output_option("report.html", folder=False)
+@click.option(
+    "--covariates", type=click.Path(path_type=Path), metavar="TABLE",
+    help="Table of covariates of the samples, such as age, stage or survival time; the groups are compared in each.",
+)  # fmt: skip
+@options.id_option
+@click.option(
+    "--survival", nargs=2, multiple=True, metavar="TIME EVENT",
+    help="Columns of the table with times and events (1 observed, 0 censored). By default they are detected by name.",
+)  # fmt: skip
+@click.option("--no-ids", is_flag=True, help="Omit every sample id, for a report that is shared with others.")
+@click.option("--title", help="Title of the report.")
+@options.force_option("a file that is there")
+def report(survival: Sequence[tuple[str, str]], **given: Any) -> None:
+    """Write one HTML file about the groups of a model: it needs no network, and can be sent by e-mail."""
+    if survival and given["covariates"] is None:
+        raise click.UsageError("--survival names columns of a table: give the table with --covariates.")
+    run_command(report_model, head="Report", survival=list(survival) or None, **given)
+
+
+@click.command(short_help="Describe a model file.", epilog="Example: gapview info out/model.gapview --json")
+@options.model_argument
+@click.option("--json", "as_json", is_flag=True, help="As JSON, for other programs.")
+def info(model: Path, as_json: bool) -> None:
+    """Describe a model file: method, settings, views, samples and groups.
+
+    Only the beginning of the file is read; the groups themselves are not checked.
+    """
+    found = describe(model)
+    click.echo(json.dumps(asdict(found), indent=2) if as_json else printable(str(found)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -16,6 +16,15 @@ from ..utils.types import Array
 from ..views import SampleCounts, Views
 
 Handle = Any  # a value where the data are: an array, a sparse matrix, or references to blocks on a cluster
+
+
+class SampleResults(NamedTuple):
+    """The results of a fit that have a row for each sample."""
+
+    codes: Handle  # for every view
+    embedding: Handle
+    labels: Handle
+    confidence: Handle
 
 
 class Backend(Protocol):
@@ -81,15 +90,7 @@ class Backend(Protocol):
     def confidence(self, points: Handle, labels: Handle, centers: Array, graph: Handle | None) -> Handle:
         """Return the confidence of every sample; see :func:`gapview.trust.sample_confidence`."""
 
-    def finish(
-        self,
-        model: Any,
-        graphs: dict[str, Handle],
-        codes: Handle,
-        embedding: Handle,
-        labels: Handle,
-        confidence: Handle,
-    ) -> None:
+    def finish(self, model: Any, graphs: dict[str, Handle], rows: SampleResults) -> None:
         """Set the attributes of the model that have a row for each sample, and its training data.
 
         ``graphs`` holds graphs, or lists of them, by the names of their attributes.

@@ -28,6 +28,7 @@ from ..trust.confidence import confidence
 from ..utils.types import Array, Matrix
 from ..views import Views
 from ..views.cells import draw_from
+from .base import SampleResults
 
 
 class MemoryBackend:
@@ -174,19 +175,11 @@ class MemoryBackend:
         directions = unit_rows(self._placed(points))
         return confidence(directions, like(centers, directions), like(labels.astype(np.int64), directions), graph)
 
-    def finish(
-        self,
-        model: Any,
-        graphs: dict[str, Any],
-        codes: list[Array],
-        embedding: Array,
-        labels: Array,
-        confidence: Array,
-    ) -> None:
+    def finish(self, model: Any, graphs: dict[str, Any], rows: SampleResults) -> None:
         """Set the attributes of the model that have a row for each sample, and its training data."""
         for name, found in graphs.items():
             setattr(model, name, list(map(host_graph, found)) if isinstance(found, list) else host_graph(found))
-        model.codes_, model.embedding_, model.labels_, model.confidence_ = codes, embedding, labels, confidence
+        model.codes_, model.embedding_, model.labels_, model.confidence_ = rows
         model.views_, model.sample_ids_ = self.training.on_host(), self.training.sample_ids
         model.n_features_in_ = sum(self.training.n_features)
 

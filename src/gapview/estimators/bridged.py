@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from ..backends.base import Backend
+from ..backends.base import Backend, SampleResults
 from ..choice.candidates import plan_fit
 from ..choice.n_clusters import MOST_CLUSTERS, ClusterCount
 from ..choice.representation import IterationLimits, Setting, prepare, represent
@@ -257,7 +257,7 @@ class BridgedGRMF(LatentSpaceMixin, MultiViewClusterer):
             self.cluster_count_ = plan.count
         if selection is not None:
             self.selection_ = selection
-        backend.finish(self, {"graph_": graph}, codes, embedding, labels, confidence)
+        backend.finish(self, {"graph_": graph}, SampleResults(codes, embedding, labels, confidence))
         if selection is None:
             reference: Any = getattr(self, "reference_", self)  # after a fit on a cluster
             self.selection_ = reference.selection_ = single_choice(setting, reference.labels_, prepared.explained)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from ..backends.base import Backend, Handle
+from ..backends.base import Backend, Handle, SampleResults
 from ..factorization.loop import Solution, Weights, iterate, new_runs
 from ..factorization.starts import ProblemBlocks, data_start
 from ..graph.knn import resolve_n_neighbors
@@ -204,7 +204,7 @@ class GRMF(LatentSpaceMixin, MultiViewClusterer):
         self._set_solution(solution, search)
         codes, embedding = backend.codes(problem, solution, of_all=False)
         labels, confidence = self._find_clusters(backend, embedding, self.n_clusters, random_state)
-        backend.finish(self, {"graphs_": graphs}, codes, embedding, labels, confidence)
+        backend.finish(self, {"graphs_": graphs}, SampleResults(codes, embedding, labels, confidence))
 
     def _build_graphs(self, backend: Backend, search: Search) -> list[Handle]:
         if self.graph is not None:

@@ -29,12 +29,14 @@ from ...scaling import Scaling
 from ...utils.messages import random_generator
 from ...utils.types import Array
 from ...views import Views, demand_enough
+from ..base import SampleResults
+from ..memory import MemoryBackend
 from ..support import ONLY_UNION_ON_CLUSTER, unsupported
 from .checkpoint import ClusterCheckpoint, identity_of_blocks
 from .clusters import balance_blocks, cluster_blocks, confidence_blocks
 from .graph import BlockedGraph, bridged_problems, n_edges, split_graph, union_blocks, view_problems
 from .neighbors import knn_blocks
-from .problem import BlockedProblem, given_starts, random_starts
+from .problem import BlockedProblem, given_start, random_start
 from .sweep import BlockedSweep
 from .tasks import Tasks, current_tasks, split_by_block
 from .views import BlockedViews, collect_samples, draw_rows, drop_features, read_blocks, scale_views
@@ -82,6 +84,7 @@ class DaskBackend:
     """
 
     only_union: str | None = f"{ONLY_UNION_ON_CLUSTER}."
+    random_start = staticmethod(random_start)
 
     def __init__(self, tasks: Tasks, views: BlockedViews, checkpoint: ClusterCheckpoint | None = None) -> None:
         self.tasks, self.views, self.checkpoint = tasks, views, checkpoint
@@ -154,15 +157,9 @@ class DaskBackend:
     def _problem(self, problems: list[Any]) -> BlockedProblem:
         return BlockedProblem(self.tasks, problems, self.views.n_features, self.tasks.groups(problems))
 
-    def random_start(
-        self, problem: BlockedProblem, n_components: int, random_state: np.random.RandomState
-    ) -> list[Any]:
-        """Return codes drawn uniformly from [0, 1)."""
-        return random_starts(problem, n_components, random_state)
-
     def given_start(self, problem: BlockedProblem, init: Any, n_components: int) -> list[Any]:
         """Check the starting codes of a user, and return them."""
-        return given_starts(problem, init, self.scaled, n_components)
+        return given_start(problem, init, self.scaled, n_components)
 
     @contextmanager
     def sweep(self, problem: BlockedProblem, starts: list[list[Any]]) -> Iterator[BlockedSweep]:
@@ -192,24 +189,14 @@ class DaskBackend:
         """Return handles of the confidence of every sample."""
         return confidence_blocks(self.tasks, points, labels, centers, graph)
 
-    def finish(
-        self,
-        model: Any,
-        graphs: dict[str, Any],
-        codes: list[Any],
-        embedding: list[Any],
-        labels: list[Any],
-        confidence: list[Any],
-    ) -> None:
+    def finish(self, model: Any, graphs: dict[str, Any], rows: SampleResults) -> None:
         """Set the attributes with a row for each sample as Dask arrays, and the reference model; graphs stay away."""
-        tasks, views, others = self.tasks, self.scaled, (embedding, labels, confidence)
+        tasks, views, (codes, *others) = self.tasks, self.scaled, rows
         places, common = split_by_block(self.reference_rows, views.starts), {"codes_of_all": self.codes_of_all}
         parts = tasks.collect("sample", _of_rows, views.blocks, places, codes, *others, **common)
         of_views, rest = ([np.concatenate(own) for own in zip(*half, strict=True)] for half in zip(*parts, strict=True))
-        fitted = {name: value for name, value in vars(model).items() if name.endswith("_")}
-        model.n_features_in_ = sum(self.views.n_features)
-        model.reference_ = _reference(model, self.reference, fitted, of_views, *rest)
-        model.views_ = self.reference
+        model.reference_ = _reference(model, self.reference, SampleResults(of_views, *rest))
+        model.views_, model.n_features_in_ = self.reference, sum(self.views.n_features)
         names, of_blocks = ("sample_ids_", "embedding_", "labels_", "confidence_"), (self.ids, *others)
         for name, blocks in zip(names, of_blocks, strict=True):
             setattr(model, name, _as_array(tasks, blocks, views.sizes))
@@ -252,35 +239,20 @@ def _as_array(tasks: Tasks, blocks: list[Any], sizes: list[int]) -> Any:
     return da.concatenate([da.from_delayed(delayed(block), (size, *width), dtype=dtype) for block, size in parts])
 
 
-def _reference(
-    model: Any,
-    sample: Views,
-    fitted: dict[str, Any],
-    codes: list[Array],
-    embedding: Array,
-    labels: Array,
-    confidence: Array,
-) -> Any:
-    """Return an ordinary model of the samples; its graphs link these samples only."""
-    reference = clone(model).set_params(**({"graph": None} if hasattr(model, "graph") else {}))
+def _reference(model: Any, sample: Views, rows: SampleResults) -> Any:
+    """Return an ordinary model of some samples; its graphs link these samples only."""
+    given: dict[str, Any] = {"graph": None} if hasattr(model, "graph") else {}
     if not isinstance(getattr(model, "init", "data"), str):
-        reference.set_params(init="data")
-    reference.__dict__.update(
-        fitted,
-        codes_=codes,
-        embedding_=embedding,
-        labels_=labels,
-        confidence_=confidence,
-        views_=sample,
-        sample_ids_=sample.sample_ids,
-        n_features_in_=sum(sample.n_features),
-    )
-    scaled = reference.scaled(sample)
+        given["init"] = "data"
+    reference = clone(model).set_params(**given)
+    reference.__dict__.update({name: value for name, value in vars(model).items() if name.endswith("_")})
+    scaled, graphs = reference.scaled(sample), {}
     if model.is_bridged:
-        counts, weights = fitted["setting_"].n_neighbors, fitted["view_weights_"].tolist()
+        counts, weights = model.setting_.n_neighbors, model.view_weights_.tolist()
         counts = [min(count, n - 1) for count, n in zip(counts, sample.n_present, strict=True)]
-        reference.graph_ = union_graph(scaled, sample, counts, weights)
+        graphs["graph_"] = union_graph(scaled, sample, counts, weights)
     else:
-        counts = resolve_n_neighbors("auto", sample, len(fitted["cluster_centers_"]))
-        reference.graphs_ = [knn_graph(matrix, count) for matrix, count in zip(scaled, counts, strict=True)]
+        counts = resolve_n_neighbors("auto", sample, len(model.cluster_centers_))
+        graphs["graphs_"] = [knn_graph(matrix, count) for matrix, count in zip(scaled, counts, strict=True)]
+    MemoryBackend(sample).finish(reference, graphs, rows)
     return reference

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from ...compute.engine import single_threaded
+from ...factorization import starts
 from ...factorization.problem import Problem
-from ...factorization.starts import check_init, given_start
 from ...factorization.sweep import summed
 from ...utils.types import Array
 from ...views import Views
@@ -53,7 +53,7 @@ def _added(parts: Sequence[Any]) -> Any:
     return tuple(summed(parts)) if isinstance(parts[0], tuple) else sum(parts)
 
 
-def random_starts(problem: BlockedProblem, n_components: int, random_state: np.random.RandomState) -> list[Any]:
+def random_start(problem: BlockedProblem, n_components: int, random_state: np.random.RandomState) -> list[Any]:
     """Draw codes uniformly from [0, 1): the numbers that :func:`gapview.factorization.starts.random_start` draws.
 
     The generator is advanced here, and its state before the numbers of each block is sent to the block.
@@ -84,10 +84,10 @@ def _draw(problem: Problem, states: Sequence[Any], *, n_components: int) -> list
     return codes
 
 
-def given_starts(problem: BlockedProblem, init: Any, views: BlockedViews, n_components: int) -> list[Any]:
+def given_start(problem: BlockedProblem, init: Any, views: BlockedViews, n_components: int) -> list[Any]:
     """Read the user's codes: for every view an array, or Dask array, for its samples or for all samples."""
     tasks, cut = problem.tasks, []
-    for k, codes in enumerate(check_init(init, views, n_components)):
+    for k, codes in enumerate(starts.check_init(init, views, n_components)):
         array = as_dask_array(codes)
         sizes = views.sizes if len(array) == views.n_samples else views.present[:, k].tolist()
         cut.append(array.rechunk((tuple(sizes), (n_components,))))
@@ -96,4 +96,4 @@ def given_starts(problem: BlockedProblem, init: Any, views: BlockedViews, n_comp
 
 
 def _read_codes(problem: Problem, codes: Sequence[Any], views: Views) -> list[Array]:
-    return given_start(problem, codes, views.names, views.mask)
+    return starts.given_start(problem, codes, views.names, views.mask)

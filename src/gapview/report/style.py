@@ -12,7 +12,9 @@ from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from ..errors import extra
+import numpy as np
+
+from ..errors import InputTypeError, described, extra
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -116,6 +118,32 @@ def new_figure(width: float, height: float) -> Iterator[Figure]:
         with _any_character():
             figure.draw_without_rendering()
         figure.set_layout_engine("none")
+
+
+@contextmanager
+def axes_for(ax: Any, width: float, height: float, title: str) -> Iterator[Any]:
+    """Yield the axes to draw on, with their title; new ones are in a figure of pyplot, which notebooks show.
+
+    New axes have the style of pages; given axes keep their style.
+    """
+    base = load_matplotlib("axes").Axes
+    if ax is not None:
+        if not isinstance(ax, base):
+            several = " Give one of them, such as axes[0]." if isinstance(ax, np.ndarray | list | tuple) else ""
+            raise InputTypeError(f"ax must be axes of matplotlib, or None; got {described(ax)}.{several}")
+        ax.set_title(title, loc="center")
+        yield ax
+        return
+    pyplot = load_matplotlib("pyplot")
+    with own_style():
+        figure = pyplot.figure(figsize=(width, height), layout="constrained")
+        try:
+            axes = figure.subplots()
+            axes.set_title(title, loc="center")  # the default position, so that users can replace it
+            yield axes
+        except BaseException:  # incomplete figures are not shown
+            pyplot.close(figure)
+            raise
 
 
 def _as_written(figure: Figure) -> None:

@@ -63,48 +63,34 @@ def draw_patterns(
 
     ``views`` holds the number of samples of each view; their bars grow to the left, or to the right.
     """
-    _draw_counts(bars, [pattern.n_samples for pattern in patterns])
-    names = [shorten(name, _LONGEST_VIEW) for name in views]
-    _draw_dots(dots, np.array([pattern.present for pattern in patterns]), names)
-    _draw_view_counts(beside, list(views.values()), leftwards=leftwards)
-
-
-def _draw_counts(axes: Any, counts: Sequence[int]) -> None:
-    """Draw the number of samples of each set of views."""
-    axes.bar(range(len(counts)), counts, width=0.6, color=BLUE)
-    for place, count in enumerate(counts):
-        axes.text(place, count, f"{count:,}", ha="center", va="bottom", fontsize=8)
-    axes.set(xlim=(-0.6, len(counts) - 0.4), xticks=[], ylabel="samples")
-    axes.margins(y=0.15)
-    axes.grid(axis="x", visible=False)
-
-
-def _draw_view_counts(axes: Any, counts: Sequence[int], *, leftwards: bool) -> None:
-    """Draw the number of samples of each view, beside the rows of :func:`_draw_dots`."""
-    most = max(counts)
-    axes.barh(range(len(counts)), counts, height=0.6, color=SERIES[0].color)
-    side = "right" if leftwards else "left"
-    for place, count in enumerate(counts):
-        axes.text(count + 0.06 * most, place, f"{count:,}", ha=side, va="center", fontsize=8)
-    ends = 1.75 * most, 0  # with room for the numbers
-    axes.set(xlim=ends if leftwards else ends[::-1], ylim=(len(counts) - 0.4, -0.6))
-    axes.axis("off")
-
-
-def _draw_dots(axes: Any, present: Any, names: Sequence[str]) -> None:
-    """Draw sets of views, one column for each; filled dots are views in the set."""
+    present, sizes = np.array([one.present for one in patterns]), [one.n_samples for one in patterns]
     n_patterns, n_views = present.shape
-    axes.set(xlim=(-0.6, n_patterns - 0.4), ylim=(n_views - 0.4, -0.6), xticks=[])
-    for place in range(n_patterns):
-        having = np.flatnonzero(present[place])
-        axes.plot([place] * 2, [having.min(), having.max()], color=BLUE, linewidth=1.6, zorder=2)
-    grid_x, grid_y = np.meshgrid(range(n_patterns), range(n_views), indexing="ij")
-    axes.scatter(grid_x[~present], grid_y[~present], s=34, facecolor=PAPER, edgecolor=SOFT, linewidth=0.9, zorder=3)
-    axes.scatter(grid_x[present], grid_y[present], s=40, color=BLUE, zorder=4)
-    axes.set_yticks(range(n_views), names)
-    axes.tick_params(axis="y", length=0, pad=6)
-    axes.grid(visible=False)
-    axes.spines[["left", "bottom"]].set_visible(False)
+    bars.bar(range(n_patterns), sizes, width=0.6, color=BLUE)
+    for place, size in enumerate(sizes):
+        bars.text(place, size, f"{size:,}", ha="center", va="bottom", fontsize=8)
+    bars.set(xlim=(-0.6, n_patterns - 0.4), xticks=[], ylabel="samples")
+    bars.margins(y=0.15)
+    bars.grid(axis="x", visible=False)
+
+    dots.set(xlim=(-0.6, n_patterns - 0.4), ylim=(n_views - 0.4, -0.6), xticks=[])
+    for place, having in enumerate(map(np.flatnonzero, present)):
+        dots.plot([place] * 2, [having.min(), having.max()], color=BLUE, linewidth=1.6, zorder=2)
+    x, y = np.meshgrid(range(n_patterns), range(n_views), indexing="ij")
+    dots.scatter(x[~present], y[~present], s=34, facecolor=PAPER, edgecolor=SOFT, linewidth=0.9, zorder=3)
+    dots.scatter(x[present], y[present], s=40, color=BLUE, zorder=4)
+    dots.set_yticks(range(n_views), [shorten(name, _LONGEST_VIEW) for name in views])
+    dots.tick_params(axis="y", length=0, pad=6)
+    dots.grid(visible=False)
+    dots.spines[["left", "bottom"]].set_visible(False)
+
+    counts, most = list(views.values()), max(views.values())
+    beside.barh(range(n_views), counts, height=0.6, color=SERIES[0].color)
+    for place, count in enumerate(counts):
+        side = "right" if leftwards else "left"
+        beside.text(count + 0.06 * most, place, f"{count:,}", ha=side, va="center", fontsize=8)
+    ends = 1.75 * most, 0  # with room for the numbers
+    beside.set(xlim=ends if leftwards else ends[::-1], ylim=(n_views - 0.4, -0.6))
+    beside.axis("off")
 
 
 def draw_objective(axes: Any, objective: Any) -> None:
@@ -139,10 +125,10 @@ def group_sign(number: int) -> Sign:
     return Sign(*_COLORS[number % len(_COLORS)], _SHAPES[number % len(_SHAPES)])
 
 
-def legend_beside(axes: Any, most: int = 20, size: float | None = None) -> None:
+def legend_beside(axes: Any, size: float | None = None) -> None:
     """Draw a legend to the right of the axes; ``size`` sets the size of its markers."""
     _, names = axes.get_legend_handles_labels()
-    n_columns = 1 + (len(names) - 1) // most
+    n_columns = 1 + (len(names) - 1) // 20
     legend = axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), ncols=n_columns, handlelength=1.4, frameon=False)
     if size is not None:
         for handle in legend.legend_handles:

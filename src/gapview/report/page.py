@@ -247,7 +247,6 @@ def render(page: Page) -> str:
         inner_sections=lambda blocks: [one for one in _within(blocks, (Details,)) if isinstance(one, Section)],
         new_id=lambda wanted: _new_id(wanted, taken),
         draw=inline_svg,
-        kind=lambda block: type(block).__name__,
         headed=_headed,
         n_headers=_n_headers,
         slots=_slots,

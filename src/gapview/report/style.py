@@ -54,13 +54,11 @@ _DARK = {INK: "#e4e8ec", SOFT: "#a7b1bb", GRID: "#3a424b", PAPER: "#15191e"}
 _DARK |= {series.color: series.dark for series in SERIES} | dict(MORE_COLORS)
 _NAMES = {color: f"--figure-{place}" for place, color in enumerate(_DARK)}
 
-_STYLE = {
-    "font.family": "sans-serif",
+_STYLE = {  # where it differs from the default style of matplotlib
     "font.size": 9.0,
     "text.color": INK,
     "axes.edgecolor": SOFT,
     "axes.labelcolor": INK,
-    "axes.linewidth": 0.8,
     "axes.titlesize": 10.0,
     "axes.titleweight": "bold",
     "axes.titlelocation": "left",
@@ -77,7 +75,6 @@ _STYLE = {
     "ytick.labelcolor": INK,
     "xtick.major.size": 3.0,
     "ytick.major.size": 3.0,
-    "lines.linewidth": 1.5,
     "legend.frameon": False,
     "legend.handlelength": 3.4,
     "figure.facecolor": PAPER,

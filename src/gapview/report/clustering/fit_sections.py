@@ -15,7 +15,7 @@ from ..drawing import MOST_BARS, MOST_PATTERNS, SMALL_WIDTH, WIDTH, draw_change,
 from ..page import Block, Cell, Code, Details, Drawing, Facts, Items, Section, Table, Text, Tone, simple_table
 from ..style import SERIES, SOFT, new_figure
 from .fit import Choices, Convergence, Recovered
-from .samples import DOUBTFUL, SIGNIFICANT, Gaps
+from .samples import DOUBTFUL, SIGNIFICANT
 from .summary import Summary, bare_p, group_name, p_value, share, strength_word
 
 # -- missing views -----------------------------------------------------------------------------------------------------
@@ -32,7 +32,7 @@ def gap_section(summary: Summary) -> Section:
     tables = (_having_table(summary), _test_table(summary)) if several and len(summary.groups) > 1 else ()
     return Section.of(
         "Which samples lack which views",
-        *map(Text, _gap_sentence(gaps, len(summary.views))),
+        *map(Text, _gap_sentences(summary)),
         _draw_gaps(summary),
         Details("The same as a table", (_pattern_table(summary),)) if several else None,
         *tables,
@@ -59,9 +59,10 @@ def _draw_gaps(summary: Summary) -> Drawing | None:
     return Drawing(figure, label, caption, small=n_patterns <= 4)
 
 
-def _gap_sentence(gaps: Gaps, n_views: int) -> tuple[str, ...]:
+def _gap_sentences(summary: Summary) -> tuple[str, ...]:
     """Return sentences about the association of missing views with the groups."""
-    if n_views == 1:
+    gaps = summary.gaps
+    if len(summary.views) == 1:
         return ("There is one view, and every sample has it.",)
     if len(gaps.patterns) == 1:
         return ("All samples have the same views: missing views cannot be associated with the groups.",)
@@ -80,8 +81,9 @@ def _gap_sentence(gaps: Gaps, n_views: int) -> tuple[str, ...]:
             f"Which views a sample lacks is very weakly associated with its group ({figures}): more than by chance, "
             "but too little to explain the groups.",
         )
-    driving = [gap.view for gap in gaps.views if gap.adjusted < SIGNIFICANT]
-    which = f" Views that contribute: {joined([shorten(name) for name in driving[:8]])}." if driving else ""
+    both = zip(summary.views, gaps.views, strict=True)
+    driving = [shorten(view.name) for view, gap in both if gap.adjusted < SIGNIFICANT]
+    which = f" Views that contribute: {joined(driving[:8])}." if driving else ""
     return (
         f"Which views a sample lacks is {strength_word(found.strength)} associated with its group ({figures}).{which}",
         "Either the views are missing for a reason that is related to the groups, such as tests of severe cases only; "
@@ -101,7 +103,7 @@ def _pattern_table(summary: Summary) -> Table:
 
 
 def _having_table(summary: Summary) -> Table:
-    overall = [gap.n_samples / summary.n_samples for gap in summary.gaps.views]
+    overall = [view.n_samples / summary.n_samples for view in summary.views]
     rows = [
         (group_name(group.number), *map(_having, summary.gaps.share[group.number], overall))
         for group in summary.shown_groups()
@@ -116,10 +118,10 @@ def _view_columns(summary: Summary) -> tuple[str, ...]:
 
 
 def _test_table(summary: Summary) -> Table:
-    tested = [(gap, gap.association) for gap in summary.gaps.views if gap.association is not None]
     rows = [
-        (shorten(gap.view, 40), f"{gap.n_samples:,}", share(one.strength), bare_p(one.p_value), bare_p(gap.adjusted))
-        for gap, one in tested
+        (shorten(view.name, 40), f"{view.n_samples:,}", share(one.strength), bare_p(one.p_value), bare_p(gap.adjusted))
+        for view, gap in zip(summary.views, summary.gaps.views, strict=True)
+        if (one := gap.association) is not None
     ]
     columns = ("view", "samples that have it", "Cramér’s V", "p", "p corrected")
     notes = ("p from random tables with the same margins; corrected for the number of views by Holm.",)

@@ -168,20 +168,19 @@ def _covariate_words(covariates: Covariates, summary: Summary) -> list[str]:
 
 
 def _covariate_table(ordered: list[Comparison]) -> Table:
-    rows = tuple(Row((shorten(one.column), f"{one.kind}: {_TESTS[one.kind]}"), _test_cells(one)) for one in ordered)
+    rows = []
+    for one in ordered:
+        firm = one.adjusted < SIGNIFICANT
+        corrected = Cell(bare_p(one.adjusted), tone="up" if firm else "plain", best=firm)
+        cells = (f"{one.n_samples:,}", share(one.strength), bare_p(one.p_value), corrected)
+        rows.append(Row((shorten(one.column), f"{one.kind}: {_TESTS[one.kind]}"), cells))
     notes = (
         "Strength: ε² of the ranks for numbers, Cramér’s V for categories, both from 0 to 1. A star: below 0.05 after "
         "Holm’s correction.",
     )
     columns = ("column", "test", "samples", "strength", "p", "p corrected")
     caption = "Differences between the groups in every column"
-    return Table(caption, columns, (Group(rows),), notes=notes, numbers=True, narrow=True)
-
-
-def _test_cells(one: Comparison) -> tuple[Cell | str, ...]:
-    firm = one.adjusted < SIGNIFICANT
-    corrected = Cell(bare_p(one.adjusted), tone="up" if firm else "plain", best=firm)
-    return f"{one.n_samples:,}", share(one.strength), bare_p(one.p_value), corrected
+    return Table(caption, columns, (Group(tuple(rows)),), notes=notes, numbers=True, narrow=True)
 
 
 def _covariate_details(one: Comparison, summary: Summary) -> Details:

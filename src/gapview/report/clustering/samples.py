@@ -188,8 +188,6 @@ class Pattern:
 class ViewGap:
     """Association of one view with the groups; None and NaN if all samples or none have it."""
 
-    view: str
-    n_samples: int
     association: Association | None
     adjusted: float  # p-value corrected for the number of views
 
@@ -235,10 +233,7 @@ def summarise_gaps(views: Views, labels: Array, n_groups: int) -> Gaps:
         share[g] = views.mask[labels == g].mean(axis=0)
     tests = [associate(labels, column, draw=True) for column in views.mask.T]
     adjusted = iter(holm([one.p_value for one in tests if one is not None]))
-    by_view = tuple(
-        ViewGap(name, count, one, float("nan") if one is None else next(adjusted))
-        for name, count, one in zip(views.names, views.n_present, tests, strict=True)
-    )
+    by_view = tuple(ViewGap(one, float("nan") if one is None else next(adjusted)) for one in tests)
     return Gaps(patterns, codes, by_view, share, associate(labels, codes, draw=True))
 
 

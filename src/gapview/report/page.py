@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
 from ..errors import extra
 from ..utils.words import free_name
-from .style import figure_colors, inline_svg
+from .style import DARK_COLORS, inline_svg
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -243,7 +243,7 @@ def render(page: Page) -> str:
         script=script,
         script_hash="sha256-" + base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
         scatter_data=_scatter_data,
-        dark=figure_colors(),
+        dark=DARK_COLORS,
         inner_sections=lambda blocks: [one for one in _within(blocks, (Details,)) if isinstance(one, Section)],
         new_id=lambda wanted: _new_id(wanted, taken),
         draw=inline_svg,

@@ -52,7 +52,8 @@ SERIES = (
 MORE_COLORS = (("#8a5a3c", "#d3a283"), ("#6a51c9", "#b3a2ff"), ("#757500", "#cfcf4a"), ("#b3224f", "#ff86a6"))
 _DARK = {INK: "#e4e8ec", SOFT: "#a7b1bb", GRID: "#3a424b", PAPER: "#15191e"}
 _DARK |= {series.color: series.dark for series in SERIES} | dict(MORE_COLORS)
-_NAMES = {color: f"--figure-{place}" for place, color in enumerate(_DARK)}
+_NAMES = {color: f"--figure-{place}" for place, color in enumerate(_DARK)}  # of CSS variables
+DARK_COLORS = {_NAMES[color]: dark for color, dark in _DARK.items()}
 
 _STYLE = {  # where it differs from the default style of matplotlib
     "font.size": 9.0,
@@ -123,9 +124,8 @@ def axes_for(ax: Any, width: float, height: float, title: str) -> Iterator[Any]:
 
     New axes have the style of pages; given axes keep their style.
     """
-    base = load_matplotlib("axes").Axes
     if ax is not None:
-        if not isinstance(ax, base):
+        if not isinstance(ax, load_matplotlib("axes").Axes):
             several = " Give one of them, such as axes[0]." if isinstance(ax, np.ndarray | list | tuple) else ""
             raise InputTypeError(f"ax must be axes of matplotlib, or None; got {described(ax)}.{several}")
         ax.set_title(title, loc="center")
@@ -221,11 +221,6 @@ def letters_on(color: Sequence[float]) -> str:
     """
     luminance = sum(part * value**2.2 for part, value in zip((0.2126, 0.7152, 0.0722), color[:3], strict=True))
     return "#0d1014" if luminance > 0.18 else "#fbfcfd"
-
-
-def figure_colors() -> dict[str, str]:
-    """Return the colours of figures on a dark page by the names of their CSS variables."""
-    return {name: _DARK[color] for color, name in _NAMES.items()}
 
 
 def figure_bytes(figure: Figure, kind: str, **options: Any) -> bytes:

@@ -335,10 +335,8 @@ def _numbers(column: Column, labels: Array, n_groups: int) -> Comparison | str:
     if not np.ptp(values):
         return "it is the same for all samples"
     statistic, p_value = (float(value) for value in stats.kruskal(*filled))
-    quartiles = tuple(
-        Quartiles(len(part), *(float(q) for q in np.percentile(part, [25, 50, 75]))) if len(part) else None
-        for part in parts
-    )
+    shares = [25, 50, 75]
+    quartiles = tuple(Quartiles(len(p), *np.percentile(p, shares).tolist()) if len(p) else None for p in parts)
     strength = min(max(statistic / (len(values) - 1), 0.0), 1.0)
     return Comparison("numbers", len(values), statistic, strength, p_value, quartiles=quartiles)
 

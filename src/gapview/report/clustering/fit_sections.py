@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ...choice.n_clusters import ClusterCount
-from ...choice.selection import Selection
+from ...choice import ClusterCount, Selection
 from ...utils.types import Array
 from ...utils.words import NO_BREAK, counted, joined, percent, shorten
 from ..drawing import MOST_BARS, MOST_PATTERNS, SMALL_WIDTH, WIDTH, draw_change, draw_objective, draw_patterns

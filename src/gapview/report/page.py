@@ -224,8 +224,7 @@ def render(page: Page) -> str:
 
     Examples
     --------
-    >>> from gapview.report.page import Page, Section, Text
-    >>> from gapview.report.page import render
+    >>> from gapview.report.page import Page, Section, Text, render
     >>> html = render(Page("Groups", ("Two groups.",), (Section("Sizes", (Text("5 < 7"),)),)))
     >>> "5 &lt; 7" in html
     True

@@ -324,10 +324,9 @@ def recovery_section(summary: Summary) -> Section:
 def _recovery_cells(one: Recovered) -> tuple[Cell | str, ...]:
     if one.reason:
         return "0", "–", "–", one.reason
-    words = "worse than the mean" if one.low > 1 else "no better than the mean"
-    words = "better than the mean" if one.high < 1 else words
+    result = "better" if one.high < 1 else "worse" if one.low > 1 else "no better"
     error = Cell(f"{100 * one.error:.0f} %", tone="up" if one.high < 1 else "down")
-    return f"{one.n_tested:,}", error, f"{100 * one.low:.0f} to {100 * one.high:.0f} %", words
+    return f"{one.n_tested:,}", error, f"{100 * one.low:.0f} to {100 * one.high:.0f} %", f"{result} than the mean"
 
 
 def doubt_section(summary: Summary) -> Section:

@@ -115,9 +115,8 @@ def _means(groups: list[GroupFacts]) -> Details | None:
 
 def _in_brief(group: GroupFacts, view: str) -> str:
     strongest = [effect for effect in group.features if effect.view == view][:_N_BRIEF]
-    return (
-        joined([f"{feature_name(effect, 40)} {signed(effect.effect)}" for effect in strongest]) or "nothing stands out"
-    )
+    named = [f"{feature_name(effect, 40)} {signed(effect.effect)}" for effect in strongest]
+    return joined(named) or "nothing stands out"
 
 
 def _feature_row(effect: FeatureEffect) -> Row:

@@ -17,6 +17,8 @@ from ...utils.words import NO_BREAK, shorten
 from . import fit, samples
 from .covariates import Covariates, compare_covariates, match_covariates, read_pairs
 
+_MOST_GROUPS = 200  # in one table
+
 
 @dataclass(frozen=True)
 class Summary(model_file.ModelSummary):
@@ -150,7 +152,6 @@ def summarise(
 
 
 _TINY = 0.001
-_MOST_GROUPS = 200  # in one table
 
 
 def share(value: float) -> str:

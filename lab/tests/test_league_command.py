@@ -10,8 +10,8 @@ import pytest
 from click.testing import CliRunner
 
 from gapview.errors import DataFileError
-from gapview.report.blocks import Cell as Shown
-from gapview.report.blocks import Group, Items, Page, Row, Section, Table, Text
+from gapview.report.page import Cell as Shown
+from gapview.report.page import Group, Items, Page, Row, Section, Table, Text
 from gapview_lab.cli import main
 from gapview_lab.common.markdown import render_markdown
 from gapview_lab.common.records import RecordStore

@@ -115,3 +115,8 @@ def some(items: Iterable[Any], limit: int = 5) -> str:
     text = ", ".join(repr(getattr(item, "item", lambda item=item: item)()) for item in listed[:limit])
     rest = len(listed) - limit
     return text + (f" and {rest} more" if rest > 0 else "")
+
+
+def described(value: Any) -> str:
+    """Return what a value is, for a message: ``a list`` or ``the class GRMF``."""
+    return f"the class {value.__name__}" if isinstance(value, type) else f"a {type(value).__name__}"

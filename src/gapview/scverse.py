@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from .errors import InputError, InputTypeError, ParameterError, ParameterTypeError, some
-from .estimators import MultiViewClusterer
+from .errors import InputError, InputTypeError, ParameterError, ParameterTypeError, described, some
+from .estimators.base import MultiViewClusterer, demand_fitted
 from .persist.model_file import shown_setting
 from .utils.messages import check_flag, warn_user
 from .utils.types import Array, Matrix
@@ -87,9 +87,7 @@ def annotate(model: MultiViewClusterer, data: Any, *, key_added: str = "gapview"
     >>> rna.obsm["gapview_proteins"].shape, int(rna.obs["gapview_proteins_recovered"].sum())
     ((60, 30), 20)
     """
-    if not isinstance(model, MultiViewClusterer):
-        raise InputTypeError(f"annotate needs a fitted clusterer of gapview; got {_kind(model)}.")
-    model.check_fitted()
+    demand_fitted("annotate", model)
     _check_key(key_added)
     check_flag("recover", recover)
     targets = _targets(data)
@@ -108,8 +106,8 @@ def _targets(data: Any) -> list[Any]:
         return [data]
     objects = list(data.values()) if isinstance(data, Mapping) else list(data) if isinstance(data, list | tuple) else []
     if not objects or not all(map(_is_anndata, objects)):
-        others = [_kind(one) for one in objects if not _is_anndata(one)]
-        got = f"{type(data).__name__} of {others[0]}" if others else _kind(data)
+        others = [described(one) for one in objects if not _is_anndata(one)]
+        got = f"{type(data).__name__} of {others[0]}" if others else described(data)
         raise InputTypeError(f"annotate writes into an AnnData, a MuData, or a dict or list of AnnData; got {got}.")
     return objects
 
@@ -244,7 +242,3 @@ def _check_key(key: Any) -> None:
 
 def _is_anndata(data: Any) -> bool:
     return descends(data, "anndata", "AnnData")
-
-
-def _kind(data: Any) -> str:
-    return f"the class {data.__name__}" if isinstance(data, type) else f"a {type(data).__name__}"

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gapview.report.blocks import Facet, Page, Scatter, Section, Sign
-from gapview.report.page import render
+from gapview.report.page import Facet, Page, Scatter, Section, Sign, render
 
 MAP = "figure.scatter"
 STAGE = ".scatter-stage canvas"

@@ -173,7 +173,7 @@ class TestSamples:
         assert "t-SNE" in axes.get_xlabel()
 
     def test_a_part_of_many(self, model, monkeypatch):
-        monkeypatch.setattr("gapview.report.clustering.sample_map.draw_samples", lambda strata, most: np.arange(40))
+        monkeypatch.setattr("gapview.report.clustering.samples.draw_samples", lambda strata, most: np.arange(40))
         axes = plots.plot_samples(model)
         assert axes.get_title() == "40 of 90 samples in 3 groups"
         assert sum(len(points.get_offsets()) for points in axes.collections) == 40

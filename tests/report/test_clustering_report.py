@@ -20,8 +20,8 @@ from gapview.datasets import make_views
 from gapview.errors import DataFileError, InputTypeError, NotFittedError, ParameterTypeError
 from gapview.report import write_clustering_report
 from gapview.report.clustering import clustering_page, summarise
-from gapview.report.clustering.figures import group_sign
 from gapview.report.clustering.fit import summarise_recovery
+from gapview.report.drawing import group_sign
 from gapview.trust import feature_effects, view_agreement
 from pages import check_page
 

@@ -12,8 +12,7 @@ from gapview import GRMF
 from gapview.datasets import make_views
 from gapview.errors import InputError, InputTypeError, ParameterError
 from gapview.report import write_clustering_report
-from gapview.report.clustering.covariate_table import match_covariates, read_pairs
-from gapview.report.clustering.covariates import compare_covariates
+from gapview.report.clustering.covariates import compare_covariates, match_covariates, read_pairs
 
 N = 120
 IDS = np.array([f"p{i:03d}" for i in range(N)], dtype=object)

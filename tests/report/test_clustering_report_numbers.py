@@ -11,8 +11,7 @@ from scipy import stats
 from gapview import Views
 from gapview.report.clustering.covariates import find_pairs, kaplan_meier, log_rank
 from gapview.report.clustering.fit import data_digest
-from gapview.report.clustering.groups import associate, holm, summarise_gaps
-from gapview.report.clustering.sample_map import draw_samples
+from gapview.report.clustering.samples import associate, draw_samples, holm, summarise_gaps
 
 
 def codes(n_levels):

@@ -8,7 +8,7 @@ import re
 import pytest
 
 from gapview.errors import MissingExtraError
-from gapview.report.blocks import (
+from gapview.report.page import (
     Cell,
     Code,
     Details,
@@ -22,8 +22,8 @@ from gapview.report.blocks import (
     Section,
     Table,
     Text,
+    render,
 )
-from gapview.report.page import render
 from gapview.report.style import SERIES, figure_bytes, inline_svg, new_figure
 from pages import Outline, check_page
 

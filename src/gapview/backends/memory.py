@@ -91,10 +91,11 @@ class MemoryBackend:
 
     def union_graph(self, n_neighbors: Sequence[int], view_weights: Sequence[float], search: Search | None) -> Any:
         """Return the union graph over all samples."""
-        build = partial(
-            union_graph, self.scaled, self.views, n_neighbors, view_weights, search, build=self._recorded_graph
-        )
-        return checkpointed_search("union graph", build, search)
+        arguments = self.scaled, self.views, n_neighbors, view_weights, search
+        return checkpointed_search("union graph", lambda: self._unite(*arguments), search)
+
+    def _unite(self, *arguments: Any) -> Any:
+        return union_graph(*arguments, build=self._recorded_graph)
 
     def joint_graph(self, n_neighbors: int, view_weights: Sequence[float], search: Search | None) -> tuple[float, Any]:
         """Impute missing rows; return the share of variance explained, and the joint graph over all samples."""

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..backends.dask import demand_in_memory
 from ..backends.disk.views import read_into_memory
-from ..errors import NotFittedError, extra
+from ..errors import InputTypeError, NotFittedError, described, extra
 from ..persist.checkpoints.journal import fit_generator
 from ..persist.model_file import save
 from ..progress import phase
@@ -247,6 +247,13 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
+
+
+def demand_fitted(user: str, model: Any, kind: Any = MultiViewClusterer, named: str = "clusterer of gapview") -> None:
+    """Raise an error unless the model is a fitted one of a kind; ``user`` and ``named`` are words of the message."""
+    if not isinstance(model, kind):
+        raise InputTypeError(f"{user} needs a fitted {named}; got {described(model)}.")
+    model.check_fitted()
 
 
 def warn_unused_parameters(model: Any, views: Any) -> None:

@@ -8,15 +8,15 @@ from typing import Any
 import numpy as np
 
 from ..errors import InputError, InputTypeError, ParameterError
-from ..estimators import GRMF, BridgedGRMF, MultiViewClusterer
+from ..estimators import GRMF, BridgedGRMF
+from ..estimators.base import MultiViewClusterer, demand_fitted
 from ..report.clustering.fit import summarise_convergence
-from ..report.clustering.words import feature_name, shorten, signed
-from ..report.drawing import draw_change, draw_frame, draw_objective, draw_weight_cells, fill_cells
-from ..report.style import INK, SERIES, SOFT, load_matplotlib
+from ..report.clustering.summary import feature_name, signed
+from ..report.drawing import draw_change, draw_frame, draw_objective, draw_weight_cells, fill_cells, legend_beside
+from ..report.style import INK, SERIES, SOFT, axes_for, load_matplotlib
 from ..trust import FeatureEffect, feature_effects, top_features
-from ..utils.messages import check_choice, check_integer
+from ..utils.messages import check_choice, check_integer, counted, shorten
 from ..utils.types import Array
-from ._axes import axes_for, check_fitted, legend_beside, set_title
 
 _LONGEST = 30  # characters of a name
 _COLORS = [SERIES[place].color for place in (5, 3, 2, 4, 6, 1, 0)]  # of views, in order
@@ -50,11 +50,11 @@ def plot_convergence(model: MultiViewClusterer, *, what: str = "objective", ax: 
     >>> axes.get_ylabel(), axes.get_yscale()
     ('relative change of the objective', 'log')
     """
-    check_fitted(model, "objective_", "a method that iterates and keeps its objective")
+    _demand(model, "objective_", "a method that iterates and keeps its objective")
     check_choice("what", what, ("objective", "change"))
     found = summarise_convergence(model)
-    n_iterations = len(found.objective)
-    with axes_for(ax, 5.2, 3.2) as axes:
+    ended = "Settled" if found.settled else "Stopped" if found.tol > 0 else "Ended"
+    with axes_for(ax, 5.2, 3.2, f"{ended} after {counted(len(found.objective), 'iteration')}") as axes:
         if what == "objective":
             draw_objective(axes, found.objective)
             axes.set_ylabel("objective")
@@ -62,9 +62,14 @@ def plot_convergence(model: MultiViewClusterer, *, what: str = "objective", ax: 
         else:
             draw_change(axes, found.changes, found.tol)
             axes.set_ylabel("relative change of the objective")
-        ended = "settled" if found.settled else "stopped" if found.tol > 0 else "ended"
-        set_title(axes, f"{ended.capitalize()} after {n_iterations} iteration{'' if n_iterations == 1 else 's'}")
     return axes
+
+
+def _demand(model: Any, attribute: str, needed: str) -> None:
+    """Raise an error unless the model is a fitted clusterer with an attribute."""
+    demand_fitted("The figure", model)
+    if not hasattr(model, attribute):
+        raise InputTypeError(f"The figure needs {needed}; {type(model).__name__} has none.")
 
 
 def plot_view_agreement(model: GRMF | BridgedGRMF, *, ax: Any = None) -> Any:
@@ -94,19 +99,19 @@ def plot_view_agreement(model: GRMF | BridgedGRMF, *, ax: Any = None) -> Any:
     >>> [label.get_text() for label in axes.get_xticklabels()]
     ['view_0', 'view_1']
     """
-    check_fitted(model, "view_agreement", "a GRMF or a BridgedGRMF, which compute the neighbours within views")
+    _demand(model, "view_agreement", "a GRMF or a BridgedGRMF, which compute the neighbours within views")
     values = model.view_agreement().above_chance
     n_groups, n_views = values.shape
     names = [shorten(name, _LONGEST) for name in model.views_.names]
     sloping = max(map(len, names)) > 12 or n_views > 6
-    with axes_for(ax, min(10.0, 2.6 + 0.9 * n_views), 1.6 + 0.26 * n_groups + 0.6 * sloping) as axes:
+    width, height = min(10.0, 2.6 + 0.9 * n_views), 1.6 + 0.26 * n_groups + 0.6 * sloping
+    with axes_for(ax, width, height, "How well each group holds in each view") as axes:
         norm = load_matplotlib("colors").Normalize(0, 1, clip=True)
         fill_cells(axes, values, norm, lambda at: f"{values[at]:.2f}".replace("-", "−"), size=8)
         turned = {"rotation": 30, "ha": "right", "rotation_mode": "anchor"} if sloping else {}
         axes.set_xticks(np.arange(n_views) + 0.5, names, **turned)
         axes.set_yticks(np.arange(n_groups) + 0.5, [f"group {group}" for group in range(n_groups)])
         axes.invert_yaxis()
-        set_title(axes, "How well each group holds in each view")
         axes.set_xlabel("0: as by chance; 1: all neighbours of the own group")
     return axes
 
@@ -146,7 +151,7 @@ def plot_top_features(
     >>> len(axes.patches)
     5
     """
-    check_fitted(model, "labels_", "groups")
+    demand_fitted("The figure", model)
     names = model.views_.names
     check_integer("group", group, low=0)
     n_groups = int(model.labels_.max()) + 1
@@ -158,8 +163,7 @@ def plot_top_features(
     found = sorted(found, key=lambda one: -abs(one.effect))[:n_top]
     where = "" if view is None or len(names) == 1 else f" in {shorten(view, _LONGEST)}"
     several = view is None and len(names) > 1
-    with axes_for(ax, 6.0, 1.3 + 0.26 * max(len(found), 2)) as axes:
-        set_title(axes, f"What sets group {group} apart{where}")
+    with axes_for(ax, 6.0, 1.3 + 0.26 * max(len(found), 2), f"What sets group {group} apart{where}") as axes:
         axes.set_xlabel("difference from all others, in standard deviations (Hedges’ g)")
         _draw_effects(axes, found, {name: _COLORS[k % len(_COLORS)] for k, name in enumerate(names)}, several)
         if not found:
@@ -236,12 +240,12 @@ def plot_weight_grid(
     low, high = float(np.nanmin(grid)), float(np.nanmax(grid))
     spread = high - low
     digits = 1 if spread >= 3 else 2 if spread >= 0.1 else 3
-    with axes_for(ax, min(10.0, 2.4 + 0.62 * len(columns)), min(8.0, 1.6 + 0.36 * len(rows))) as axes:
+    width, height = min(10.0, 2.4 + 0.62 * len(columns)), min(8.0, 1.6 + 0.36 * len(rows))
+    with axes_for(ax, width, height, f"{label[:1].upper()}{label[1:]} by weights") as axes:
         norm = load_matplotlib("colors").PowerNorm(2, vmin=low, vmax=high if spread > 0 else low + 1)
         draw_weight_cells(axes, grid, rows, columns, norm, digits)
         row, column = map(int, np.unravel_index(np.nanargmax(grid), grid.shape))
         draw_frame(axes, column, column + 1, row, row + 1)
-        set_title(axes, f"{label[:1].upper()}{label[1:]} by weights")
     return axes
 
 

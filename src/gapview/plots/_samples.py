@@ -6,16 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from ..estimators import MultiViewClusterer
-from ..report.clustering.figures import LONGEST_VIEW, MOST_PATTERNS, draw_sizes, group_sign
-from ..report.clustering.groups import count_patterns
-from ..report.clustering.sample_map import summarise_map
-from ..report.clustering.words import shorten
-from ..report.drawing import draw_pattern_bars, draw_pattern_dots, draw_view_bars
-from ..report.style import INK, PAPER, load_matplotlib
+from ..estimators.base import MultiViewClusterer, demand_fitted
+from ..report.clustering.group_sections import draw_sizes
+from ..report.clustering.samples import count_patterns, summarise_map
+from ..report.drawing import MOST_PATTERNS, draw_patterns, group_sign, legend_beside
+from ..report.style import INK, PAPER, axes_for, load_matplotlib
 from ..utils.messages import counted
 from ..views import Views
-from ._axes import axes_for, check_fitted, legend_beside, set_title
 
 _MARKERS = dict(zip(("circle", "square", "triangle", "diamond", "plus", "cross", "wedge"), "os^DPXv", strict=True))
 _MOST_NAMED = 40  # groups in a legend; the map shows the numbers of all groups
@@ -49,11 +46,13 @@ def plot_samples(model: MultiViewClusterer, *, ax: Any = None) -> Any:
     >>> axes.get_title()
     '60 samples in 2 groups'
     """
-    check_fitted(model, "embedding_", "a place for every sample")
+    demand_fitted("The figure", model)
     labels = model.labels_
     shown = summarise_map(model, count_patterns(model.views_.mask)[1])
     groups = np.unique(labels)
-    with axes_for(ax, 6.4, 4.6) as axes:
+    part = f"{len(shown.samples):,} of " if len(shown.samples) < len(labels) else ""
+    title = f"{part}{len(labels):,} samples in {counted(len(groups), 'group')}"
+    with axes_for(ax, 6.4, 4.6, title) as axes:
         look = {"s": np.clip(18_000 / len(labels), 6, 36), "edgecolors": PAPER, "linewidths": 0.3}
         look["rasterized"] = len(labels) > 5000
         rim = [load_matplotlib("patheffects").withStroke(linewidth=2.5, foreground=PAPER)]
@@ -64,8 +63,6 @@ def plot_samples(model: MultiViewClusterer, *, ax: Any = None) -> Any:
             at = np.argmin(np.hypot(x - np.median(x), y - np.median(y)))  # the position of a sample of the group
             axes.text(x[at], y[at], str(group), color=INK, weight="bold", ha="center", va="center", path_effects=rim)
         axes.set(xticks=[], yticks=[], xlabel=f"latent points, laid out by {shown.method}")
-        part = f"{len(shown.samples):,} of " if len(shown.samples) < len(labels) else ""
-        set_title(axes, f"{part}{len(labels):,} samples in {counted(len(groups), 'group')}")
         axes.set_aspect("equal", adjustable="datalim")
         axes.grid(False)
         axes.spines[:].set_visible(False)
@@ -101,7 +98,7 @@ def plot_missing(data: Any, *, ax: Any = None) -> Any:
     '898 of 1,797 samples have all views'
     """
     if isinstance(data, MultiViewClusterer | type):
-        check_fitted(data, "views_", "training data")
+        demand_fitted("The figure", data)
         views: Views = data.views_  # type: ignore[union-attr]
     else:
         views = Views(data)
@@ -109,17 +106,15 @@ def plot_missing(data: Any, *, ax: Any = None) -> Any:
     drawn = patterns[:MOST_PATTERNS]
     n_columns, dots = len(drawn), 0.2 + 0.26 * views.n_views  # height in inches
     height = dots / (dots + 1.6)
-    n_complete = int(views.mask.all(axis=1).sum())
-    with axes_for(ax, min(10.0, 3.0 + 0.42 * n_columns), 2.2 + dots) as axes:
+    title = f"{int(views.mask.all(axis=1).sum()):,} of {views.n_samples:,} samples have all views"
+    with axes_for(ax, min(10.0, 3.0 + 0.42 * n_columns), 2.2 + dots, title) as axes:
         side = min(0.35, 1.1 / (1.1 + 0.42 * max(n_columns, 3)))
         axes.axis("off")
-        set_title(axes, f"{n_complete:,} of {views.n_samples:,} samples have all views")
         bars = axes.inset_axes((0, height + 0.04, 1 - side, 0.96 - height))
         matrix = axes.inset_axes((0, 0, 1 - side, height))
-        draw_pattern_bars(bars, [pattern.n_samples for pattern in drawn])
-        names = [shorten(name, LONGEST_VIEW) for name in views.names]
-        draw_pattern_dots(matrix, np.array([pattern.present for pattern in drawn]), names)
-        draw_view_bars(axes.inset_axes((1.02 - side, 0, side - 0.02, height)), list(views.n_present), leftwards=False)
+        beside = axes.inset_axes((1.02 - side, 0, side - 0.02, height))
+        counts = dict(zip(views.names, views.n_present, strict=True))
+        draw_patterns(bars, matrix, beside, drawn, counts, leftwards=False)
         for part in (bars, matrix):
             part.spines[["top", "right"]].set_visible(False)
             part.set_facecolor("none")
@@ -152,16 +147,15 @@ def plot_cluster_sizes(model: MultiViewClusterer, *, ax: Any = None) -> Any:
     >>> [label.get_text() for label in axes.get_yticklabels()]
     ['group 0', 'group 1']
     """
-    check_fitted(model, "labels_", "groups")
+    demand_fitted("The figure", model)
     labels, confidence = model.labels_, getattr(model, "confidence_", None)
     sizes = np.bincount(labels)
-    with axes_for(ax, 5.6, 1.0 + 0.26 * len(sizes)) as axes:
+    with axes_for(ax, 5.6, 1.0 + 0.26 * len(sizes), "Sizes of the groups") as axes:
         draw_sizes(axes, labels, confidence, len(sizes))
         for group, total in enumerate(sizes):
             place = {"xytext": (4, 0), "textcoords": "offset points", "va": "center", "fontsize": 8}
             axes.annotate(f"{total:,}", (total, group), **place)
         axes.set_xlim(0, 1.14 * sizes.max())  # with room for the numbers
-        set_title(axes, "Sizes of the groups")
         if confidence is not None:
             legend_beside(axes)
             axes.get_legend().set_title("confidence")

@@ -1,6 +1,6 @@
 """HTML reports: the report on a clustering, and the blocks, the rendering and the figures of any page.
 
-A page is built from the classes in :mod:`.blocks` and rendered by :func:`.page.render`, which does not depend on its
+A page is built from the classes in :mod:`.page` and rendered by :func:`.page.render`, which does not depend on its
 contents. Its figures have the style of :mod:`.style`.
 """
 

@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from ..utils.messages import powers
-from .style import INK, PAPER, SERIES, SOFT, letters_on
+from ..utils.messages import powers, shorten
+from .page import Shape, Sign
+from .style import INK, MORE_COLORS, PAPER, SERIES, SOFT, letters_on
 
+WIDTH = 8.4  # inches: texts of the page and of the figure have nearly the same size
+SMALL_WIDTH = 5.0  # readable on a phone
+MOST_BARS = 40  # groups or views in one figure
+MOST_PATTERNS = 20  # sets of views in one figure
+_LONGEST_VIEW = 24  # characters of the name of a view in it
 _FEW = 20  # iterations up to which points are marked
 BLUE, RED = SERIES[5].color, SERIES[6].color
+# Grey comes last: it is the least visible
+_COLORS = (*((one.color, one.dark) for one in SERIES[1:]), *MORE_COLORS, (SERIES[0].color, SERIES[0].dark))
+# 7 shapes and 11 colours have no common divisor, so that their combinations repeat after 77 groups
+_SHAPES: tuple[Shape, ...] = ("circle", "square", "triangle", "diamond", "plus", "cross", "wedge")
 
 
 def fill_cells(
@@ -46,42 +56,41 @@ def draw_frame(axes: Any, left: float, right: float, bottom: float, top: float) 
     axes.plot(*corners, color=INK, linewidth=1.6, clip_on=False)
 
 
-def draw_pattern_bars(axes: Any, counts: Sequence[int]) -> None:
-    """Draw the number of samples of each set of views."""
-    axes.bar(range(len(counts)), counts, width=0.6, color=BLUE)
-    for place, count in enumerate(counts):
-        axes.text(place, count, f"{count:,}", ha="center", va="bottom", fontsize=8)
-    axes.set(xlim=(-0.6, len(counts) - 0.4), xticks=[], ylabel="samples")
-    axes.margins(y=0.15)
-    axes.grid(axis="x", visible=False)
+def draw_patterns(
+    bars: Any, dots: Any, beside: Any, patterns: Sequence[Any], views: Mapping[str, int], *, leftwards: bool = True
+) -> None:
+    """Draw sets of views on three axes: the samples of each set, its views, and the samples of each view.
 
-
-def draw_view_bars(axes: Any, counts: Sequence[int], *, leftwards: bool = True) -> None:
-    """Draw the number of samples of each view, beside the rows of :func:`draw_pattern_dots`."""
-    most = max(counts)
-    axes.barh(range(len(counts)), counts, height=0.6, color=SERIES[0].color)
-    side = "right" if leftwards else "left"
-    for place, count in enumerate(counts):
-        axes.text(count + 0.06 * most, place, f"{count:,}", ha=side, va="center", fontsize=8)
-    ends = 1.75 * most, 0  # with room for the numbers
-    axes.set(xlim=ends if leftwards else ends[::-1], ylim=(len(counts) - 0.4, -0.6))
-    axes.axis("off")
-
-
-def draw_pattern_dots(axes: Any, present: Any, names: Sequence[str]) -> None:
-    """Draw sets of views, one column for each; filled dots are views in the set."""
+    ``views`` holds the number of samples of each view; their bars grow to the left, or to the right.
+    """
+    present, sizes = np.array([one.present for one in patterns]), [one.n_samples for one in patterns]
     n_patterns, n_views = present.shape
-    axes.set(xlim=(-0.6, n_patterns - 0.4), ylim=(n_views - 0.4, -0.6), xticks=[])
-    for place in range(n_patterns):
-        having = np.flatnonzero(present[place])
-        axes.plot([place] * 2, [having.min(), having.max()], color=BLUE, linewidth=1.6, zorder=2)
-    grid_x, grid_y = np.meshgrid(range(n_patterns), range(n_views), indexing="ij")
-    axes.scatter(grid_x[~present], grid_y[~present], s=34, facecolor=PAPER, edgecolor=SOFT, linewidth=0.9, zorder=3)
-    axes.scatter(grid_x[present], grid_y[present], s=40, color=BLUE, zorder=4)
-    axes.set_yticks(range(n_views), names)
-    axes.tick_params(axis="y", length=0, pad=6)
-    axes.grid(visible=False)
-    axes.spines[["left", "bottom"]].set_visible(False)
+    bars.bar(range(n_patterns), sizes, width=0.6, color=BLUE)
+    for place, size in enumerate(sizes):
+        bars.text(place, size, f"{size:,}", ha="center", va="bottom", fontsize=8)
+    bars.set(xlim=(-0.6, n_patterns - 0.4), xticks=[], ylabel="samples")
+    bars.margins(y=0.15)
+    bars.grid(axis="x", visible=False)
+
+    dots.set(xlim=(-0.6, n_patterns - 0.4), ylim=(n_views - 0.4, -0.6), xticks=[])
+    for place, having in enumerate(map(np.flatnonzero, present)):
+        dots.plot([place] * 2, [having.min(), having.max()], color=BLUE, linewidth=1.6, zorder=2)
+    x, y = np.meshgrid(range(n_patterns), range(n_views), indexing="ij")
+    dots.scatter(x[~present], y[~present], s=34, facecolor=PAPER, edgecolor=SOFT, linewidth=0.9, zorder=3)
+    dots.scatter(x[present], y[present], s=40, color=BLUE, zorder=4)
+    dots.set_yticks(range(n_views), [shorten(name, _LONGEST_VIEW) for name in views])
+    dots.tick_params(axis="y", length=0, pad=6)
+    dots.grid(visible=False)
+    dots.spines[["left", "bottom"]].set_visible(False)
+
+    counts, most = list(views.values()), max(views.values())
+    beside.barh(range(n_views), counts, height=0.6, color=SERIES[0].color)
+    for place, count in enumerate(counts):
+        side = "right" if leftwards else "left"
+        beside.text(count + 0.06 * most, place, f"{count:,}", ha=side, va="center", fontsize=8)
+    ends = 1.75 * most, 0  # with room for the numbers
+    beside.set(xlim=ends if leftwards else ends[::-1], ylim=(n_views - 0.4, -0.6))
+    beside.axis("off")
 
 
 def draw_objective(axes: Any, objective: Any) -> None:
@@ -109,3 +118,18 @@ def _marked(n_points: int) -> dict[str, Any]:
 def _count_iterations(axes: Any, n_iterations: int) -> None:
     axes.set(xlabel="iteration", xlim=(1, max(n_iterations, 2)))
     axes.xaxis.get_major_locator().set_params(integer=True)
+
+
+def group_sign(number: int) -> Sign:
+    """Return the colour and the shape of a group; the first 77 all differ."""
+    return Sign(*_COLORS[number % len(_COLORS)], _SHAPES[number % len(_SHAPES)])
+
+
+def legend_beside(axes: Any, size: float | None = None) -> None:
+    """Draw a legend to the right of the axes; ``size`` sets the size of its markers."""
+    _, names = axes.get_legend_handles_labels()
+    n_columns = 1 + (len(names) - 1) // 20
+    legend = axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), ncols=n_columns, handlelength=1.4, frameon=False)
+    if size is not None:
+        for handle in legend.legend_handles:
+            handle.set_sizes([size])

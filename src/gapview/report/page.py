@@ -1,4 +1,7 @@
-"""Rendering of a page as one HTML file without references to other files."""
+"""Pages: their blocks, and rendering as one HTML file without references to other files.
+
+Every text of a block is plain text: markup in it is escaped.
+"""
 
 from __future__ import annotations
 
@@ -6,15 +9,200 @@ import base64
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Iterator
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from importlib.resources import files
 from itertools import groupby
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
 from ..errors import extra
-from .blocks import Block, Cell, Details, Group, Page, Scatter, Section, Table
-from .style import figure_colors, inline_svg
+from ..utils.messages import free_name
+from .style import DARK_COLORS, inline_svg
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+# "up" and "down" are colours only: the text of the cell must contain the sign.
+Tone: TypeAlias = Literal["plain", "muted", "up", "up-strong", "down", "down-strong", "problem"]
+
+
+@dataclass(frozen=True)
+class Text:
+    """A paragraph."""
+
+    text: str
+    quiet: bool = False  # smaller and paler, for remarks
+
+
+@dataclass(frozen=True)
+class Items:
+    """A list; each item is a text, or a term and a text."""
+
+    items: tuple[str | tuple[str, str], ...]
+
+
+@dataclass(frozen=True)
+class Facts:
+    """Names and values, one pair a line."""
+
+    facts: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True)
+class Code:
+    """Text to type or to copy, in a fixed-width font."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Legend:
+    """The meaning of the colours of cells."""
+
+    entries: tuple[tuple[Tone, str], ...]
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One cell of a table: a value, and details about it in smaller type."""
+
+    text: str
+    detail: str = ""  # such as a spread
+    mark: str = ""  # such as a signed difference
+    tone: Tone = "plain"
+    best: bool = False  # the best of those it is compared with
+    tip: str = ""  # tooltip; must not be the only place of an information
+
+
+@dataclass(frozen=True)
+class Row:
+    """Headers on the left and cells; equal leading headers of consecutive rows are merged."""
+
+    headers: tuple[str, ...]
+    cells: tuple[Cell | str, ...]
+
+
+@dataclass(frozen=True)
+class Group:
+    """Rows that belong together, with a title and a remark if they need any."""
+
+    rows: tuple[Row, ...]
+    title: str = ""
+    remark: str = ""
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table; ``columns`` names all columns, including those of the headers on the left."""
+
+    caption: str
+    columns: tuple[str, ...]
+    groups: tuple[Group, ...]
+    over: str = ""  # title above the columns that are not headers
+    notes: tuple[str, ...] = ()
+    numbers: bool = False  # cells hold numbers: aligned on the right, without line breaks
+    narrow: bool = False  # as wide as its contents; other tables fill the page
+
+
+def simple_table(
+    caption: str, columns: Iterable[str], rows: Iterable[Any], notes: Iterable[str] = (), *, numbers: bool = True
+) -> Table:
+    """Return a table of one group; the first entry of every row is its header. It is narrow if it holds numbers."""
+    listed = tuple(Row((header,), tuple(cells)) for header, *cells in rows)
+    return Table(caption, tuple(columns), (Group(listed),), notes=tuple(notes), numbers=numbers, narrow=numbers)
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """A matplotlib figure with its caption, and a label for screen readers."""
+
+    figure: Figure
+    label: str
+    caption: str
+    title: str = ""
+    small: bool = False  # shrinks with the page; other figures scroll
+
+
+Shape: TypeAlias = Literal["circle", "square", "triangle", "diamond", "plus", "cross", "wedge"]
+
+
+@dataclass(frozen=True)
+class Sign:
+    """The look of one kind of point, on a light page and on a dark one."""
+
+    color: str
+    dark: str
+    shape: Shape
+
+
+@dataclass(frozen=True)
+class Facet:
+    """A property by which points can be filtered: the names of its values, and the value of every point."""
+
+    title: str
+    names: tuple[str, ...]
+    codes: Sequence[int]
+    n_listed: int  # names from here on are filtered together
+    counts: tuple[int, ...]  # of all samples, also those without a point
+
+
+@dataclass(frozen=True)
+class Scatter:
+    """An interactive scatter plot with tooltips, filters and zoom; a sentence replaces it where scripts are disabled.
+
+    ``signs`` and ``marks`` belong to the names of the first facet: the look of its points, and the label in their
+    centre. The buttons "next" and "previous" follow the order of the points.
+    """
+
+    label: str
+    caption: str
+    noun: str  # what a point is, such as "sample"
+    x: Sequence[int]
+    y: Sequence[int]  # upwards
+    facets: tuple[Facet, ...]
+    signs: tuple[Sign, ...]
+    marks: tuple[str, ...]
+    values: tuple[tuple[str, Sequence[str]], ...] = ()  # more about every point: a title, and a text for each
+    names: tuple[str, Sequence[str]] | None = None  # names of the points: a title, and a name for each
+
+
+@dataclass(frozen=True)
+class Details:
+    """Blocks that are hidden until their summary is clicked."""
+
+    summary: str
+    blocks: tuple[Block, ...]
+
+
+@dataclass(frozen=True)
+class Section:
+    """A heading and its blocks, which may be sections of the next level."""
+
+    title: str
+    blocks: tuple[Block, ...]
+    anchor: str = ""  # id on the page, set when it is rendered
+
+    @classmethod
+    def of(cls, title: str, *blocks: Block | None) -> Section:
+        """Return a section of the blocks that are not None."""
+        return cls(title, tuple(block for block in blocks if block is not None))
+
+
+Block: TypeAlias = Text | Items | Facts | Code | Legend | Table | Drawing | Scatter | Details | Section
+
+
+@dataclass(frozen=True)
+class Page:
+    """A page: the title, the answer in a few sentences, and the sections."""
+
+    title: str
+    lead: tuple[str, ...]
+    sections: tuple[Section, ...]
+    footer: str = ""
+
+
+# -- rendering ---------------------------------------------------------------------------------------------------------
+
 
 _Nested = TypeVar("_Nested", bound=Block)
 
@@ -36,8 +224,7 @@ def render(page: Page) -> str:
 
     Examples
     --------
-    >>> from gapview.report.blocks import Page, Section, Text
-    >>> from gapview.report.page import render
+    >>> from gapview.report.page import Page, Section, Text, render
     >>> html = render(Page("Groups", ("Two groups.",), (Section("Sizes", (Text("5 < 7"),)),)))
     >>> "5 &lt; 7" in html
     True
@@ -47,7 +234,7 @@ def render(page: Page) -> str:
     environment = jinja2.Environment(autoescape=True, **options)
     taken = {"content", "contents"}
     page = replace(page, sections=tuple(_anchored(section, taken) for section in page.sections))
-    moves = any(isinstance(block, Scatter) for block in _all_blocks(page.sections))
+    moves = any(isinstance(block, Scatter) for block in _within(page.sections, (Section, Details)))
     script = _script() if moves else ""
     text: str = environment.from_string(_part("page.html.jinja")).render(
         page=page,
@@ -55,11 +242,10 @@ def render(page: Page) -> str:
         script=script,
         script_hash="sha256-" + base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
         scatter_data=_scatter_data,
-        dark=figure_colors(),
-        inner_sections=_inner_sections,
+        dark=DARK_COLORS,
+        inner_sections=lambda blocks: [one for one in _within(blocks, (Details,)) if isinstance(one, Section)],
         new_id=lambda wanted: _new_id(wanted, taken),
         draw=inline_svg,
-        kind=lambda block: type(block).__name__,
         headed=_headed,
         n_headers=_n_headers,
         slots=_slots,
@@ -69,10 +255,7 @@ def render(page: Page) -> str:
 
 def _new_id(wanted: str, taken: set[str]) -> str:
     """Return an id that no other element has: the wanted one, with a number if it is taken."""
-    name, count = wanted, 1
-    while name in taken:
-        count += 1
-        name = f"{wanted}-{count}"
+    name = free_name(wanted, taken, "-")
     taken.add(name)
     return name
 
@@ -97,19 +280,12 @@ def _script() -> str:
     return "\n".join(['"use strict";', "{", *parts, "}", ""])
 
 
-def _inner_sections(blocks: tuple[Block, ...]) -> Iterator[Section]:
-    for block in blocks:
-        if isinstance(block, Section):
-            yield block
-        elif isinstance(block, Details):
-            yield from _inner_sections(block.blocks)
-
-
-def _all_blocks(blocks: Iterable[Block]) -> Iterator[Block]:
+def _within(blocks: Iterable[Block], opened: tuple[type, ...]) -> Iterator[Block]:
+    """Yield the blocks and, for those of the types in ``opened``, the blocks inside them."""
     for block in blocks:
         yield block
-        if isinstance(block, Section | Details):
-            yield from _all_blocks(block.blocks)
+        if isinstance(block, opened):
+            yield from _within(block.blocks, opened)  # type: ignore[union-attr]
 
 
 def _scatter_data(block: Scatter) -> str:

@@ -12,7 +12,9 @@ from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from ..errors import extra
+import numpy as np
+
+from ..errors import InputTypeError, described, extra
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -50,15 +52,14 @@ SERIES = (
 MORE_COLORS = (("#8a5a3c", "#d3a283"), ("#6a51c9", "#b3a2ff"), ("#757500", "#cfcf4a"), ("#b3224f", "#ff86a6"))
 _DARK = {INK: "#e4e8ec", SOFT: "#a7b1bb", GRID: "#3a424b", PAPER: "#15191e"}
 _DARK |= {series.color: series.dark for series in SERIES} | dict(MORE_COLORS)
-_NAMES = {color: f"--figure-{place}" for place, color in enumerate(_DARK)}
+_NAMES = {color: f"--figure-{place}" for place, color in enumerate(_DARK)}  # of CSS variables
+DARK_COLORS = {_NAMES[color]: dark for color, dark in _DARK.items()}
 
-_STYLE = {
-    "font.family": "sans-serif",
+_STYLE = {  # where it differs from the default style of matplotlib
     "font.size": 9.0,
     "text.color": INK,
     "axes.edgecolor": SOFT,
     "axes.labelcolor": INK,
-    "axes.linewidth": 0.8,
     "axes.titlesize": 10.0,
     "axes.titleweight": "bold",
     "axes.titlelocation": "left",
@@ -75,7 +76,6 @@ _STYLE = {
     "ytick.labelcolor": INK,
     "xtick.major.size": 3.0,
     "ytick.major.size": 3.0,
-    "lines.linewidth": 1.5,
     "legend.frameon": False,
     "legend.handlelength": 3.4,
     "figure.facecolor": PAPER,
@@ -116,6 +116,31 @@ def new_figure(width: float, height: float) -> Iterator[Figure]:
         with _any_character():
             figure.draw_without_rendering()
         figure.set_layout_engine("none")
+
+
+@contextmanager
+def axes_for(ax: Any, width: float, height: float, title: str) -> Iterator[Any]:
+    """Yield the axes to draw on, with their title; new ones are in a figure of pyplot, which notebooks show.
+
+    New axes have the style of pages; given axes keep their style.
+    """
+    if ax is not None:
+        if not isinstance(ax, load_matplotlib("axes").Axes):
+            several = " Give one of them, such as axes[0]." if isinstance(ax, np.ndarray | list | tuple) else ""
+            raise InputTypeError(f"ax must be axes of matplotlib, or None; got {described(ax)}.{several}")
+        ax.set_title(title, loc="center")
+        yield ax
+        return
+    pyplot = load_matplotlib("pyplot")
+    with own_style():
+        figure = pyplot.figure(figsize=(width, height), layout="constrained")
+        try:
+            axes = figure.subplots()
+            axes.set_title(title, loc="center")  # the default position, so that users can replace it
+            yield axes
+        except BaseException:  # incomplete figures are not shown
+            pyplot.close(figure)
+            raise
 
 
 def _as_written(figure: Figure) -> None:
@@ -196,11 +221,6 @@ def letters_on(color: Sequence[float]) -> str:
     """
     luminance = sum(part * value**2.2 for part, value in zip((0.2126, 0.7152, 0.0722), color[:3], strict=True))
     return "#0d1014" if luminance > 0.18 else "#fbfcfd"
-
-
-def figure_colors() -> dict[str, str]:
-    """Return the colours of figures on a dark page by the names of their CSS variables."""
-    return {name: _DARK[color] for color, name in _NAMES.items()}
 
 
 def figure_bytes(figure: Figure, kind: str, **options: Any) -> bytes:

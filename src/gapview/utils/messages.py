@@ -215,6 +215,18 @@ def percent(share: float) -> str:
     return f"{100 * share:.1f} %" if share else "0 %"
 
 
+def shorten(text: str, longest: int = 80) -> str:
+    """Return a long name with its middle replaced by an ellipsis.
+
+    >>> shorten("a very long name", 9)
+    'a ve…name'
+    """
+    if len(text) <= longest:
+        return text
+    half = (longest - 1) // 2
+    return f"{text[:half]}…{text[len(text) - half :]}"
+
+
 def duration(seconds: float) -> str:
     """Return a duration in words.
 
@@ -265,6 +277,6 @@ def numbered(n_columns: int) -> list[str]:
     return [f"column_{number}" for number in range(1, n_columns + 1)]
 
 
-def free_name(name: str, taken: set[str]) -> str:
-    """Return the name, or the name with the first number from 2 that makes it unique."""
-    return name if name not in taken else next(f"{name}_{k}" for k in count(2) if f"{name}_{k}" not in taken)
+def free_name(name: str, taken: set[str], mark: str = "_") -> str:
+    """Return the name, or the name with a mark and the first number from 2 that makes it unique."""
+    return next(free for k in count(1) if (free := f"{name}{mark}{k}" if k > 1 else name) not in taken)

@@ -141,7 +141,7 @@ def demand_equal_length(given: Sequence[RawView], n_samples: int, of: str) -> No
 def _demand_ids(where: str, ids: Array) -> None:
     """Raise an error unless every row has an id that occurs once."""
     listed = ids.tolist()
-    empty = sum(key is None or key != key or type(key).__name__ in ("NAType", "NaTType") for key in listed)
+    empty = sum(key is None or type(key).__name__ in ("NAType", "NaTType") or key != key for key in listed)
     if empty:
         raise InputError(
             f"Every sample needs an id; in {where} {empty} row(s) have none. Fill them in or leave them out."

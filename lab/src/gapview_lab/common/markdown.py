@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from gapview.report.blocks import (
+from gapview.report.page import (
     Block,
     Cell,
     Code,
@@ -39,7 +39,7 @@ def render_markdown(page: Page) -> str:
 
     Examples
     --------
-    >>> from gapview.report.blocks import Page, Section, Text
+    >>> from gapview.report.page import Page, Section, Text
     >>> from gapview_lab.common.markdown import render_markdown
     >>> print(render_markdown(Page("Groups", ("Two groups.",), (Section("Sizes", (Text("5 < 7"),)),))))
     # Groups

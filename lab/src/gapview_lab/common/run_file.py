@@ -14,7 +14,7 @@ from time import perf_counter
 from typing import Any
 
 from gapview import __version__
-from gapview.report.blocks import Facts
+from gapview.report.page import Facts
 from gapview.utils.messages import duration
 from gapview.utils.storage import write_whole
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from gapview.report.blocks import Block, Code, Details, Drawing, Items, Page, Section, Text
+from gapview.report.page import Block, Code, Details, Drawing, Items, Page, Section, Text
 from gapview.utils.messages import counted
 
 from ..common.run_file import run_facts

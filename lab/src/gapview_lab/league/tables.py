@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from gapview.report.blocks import Cell, Group, Legend, Row, Table, Tone
+from gapview.report.page import Cell, Group, Legend, Row, Table, Tone
 from gapview.utils.messages import counted
 
 from ..common.words import setting_text, signed

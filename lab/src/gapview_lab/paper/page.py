@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from gapview.report.blocks import Block, Code, Details, Drawing, Items, Page, Section, Text
-from gapview.report.page import render
+from gapview.report.page import Block, Code, Details, Drawing, Items, Page, Section, Text, render
 from gapview.utils.messages import counted, joined, spelled
 
 from ..common.run_file import run_facts

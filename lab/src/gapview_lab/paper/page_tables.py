@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from gapview.report.blocks import Cell, Group, Legend, Row, Table, Tone
+from gapview.report.page import Cell, Group, Legend, Row, Table, Tone
 from gapview.utils.messages import counted, number
 
 from ..common.words import setting_text, signed

@@ -8,7 +8,7 @@ from typing import Any
 
 from gapview import __version__
 from gapview.errors import DataFileError
-from gapview.report.blocks import Code, Page, Section, Text
+from gapview.report.page import Code, Page, Section, Text
 from gapview.utils.storage import write_whole
 
 from ..common.markdown import render_markdown

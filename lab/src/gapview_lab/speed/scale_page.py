@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from gapview.report.blocks import Block, Code, Drawing, Facts, Group, Items, Page, Row, Section, Table, Text
+from gapview.report.page import Block, Code, Drawing, Facts, Group, Items, Page, Row, Section, Table, Text
 from gapview.utils.messages import joined
 
 from ..common.run_file import run_facts

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from gapview.report.blocks import Block, Cell, Code, Drawing, Facts, Group, Items, Page, Row, Section, Table, Text
+from gapview.report.page import Block, Cell, Code, Drawing, Facts, Group, Items, Page, Row, Section, Table, Text
 
 from ..common.run_file import run_facts
 from ..common.words import signed

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,6 @@ from ...factorization.problem import Problem, SampleWeights, join_views
 from ...graph.bridges import union_graph
 from ...graph.knn import comparable_rows, symmetric_graph
 from ...graph.neighbors import Search
-from ...persist.checkpoints import checkpointed_search
 from ...progress import phase
 from ...scaling import Scaling, check_variation, fit_blocks, row_lengths, rows_in_blocks, scale_per_view
 from ...utils.types import Array
@@ -113,11 +111,8 @@ class DiskBackend(MemoryBackend):
             found = rows.astype(found.dtype)[found]
         return symmetric_graph(rows, found, len(matrix), matrix.dtype)
 
-    def union_graph(self, n_neighbors: Sequence[int], view_weights: Sequence[float], search: Search | None) -> Any:
-        """Return the union graph over all samples, from graphs of views that are freed one by one."""
-        sizes = n_neighbors, view_weights
-        build = partial(union_graph, self.scaled, self.views, *sizes, search, build=self._build_graph, overwrite=True)
-        return checkpointed_search("union graph", build, search)
+    def _unite(self, *arguments: Any) -> Any:
+        return union_graph(*arguments, build=self._build_graph, overwrite=True)  # needs less memory
 
     def _build_problem(self, graphs: Sequence[Any], targets: Sequence[Array]) -> Problem:
         return build_problem(self.scaled, graphs, targets, self.views.n_samples, self.scratch)

@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from ...choice.n_clusters import ClusterCount
-from ...choice.selection import Selection
+from ...choice import ClusterCount, Selection
 from ...graph.knn import resolve_n_neighbors
 from ...graph.neighbors import SearchReport
 from ...utils.types import Array, Matrix

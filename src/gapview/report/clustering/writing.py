@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from ...errors import ParameterTypeError
-from ...utils.messages import check_flag, counted
+from ...utils.messages import check_flag, counted, percent, spelled
 from ...utils.storage import write_whole
-from ..blocks import Page
-from ..page import render
-from .group_sections import group_section
-from .model_sections import convergence_section, doubt_section, recovery_section, repeat_section, settings_section
+from ..page import Page, render
+from . import fit_sections, group_sections
+from .samples import DOUBTFUL, MOST_SHOWN, summarise_map
 from .summary import Summary, summarise
-from .view_sections import agreement_section, gap_section, map_section
-from .words import answer
 
 _MOST_BYTES = 3_000_000  # can be sent by e-mail
-_MOST_SHOWN = (20_000, 8000, 2000)  # samples on the map; fewer if long names make the file too large
+_MOST_SHOWN = (MOST_SHOWN, 8000, 2000)  # samples on the map; fewer if long names make the file too large
 
 
 def clustering_page(summary: Summary, title: str | None = None) -> Page:
@@ -36,21 +34,49 @@ def clustering_page(summary: Summary, title: str | None = None) -> Page:
     """
     n_groups = sum(group.n_samples > 0 for group in summary.groups)
     sections = (
-        group_section(summary),
-        map_section(summary),
-        gap_section(summary),
-        agreement_section(summary),
-        settings_section(summary),
-        convergence_section(summary),
-        recovery_section(summary),
-        doubt_section(summary),
-        repeat_section(summary),
+        group_sections.group_section(summary),
+        group_sections.map_section(summary),
+        fit_sections.gap_section(summary),
+        fit_sections.agreement_section(summary),
+        fit_sections.settings_section(summary),
+        fit_sections.convergence_section(summary),
+        fit_sections.recovery_section(summary),
+        fit_sections.doubt_section(summary),
+        fit_sections.repeat_section(summary),
     )
-    footer = f"Made by gapview {dict(summary.repeat.versions)['gapview']} with {summary.method}."
+    footer = f"Made by gapview {summary.gapview_version} with {summary.method}."
     if summary.sample_ids is None:
         footer += " Sample ids are left out."
     heading = title or f"{counted(n_groups, 'group')} among {counted(summary.n_samples, 'sample')}"
-    return Page(heading, answer(summary), sections, footer)
+    return Page(heading, _answer(summary), sections, footer)
+
+
+def _answer(summary: Summary) -> tuple[str, ...]:
+    """Return one sentence about the groups, and one about confidence and missing views."""
+    sizes = sorted(group.n_samples for group in summary.groups if group.n_samples)
+    samples = counted(summary.n_samples, "sample")
+    if len(sizes) == 1:
+        first = f"All {samples} are in one group."
+    else:
+        range_of = f"{sizes[0]:,} each" if sizes[0] == sizes[-1] else f"{sizes[0]:,} to {sizes[-1]:,}"
+        first = f"The {samples} fall into {len(sizes)} groups of {range_of}."
+    n_doubtful = sum(group.n_doubtful for group in summary.groups)
+    some = f"{n_doubtful:,} of them ({percent(n_doubtful / summary.n_samples)}) have"
+    doubt = f"{some if n_doubtful else 'None of them has'} a confidence below {DOUBTFUL:g}"
+    gaps, views = summary.gaps, spelled(len(summary.views))
+    if len(summary.views) == 1:
+        missing = "there is one view"
+    elif len(gaps.patterns) == 1 and summary.n_complete:
+        missing = f"no sample lacks any of the {views} views"
+    else:
+        lacking = summary.n_samples - summary.n_complete
+        missing = f"{lacking:,} ({percent(lacking / summary.n_samples)}) lack one of the {views} views"
+        missing += " at least" if len(summary.views) > 2 else ""
+        if gaps.association is not None:
+            words = ("is not significantly associated", "is only weakly associated", "is associated")
+            missing += f", and which ones they lack {words[gaps.association.level]} with their group"
+            missing += " (see below)" if gaps.association.level == 2 else ""
+    return first, f"{doubt}; {missing}."
 
 
 def write_clustering_report(
@@ -129,10 +155,10 @@ def write_clustering_report(
         file = Path(path)
     except TypeError:
         raise ParameterTypeError(f"path must be the path of a file; got {type(path).__name__}.") from None
+    summary = summarise(model, covariates=covariates, survival=survival, no_ids=no_ids, run=run)
     for most_shown in _MOST_SHOWN:
-        summary = summarise(
-            model, covariates=covariates, survival=survival, no_ids=no_ids, run=run, most_shown=most_shown
-        )
+        if most_shown < min(MOST_SHOWN, summary.n_samples):
+            summary = replace(summary, sample_map=summarise_map(model, summary.gaps.codes, most_shown))
         # Ids from files of an unknown encoding may hold lone surrogates
         content = render(clustering_page(summary, title)).encode("utf-8", "replace")
         if len(content) < _MOST_BYTES:

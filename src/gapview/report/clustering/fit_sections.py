@@ -1,0 +1,368 @@
+"""Sections on the views and the fit: missing views, agreement, settings, convergence, recovery, doubt, repetition."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ...choice import ClusterCount, Selection
+from ...utils.messages import NO_BREAK, counted, joined, percent, shorten
+from ...utils.types import Array
+from ..drawing import MOST_BARS, MOST_PATTERNS, SMALL_WIDTH, WIDTH, draw_change, draw_objective, draw_patterns
+from ..page import Block, Cell, Code, Details, Drawing, Facts, Items, Section, Table, Text, Tone, simple_table
+from ..style import SERIES, SOFT, new_figure
+from .fit import Choices, Convergence, Recovered
+from .samples import DOUBTFUL, SIGNIFICANT
+from .summary import Summary, bare_p, group_name, p_value, share, strength_word
+
+# -- missing views -----------------------------------------------------------------------------------------------------
+
+
+_LEVELS = "Shaded dark from 0.75 on, light from 0.4 on; orange below 0.1."
+_FAR = 0.15  # difference between the share of a group and that of all samples that is marked
+
+
+def gap_section(summary: Summary) -> Section:
+    """Return the section on missing views and their association with the groups."""
+    gaps = summary.gaps
+    several = len(gaps.patterns) > 1
+    tables = (_having_table(summary), _test_table(summary)) if several and len(summary.groups) > 1 else ()
+    return Section.of(
+        "Which samples lack which views",
+        *map(Text, _gap_sentences(summary)),
+        _draw_gaps(summary),
+        Details("The same as a table", (_pattern_table(summary),)) if several else None,
+        *tables,
+    )
+
+
+def _draw_gaps(summary: Summary) -> Drawing | None:
+    """Draw the patterns of missing views: frequencies above a matrix of the present views."""
+    patterns = summary.gaps.patterns[:MOST_PATTERNS]
+    if len(summary.gaps.patterns) < 2 or len(summary.views) > MOST_BARS:
+        return None
+    n_views, n_patterns = len(summary.views), len(patterns)
+    matrix_height = 0.2 + 0.26 * n_views
+    ratios = {"width_ratios": [1.1, max(0.42 * n_patterns, 1.6)], "height_ratios": [1.5, matrix_height]}
+    with new_figure(min(WIDTH, 3.2 + 0.42 * n_patterns), 1.7 + matrix_height) as figure:
+        parts: Any = figure.subplots(2, 2, gridspec_kw=ratios)
+        parts[0, 0].axis("off")
+        views = {view.name: view.n_samples for view in summary.views}
+        draw_patterns(parts[0, 1], parts[1, 1], parts[1, 0], patterns, views)
+    n_more = len(summary.gaps.patterns) - n_patterns
+    caption = "Each column is a set of views, and the samples that have exactly these: filled dots are present views."
+    caption += f" {counted(n_more, 'rarer set')} not shown." if n_more else ""
+    label = "Sets of views that samples have, and how many samples have each; listed in the table below."
+    return Drawing(figure, label, caption, small=n_patterns <= 4)
+
+
+def _gap_sentences(summary: Summary) -> tuple[str, ...]:
+    """Return sentences about the association of missing views with the groups."""
+    gaps = summary.gaps
+    if len(summary.views) == 1:
+        return ("There is one view, and every sample has it.",)
+    if len(gaps.patterns) == 1:
+        return ("All samples have the same views: missing views cannot be associated with the groups.",)
+    found = gaps.association
+    if found is None:
+        return ("There is one group only: missing views cannot be associated with the groups.",)
+    drawn = f"; {found.n_tables} random tables" if found.n_tables else ""
+    figures = f"Cramér’s V {share(found.strength)}, {p_value(found.p_value)}{drawn}"
+    if found.level == 0:
+        return (
+            f"Which views a sample lacks is not significantly associated with its group ({figures}). A weak "
+            "association may still exist.",
+        )
+    if found.level == 1:
+        return (
+            f"Which views a sample lacks is very weakly associated with its group ({figures}): more than by chance, "
+            "but too little to explain the groups.",
+        )
+    both = zip(summary.views, gaps.views, strict=True)
+    driving = [shorten(view.name) for view, gap in both if gap.adjusted < SIGNIFICANT]
+    which = f" Views that contribute: {joined(driving[:8])}." if driving else ""
+    return (
+        f"Which views a sample lacks is {strength_word(found.strength)} associated with its group ({figures}).{which}",
+        "Either the views are missing for a reason that is related to the groups, such as tests of severe cases only; "
+        "or the method has grouped samples because they lack the same views. Compare groups within one pattern of "
+        "missing views, on the map or in the data, before you use them.",
+    )
+
+
+def _pattern_table(summary: Summary) -> Table:
+    rows = [
+        (summary.pattern_name(number), f"{pattern.n_samples:,}", percent(pattern.n_samples / summary.n_samples))
+        for number, pattern in enumerate(summary.gaps.patterns[:100])
+    ]
+    n_more = len(summary.gaps.patterns) - len(rows)
+    notes = (f"{counted(n_more, 'rarer set')} not listed.",) if n_more else ()
+    return simple_table("Sets of views", ("views present", "samples", "share"), rows, notes)
+
+
+def _having_table(summary: Summary) -> Table:
+    overall = [view.n_samples / summary.n_samples for view in summary.views]
+    rows = [
+        (group_name(group.number), *map(_having, summary.gaps.share[group.number], overall))
+        for group in summary.shown_groups()
+    ]
+    rows.append(("all samples", *(Cell(_percent(value)) for value in overall)))
+    notes = (f"▲ ▼ where a group has a view more or less often than all samples by {100 * _FAR:.0f} points or more.",)
+    return simple_table("Share of every group that has the view", _view_columns(summary), rows, notes)
+
+
+def _view_columns(summary: Summary) -> tuple[str, ...]:
+    return "", *(shorten(view.name, 30) for view in summary.views)
+
+
+def _test_table(summary: Summary) -> Table:
+    rows = [
+        (shorten(view.name, 40), f"{view.n_samples:,}", share(one.strength), bare_p(one.p_value), bare_p(gap.adjusted))
+        for view, gap in zip(summary.views, summary.gaps.views, strict=True)
+        if (one := gap.association) is not None
+    ]
+    columns = ("view", "samples that have it", "Cramér’s V", "p", "p corrected")
+    notes = ("p from random tables with the same margins; corrected for the number of views by Holm.",)
+    return simple_table("Association of the presence of a view with the groups", columns, rows, notes)
+
+
+def _percent(value: float) -> str:
+    return "–" if math.isnan(value) else f"{100 * value:.0f} %"
+
+
+def _having(value: float, usual: float) -> Cell:
+    difference = value - usual
+    mark = "▲" if difference >= _FAR else "▼" if difference <= -_FAR else ""
+    return Cell(_percent(value), mark=mark, tone="up" if mark == "▲" else "down" if mark else "plain")
+
+
+# -- agreement ---------------------------------------------------------------------------------------------------------
+
+
+def agreement_section(summary: Summary) -> Section:
+    """Return the section on the agreement of the groups with every view and pair of views."""
+    names = [view.name for view in summary.views]
+    above = summary.agreement.above_chance
+    text = (
+        "How many of the nearest neighbours of a sample in a single view are of its group? 0: as many as by chance; 1: "
+        "all of them. Only samples that have the view are counted. The groups were computed from these views: high "
+        "values show that a group is visible in a view, not that it is real."
+    )
+    rows = [(group_name(group.number), *map(_level, above[group.number])) for group in summary.shown_groups()]
+    means = [_weighted(values, summary) for values in above.T]
+    rows.append(("mean over samples", *(Cell(share(value)) for value in means)))
+    several = len(names) > 1
+    return Section.of(
+        "How well the views agree",
+        Text(_best_and_worst(names, means)) if several else None,
+        Text(text),
+        simple_table("How well each group holds in each view", _view_columns(summary), rows, [_LEVELS]),
+        _pair_table(summary) if several else None,
+    )
+
+
+def _level(value: float) -> Cell:
+    if math.isnan(value):
+        return Cell("–", tone="muted", tip="too few samples of the group have the view")
+    tone: Tone = "up-strong" if value >= 0.75 else "up" if value >= 0.4 else "down" if value < 0.1 else "plain"
+    return Cell(share(value), tone=tone)
+
+
+def _weighted(values: Array, summary: Summary) -> float:
+    sizes = np.array([group.n_samples for group in summary.groups], dtype=np.float64)
+    known = ~np.isnan(values) & (sizes > 0)
+    return float(np.average(values[known], weights=sizes[known])) if known.any() else float("nan")
+
+
+def _best_and_worst(names: list[str], means: list[float]) -> str:
+    known = [(mean, name) for mean, name in zip(means, names, strict=True) if not math.isnan(mean)]
+    if len(known) < 2:
+        return "Fewer than two views have enough samples for a comparison."
+    (low, worst), (high, best) = min(known), max(known)
+    return (
+        f"The groups hold best in {shorten(best)} ({share(high)} of the way from chance to certainty) and least in "
+        f"{shorten(worst)} ({share(low)})."
+    )
+
+
+def _pair_table(summary: Summary) -> Table:
+    columns, pairs = _view_columns(summary), summary.agreement.pair_above_chance
+    rows = [
+        (name, *(_level(_weighted(values, summary)) for values in pairs[:, k].T)) for k, name in enumerate(columns[1:])
+    ]
+    notes = (
+        "How often a neighbour in one view and a neighbour in the other are of the same group, above chance, over "
+        "samples that have both. The agreement of a view with itself is an upper bound.",
+    )
+    return simple_table("Agreement of each two views", columns, rows, notes)
+
+
+# -- settings ----------------------------------------------------------------------------------------------------------
+
+
+def settings_section(summary: Summary) -> Section:
+    """Return the section on the settings, their origin, and the candidates."""
+    choices, selection = summary.choices, summary.choices.selection
+    if selection is None:
+        reasons = [f"{summary.method} chooses no settings from the data: they are given, or follow rules."]
+    else:
+        reasons = [selection.reason]
+        if selection.n_samples < summary.n_samples:
+            reasons.append(f"Candidates were tried on {selection.n_samples:,} of the samples.")
+    pairs = zip(summary.views, choices.view_weights, strict=False)  # some methods have no weights
+    weights = [f"{shorten(view.name)} {weight:.2f}" for view, weight in pairs]
+    rows = [(fact.name, shorten(fact.value, 120), fact.origin) for fact in choices.settings]
+    return Section.of(
+        "How the settings were chosen",
+        *map(Text, reasons),
+        None if choices.count is None else Text(" ".join(choices.count.reason().split())),
+        None if choices.count is None else _draw_counts(choices.count),
+        Text(f"Weights of the views, 1 on average: {joined(weights)}.") if len(weights) > 1 else None,
+        simple_table("Settings of the fit", ("setting", "value", "origin"), rows, numbers=False),
+        None if selection is None or len(selection.trials) < 2 else _candidates(selection),
+        *_searches(choices),
+    )
+
+
+def _draw_counts(count: ClusterCount) -> Drawing:
+    """Draw modularity and stability for every number of groups."""
+    with new_figure(SMALL_WIDTH, 2.6) as figure:
+        axes: Any = figure.subplots()
+        axes.plot(count.counts, count.modularity, label="modularity", **SERIES[5].options())
+        axes.plot(count.counts, count.stability, label="stability", **SERIES[3].options())
+        axes.axvline(count.suggested, color=SOFT, linestyle=":", linewidth=1.4)
+        axes.set(xlabel="groups", ylim=(min(0.0, float(count.modularity.min())), 1.05))
+        axes.xaxis.get_major_locator().set_params(integer=True)
+        figure.legend(loc="outside lower center", ncols=2)
+    label = f"Modularity and stability for {count.counts[0]} to {count.counts[-1]} groups."
+    caption = (
+        "Modularity: how much more of the neighbour graph lies inside the groups than by chance. Stability: "
+        "how similar the groups of resampled data are. The dotted line is the number chosen."
+    )
+    return Drawing(figure, label, caption, small=True)
+
+
+def _candidates(selection: Selection) -> Details:
+    rows = []
+    for row in selection.table:
+        parts = [f"{row[name]:.3f}" for name in ("union", "joint", "agreement")]
+        score = Cell(f"{row['score']:.3f}", best=row["chosen"])
+        rows.append((f"{row['bridge']}, reach {row['reach']}", shorten(str(row["scale"]), 60), *parts, score))
+    columns = ("bridge", "scale", "within views", "in all views", "agreement", "score")
+    notes = (
+        "Modularity of the groups within the views and in all views together, as shares of the best candidate’s; "
+        "agreement with the groups of the other candidates. No labels were used.",
+    )
+    return Details(f"All {len(rows)} candidates", (simple_table("Candidates, best first", columns, rows, notes),))
+
+
+def _searches(choices: Choices) -> tuple[Block, ...]:
+    recall = min((search.recall for search in choices.searches), default=1.0)
+    if recall >= 1:
+        return (Text("Neighbours were found exactly.", quiet=True),)
+    text = f"Neighbours were found by an index: at least {percent(recall)} of the true ones, measured on a sample."
+    return Text(text), Details("Every search", (Items(tuple(map(str, choices.searches[:100]))),))
+
+
+# -- fit ---------------------------------------------------------------------------------------------------------------
+
+
+_LEAST_DRAWN = 5  # iterations of a figure of convergence
+_IS = f"{NO_BREAK}={NO_BREAK}"
+
+
+def convergence_section(summary: Summary) -> Section:
+    """Return the section on convergence."""
+    found = summary.convergence
+    n_iterations = len(found.objective)
+    if found.settled:
+        text = (
+            f"The objective converged after {counted(n_iterations, 'iteration')}: its last relative change, "
+            f"{found.last_change:.1e}, was below tol{_IS}{found.tol:g}."
+        )
+    elif found.tol == 0:
+        text = f"All {n_iterations} iterations were done, since tol{_IS}0."
+    else:
+        change = "" if math.isnan(found.last_change) else f" Its last relative change was {found.last_change:.1e}."
+        text = (
+            f"The objective had not converged to tol{_IS}{found.tol:g} after max_iter{_IS}{n_iterations}.{change} "
+            "Raise max_iter: the groups may still change."
+        )
+    return Section.of("Convergence", Text(text), _draw_convergence(found))
+
+
+def _draw_convergence(found: Convergence) -> Drawing | None:
+    """Draw the objective and its relative change in every iteration."""
+    if len(found.objective) < _LEAST_DRAWN:
+        return None
+    with new_figure(WIDTH, 2.5) as figure:
+        left, right = figure.subplots(1, 2)
+        draw_objective(left, found.objective)
+        left.set_title("Objective")
+        draw_change(right, found.changes, found.tol)
+        right.set_title("Relative change")
+    label = f"The objective falls from {found.objective[0]:.4g} to {found.objective[-1]:.4g}."
+    return Drawing(figure, label, "The objective after every iteration; it never rises.")
+
+
+def recovery_section(summary: Summary) -> Section:
+    """Return the section on the recovery of hidden views."""
+    title = "How well hidden views are recovered"
+    if len(summary.views) == 1:
+        return Section(title, (Text("There is one view: nothing to recover it from."),))
+    text = (
+        "Each view was hidden from some samples that have it and another one, and recovered from all other samples. "
+        "The error is relative to the error of the mean of the view: 100 % is no better than the mean, 0 % is perfect. "
+        "The model was not fitted again, so that errors are slightly too small."
+    )
+    rows = [(shorten(one.view), *_recovery_cells(one)) for one in summary.recovered]
+    columns = ("view", "samples tested", "error, share of the mean’s", "95 % interval", "")
+    return Section(title, (Text(text), simple_table("Recovery of hidden views", columns, rows)))
+
+
+def _recovery_cells(one: Recovered) -> tuple[Cell | str, ...]:
+    if one.reason:
+        return "0", "–", "–", one.reason
+    result = "better" if one.high < 1 else "worse" if one.low > 1 else "no better"
+    error = Cell(f"{100 * one.error:.0f} %", tone="up" if one.high < 1 else "down")
+    return f"{one.n_tested:,}", error, f"{100 * one.low:.0f} to {100 * one.high:.0f} %", f"{result} than the mean"
+
+
+def doubt_section(summary: Summary) -> Section:
+    """Return the section on the samples of the lowest confidence."""
+    title, n_doubtful = "The samples to look at", sum(group.n_doubtful for group in summary.groups)
+    text = (
+        f"{counted(n_doubtful, 'sample')} of {summary.n_samples:,} have a confidence below {DOUBTFUL:g}. Check the "
+        "least certain ones before you use their groups: they may be mixtures, errors in the data, or a rare type."
+    )
+    if summary.sample_ids is None:
+        return Section(title, (Text(text), Text("Sample ids are left out of this report.", quiet=True)))
+    rows = []
+    for one in summary.doubtful:
+        groups = group_name(one.group), "–" if one.other is None else group_name(one.other)
+        rows.append((shorten(str(one.name)), share(one.confidence), *groups, summary.pattern_name(one.pattern)))
+    columns = ("sample", "confidence", "group", "second nearest", "views present")
+    caption = f"The {len(rows)} samples of the lowest confidence"
+    return Section(title, (Text(text), simple_table(caption, columns, rows, numbers=False)))
+
+
+def repeat_section(summary: Summary) -> Section:
+    """Return the section on how to repeat the fit."""
+    repeat = summary.repeat
+    blocks: list[Block] = []
+    if repeat.command:
+        blocks += [Code(repeat.command), Text("Or in Python, with the views in views:")]
+    blocks.append(Code(repeat.python))
+    if not repeat.seed:
+        blocks.append(Text("No seed was given (random_state): another run may give slightly different groups."))
+    elif not repeat.seed.isdigit():
+        blocks.append(Text(f"random_state was a {repeat.seed}: only the same state of it gives the same groups."))
+    views = joined([f"{shorten(view.name)} ({view.n_samples:,} × {view.n_features:,})" for view in summary.views])
+    facts = [("data", f"{counted(summary.n_samples, 'sample')}; {views}"), ("digest of the data", repeat.digest)]
+    facts += [*repeat.versions, *((name, shorten(value, 400)) for name, value in repeat.run[:60])]
+    text = (
+        "The digest covers the values, the missing views and the names of the views, in this order of samples, but "
+        "not the ids. The same data, settings, seed and versions give the same groups."
+    )
+    return Section("How to repeat it", (*blocks, Facts(tuple(facts)), Text(text, quiet=True)))

@@ -9,14 +9,14 @@ import pytest
 from places import Place, local_client, make_place
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def in_process_client() -> Iterator[Any]:
-    """Run one client for all tests, with its workers in this process; it is not the default client."""
+    """Run one client for the tests of a module, with its workers in this process; it is not the default client."""
     with local_client() as client:
         yield client
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def places(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Place]:
     """Return a function that returns the backend of a name; it skips the test if a package is not installed."""
     made: dict[str, Place] = {}

@@ -62,7 +62,10 @@ class TestNothingIsMatchedWrongly:
         with pytest.raises(InputError, match="present for 1 sample.s. that have no values in it, among them 'r'"):
             Views({"a": self.forward.iloc[:2], "b": self.backward}, mask=np.ones((3, 2)))
 
-    @pytest.mark.parametrize("ids", [["p", None, "r"], [1.0, np.nan, 3.0], [pd.NaT, pd.Timestamp(1), pd.Timestamp(2)]])
+    @pytest.mark.parametrize(
+        "ids",
+        [["p", None, "r"], ["p", pd.NA, "r"], [1.0, np.nan, 3.0], [pd.NaT, pd.Timestamp(1), pd.Timestamp(2)]],
+    )
     def test_missing_ids(self, ids):
         with pytest.raises(InputError, match="needs an id; in view 'a' 1 row.s. have none"):
             Views({"a": self.forward.set_axis(pd.Index(ids))})

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ...compute.engine import single_threaded
+from ...compute.engine import available_threads, single_threaded
 from ...factorization import starts
 from ...factorization.problem import Problem
 from ...factorization.sweep import summed
@@ -45,7 +45,7 @@ class BlockedProblem:
 
 
 def _computed(problem: Problem, arguments: Sequence[Any], *, compute: Callable[..., Any]) -> Any:
-    with single_threaded():  # the tasks use all cores
+    with single_threaded(), available_threads():  # all are taken, so that a task computes in its own thread alone
         return compute(problem, *arguments)
 
 

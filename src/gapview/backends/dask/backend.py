@@ -141,6 +141,7 @@ class DaskBackend:
 
     def view_problem(self, graphs: Sequence[list[Any]]) -> BlockedProblem:
         """Smooth every view along its graph."""
+        tell("Smoothing views")
         problems = view_problems(self.tasks, self.scaled, list(graphs))
         self.tasks.wait(problems)
         if not sum(self.tasks.collect("describe", _n_unreached, self.scaled.blocks, problems)):
@@ -149,6 +150,7 @@ class DaskBackend:
 
     def bridged_problem(self, graph: BlockedGraph, n_steps: int, view_weights: Sequence[float]) -> BlockedProblem:
         """Smooth every view by up to so many steps along a graph over all samples."""
+        tell("Smoothing views")
         problems = bridged_problems(self.tasks, self.scaled, graph, n_steps, view_weights)
         self.tasks.wait(problems)
         drop_features(self.tasks, self.scaled)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy import sparse
 from sklearn.metrics import adjusted_rand_score
 
 from gapview import GRMF, BridgedGRMF, Views
@@ -220,3 +221,20 @@ def test_regions_hold_about_as_many_samples_each() -> None:
     held = np.bincount(region, weights=sizes)
     assert len(held) == 7
     assert held.max() < 1.3 * held.mean()
+
+
+@pytest.mark.parametrize("settings", [{"n_init": 2, "tol": 0}, {"tol": np.float64(1e-5), "init": "data"}])
+def test_numpy_scalars_and_other_generators(made: Views, settings: dict[str, Any], tmp_path: Path) -> None:
+    def model() -> GRMF:
+        return GRMF(3, max_iter=12, random_state=np.random.RandomState(np.random.PCG64(0)), **settings)
+
+    ours = model().fit(unevenly(written_out(made)), checkpoint=tmp_path / "fit")
+    _same(ours, model().fit(made))
+
+
+def test_starting_codes_may_be_sparse_or_of_unknown_size(made: Views) -> None:
+    codes = [np.random.RandomState(k).uniform(size=(len(made), 3)) for k in range(2)]
+    expected = GRMF(3, init=codes, max_iter=5, tol=0, random_state=0).fit(made)
+    unknown = [da.from_array(own, chunks=(100, -1)) for own in codes]
+    for init in ([sparse.csr_array(own) for own in codes], [own[own[:, 0] >= 0] for own in unknown]):
+        _same(GRMF(3, init=init, max_iter=5, tol=0, random_state=0).fit(unevenly(written_out(made))), expected)

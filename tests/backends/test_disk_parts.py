@@ -204,7 +204,7 @@ def test_where_cells_do_not_help_all_distances_are_computed_at_a_stated_cost(mon
     monkeypatch.setattr(_search, "EXACT_PAIRS", 100)
     points = np.random.RandomState(0).normal(size=(300, 200))
     search = Search(recall=0.999)
-    with Scratch() as scratch, pytest.warns(GapviewWarning, match=r"take about \d+ s\. No cheaper way finds"):
+    with Scratch() as scratch, pytest.warns(GapviewWarning, match=r"take about \d+ s\. No cheaper search finds"):
         found = nearest_rows(stored(scratch, points), np.arange(300), 5, search, 10**6, scratch)
     assert np.array_equal(found, np.sort(nearest(points, 5, search=Search("exact"))[1], axis=1))
     assert search.done[0].method == "exact"

@@ -88,7 +88,7 @@ class TestRecall:
     def test_all_distances_where_cells_do_not_help(self, monkeypatch):
         monkeypatch.setattr(limits, "EXACT_PAIRS", 1000**2)
         points = np.random.RandomState(0).standard_normal((1500, 40))
-        with pytest.warns(GapviewWarning, match="No cheaper way finds 99% of the neighbours"):
+        with pytest.warns(GapviewWarning, match="No cheaper search finds 99% of the neighbours"):
             distances, _, report = searched(points, recall=0.99)
         assert (report.method, report.recall, report.n_cells) == ("exact", 1.0, 0)
         assert true_recall(points, distances) == 1.0
@@ -263,3 +263,8 @@ class TestSparse:
         np.testing.assert_allclose(queries[:, :-1], space.points[:50, :-1], atol=1e-6)
         assert (space.points[:, -1] > 0.01).all()
         assert (queries[:, -1] == 0).all()
+
+
+def test_no_queries_have_no_neighbours():
+    distances, indices = nearest(np.eye(5), 2, np.empty((0, 5)), search=Search("approximate"))
+    assert distances.shape == indices.shape == (0, 2)

@@ -57,7 +57,7 @@ def test_more_probes_where_the_recall_is_missed():
 def test_all_distances_where_half_of_the_cells_are_too_few(n_planned, tried, monkeypatch):
     kernel, search = Known(n_planned, 95), Search()
     monkeypatch.setattr(limits, "EXACT_PAIRS", 1000)
-    with pytest.warns(GapviewWarning, match="900 samples among 4000 .* No cheaper way finds 95% of the neighbours"):
+    with pytest.warns(GapviewWarning, match="900 samples among 4000 .* No cheaper search finds 95% of the neighbours"):
         assert run_search(kernel, search) == "all"
     assert kernel.tried == tried
     assert search.done == [SearchReport("exact", "all", 4000, 900, 2)]

@@ -105,8 +105,7 @@ class MemoryBackend:
             imputed = impute_views(scaled, self.views, view_weights, search)
             return float(imputed.explained.mean()), joint_graph(imputed, n_neighbors, view_weights, search)
 
-        found: tuple[float, Any] = checkpointed_search("joint graph", build, search)
-        return found
+        return checkpointed_search("joint graph", build, search)
 
     @property
     def _are_kept(self) -> bool:

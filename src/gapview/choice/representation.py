@@ -91,6 +91,7 @@ def represent(prepared: ViewGraphs, setting: Setting, limits: IterationLimits) -
         starts = [checkpointed("start", lambda: data_start(problem, setting.n_components, weights))]
     with phase("iterations"), backend.sweep(problem, starts) as sweep:
         solution = iterate(sweep, new_runs([weights], [setting.n_components]), *limits)[0]
+    del sweep  # it holds the data
     problem = problem.without_data()
     with phase("k-means"):
         return Representation(problem, solution, *backend.balance(solution.consensus))

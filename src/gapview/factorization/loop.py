@@ -68,7 +68,7 @@ class Run:
         """Append the objective after an iteration; the run converges if its relative change is at most ``tol``."""
         self.objective.append(value)
         before = self.objective[-2:][0]
-        self.converged = tol > 0 and len(self.objective) > 1 and abs(before - value) <= tol * abs(before)
+        self.converged = bool(tol > 0 and len(self.objective) > 1 and abs(before - value) <= tol * abs(before))
 
     def solution(self, bases: list[Array], codes: list[Any], consensus: Any) -> Solution:
         """Return the solution of the run, with the objective recorded so far."""

@@ -52,27 +52,26 @@ def random_start(problem: Problem, n_components: int, random_state: np.random.Ra
     return [xp.astype(like(random_state.uniform(size=size), degrees), degrees.dtype) for size in sizes]
 
 
-def check_init(init: Any, views: SampleCounts, n_components: int) -> list[Any]:
+def check_init(
+    init: Any, views: SampleCounts, n_components: int, read: Callable[[Any], Any] = lambda codes: codes
+) -> list[Any]:
     """Check the user's starting codes, and return them in the order of the views.
 
-    Every view has codes for the samples that have it, or for all samples.
+    Every view has codes for the samples that have it, or for all samples. ``read`` converts the codes of a view.
     """
     expected = (
         f"init must be 'random', 'data', or one array of starting codes for each of the {views.n_views} views, in a "
         "list or in a dict with the names of the views"
     )
-    given = one_per_view(init, views, expected)
-    for name, codes, n_present in zip(views.names, given, views.n_present, strict=True):
-        shape = (
-            tuple(codes.shape)
-            if hasattr(codes, "shape")
-            else real_matrix(codes, _starting_codes(name), np.float64).shape
-        )
-        if shape not in ((n_present, n_components), (views.n_samples, n_components)):
+    given, items = [], zip(views.names, one_per_view(init, views, expected), views.n_present, strict=True)
+    for name, codes, n_present in items:
+        array = read(codes if hasattr(codes, "shape") else real_matrix(codes, _starting_codes(name), np.float64))
+        if tuple(array.shape) not in ((n_present, n_components), (views.n_samples, n_components)):
             raise InputError(
                 f"{_starting_codes(name)} must be {n_present} × {n_components} (the samples that have the view) or "
-                f"{views.n_samples} × {n_components} (all samples); got shape {shape}."
+                f"{views.n_samples} × {n_components} (all samples); got shape {tuple(array.shape)}."
             )
+        given.append(array)
     return given
 
 

@@ -146,6 +146,8 @@ class DaskBackend:
         self.tasks.wait(problems)
         if not sum(self.tasks.collect("describe", _n_unreached, self.scaled.blocks, problems)):
             drop_features(self.tasks, self.scaled)
+        for blocks in graphs:
+            blocks.clear()  # so that the workers free them
         return self._problem(problems)
 
     def bridged_problem(self, graph: BlockedGraph, n_steps: int, view_weights: Sequence[float]) -> BlockedProblem:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
 
@@ -62,7 +63,7 @@ def random_start(problem: BlockedProblem, n_components: int, random_state: np.ra
     states: list[list[Any]] = [[] for _ in sizes]
     for k in range(len(problem.n_features)):
         for own, counts in zip(states, sizes, strict=True):
-            own.append(random_state.get_state(legacy=False))
+            own.append(deepcopy(random_state))
             _advance(random_state, counts[k] * n_components)
     return problem.tasks.map("start", _draw, problem.blocks, states, n_components=n_components)
 
@@ -77,18 +78,14 @@ def _advance(random_state: np.random.RandomState, n_drawn: int) -> None:
 
 
 def _draw(problem: Problem, states: Sequence[Any], *, n_components: int) -> list[Array]:
-    codes, random_state = [], np.random.RandomState()
-    for state, count in zip(states, _code_counts(problem), strict=True):
-        random_state.set_state(state)
-        codes.append(random_state.uniform(size=(count, n_components)).astype(problem.degrees.dtype))
-    return codes
+    pairs, dtype = zip(states, _code_counts(problem), strict=True), problem.degrees.dtype
+    return [deepcopy(state).uniform(size=(count, n_components)).astype(dtype) for state, count in pairs]
 
 
 def given_start(problem: BlockedProblem, init: Any, views: BlockedViews, n_components: int) -> list[Any]:
     """Read the user's codes: for every view an array, or Dask array, for its samples or for all samples."""
     tasks, cut = problem.tasks, []
-    for k, codes in enumerate(starts.check_init(init, views, n_components)):
-        array = as_dask_array(codes)
+    for k, array in enumerate(starts.check_init(init, views, n_components, as_dask_array)):
         sizes = views.sizes if len(array) == views.n_samples else views.present[:, k].tolist()
         cut.append(array.rechunk((tuple(sizes), (n_components,))))
     blocks = [list(own) for own in zip(*tasks.read(cut), strict=True)]

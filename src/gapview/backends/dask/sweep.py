@@ -51,8 +51,7 @@ class BlockedSweep:
         self, problem: BlockedProblem, starts: list[list[Any]], checkpoint: ClusterCheckpoint | None = None
     ) -> None:
         self.tasks, self.problem, self.checkpoint = problem.tasks, problem, checkpoint
-        first = problem.blocks[0]
-        self.dtype = self.tasks.gather(self.tasks.submit("constant", attrgetter("degrees.dtype"), first))
+        self.dtype = self.tasks.gather(self.tasks.submit("constant", attrgetter("degrees.dtype"), problem.blocks[0]))
         self.constant = problem.total(attrgetter("constant"))
         self._starts = [list(own) for own in zip(*starts, strict=True)]
         starts.clear()
@@ -71,7 +70,7 @@ class BlockedSweep:
 
     def iterate(self, runs: Sequence[Run]) -> tuple[list[Array], list[float]]:
         """Update the codes; return (HᵀP)ᵀ for every view, and the objective of every run."""
-        step = Step([_bare(run) for run in runs])
+        step = Step([replace(_bare(run), bases=run.bases) for run in runs])
         try:
             results = self._iterate(step)
         except CodesLost:
@@ -115,7 +114,8 @@ class BlockedSweep:
     def keep(self, runs: Sequence[Run]) -> None:
         """Discard the codes of all other runs."""
         step = Step([_bare(run) for run in runs], is_iteration=False)
-        self.codes = self.tasks.map("codes", _advance, self.problem.blocks, self.codes, [step] * len(self.codes))
+        sent = [self.tasks.broadcast("step", step)] * len(self.codes)
+        self.codes = self.tasks.map("codes", _advance, self.problem.blocks, self.codes, sent)
         self.history.add(step)
 
     def resume(self, runs: list[Run]) -> LoopState | None:
@@ -156,8 +156,8 @@ class BlockedSweep:
 
 
 def _bare(run: Run) -> Run:
-    """Return a copy of a run without its objective."""
-    return Run(run.weights, run.n_components, run.rows, run.bases)
+    """Return a copy of a run without its bases and its objective."""
+    return Run(run.weights, run.n_components, run.rows)
 
 
 # -- on the workers --------------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ from typing import Any
 from uuid import uuid4
 
 import numpy as np
+from scipy import sparse
 
 from ...errors import InputError, InputTypeError
 from ...scaling import BlockedRows, Scaling, check_variation, fit_blocks, scale_per_view
@@ -323,7 +324,7 @@ def as_dask_array(values: Any) -> Any:
     import dask.array as da
 
     if not descends(values, "dask", "Array"):
-        return da.from_array(np.asarray(values), chunks=-1)
+        return da.from_array(values.toarray() if sparse.issparse(values) else np.asarray(values), chunks=-1)
     is_unknown = any(np.isnan(size) for sizes in values.chunks for size in sizes)
     return values.compute_chunk_sizes() if is_unknown else values
 

@@ -80,7 +80,7 @@ class DiskBackend(MemoryBackend):
         self.plan, self.budget, self.scratch = plan, budget, scratch
         self.only_union = (
             f"needs {format_bytes(plan.in_memory)} of memory, and memory_budget is {format_bytes(budget)}: the bridge "
-            "'union' is used instead."
+            "'union' is used instead. A larger budget allows it."
         )
 
     def draw(self, n_samples: int, seed: int) -> Views:

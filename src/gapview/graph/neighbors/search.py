@@ -175,7 +175,7 @@ class Kernel(Protocol):
     n_queries: int
     n_neighbors: int
     exact_memory: str = ""  # words on the memory of an exact search, for a warning
-    advice: str = "No cheaper way finds {recall:.0%} of the neighbours in these data; fewer may do (recall=...)."
+    advice: str = "No cheaper search finds {recall:.0%} of the neighbours; search=Search(recall=...) asks for fewer."
 
     @property
     def most_pairs(self) -> int:
@@ -223,7 +223,7 @@ def recall_lower_bound(hits: Array) -> float:
 def run_search(kernel: Kernel, search: Search) -> Any:
     """Return the neighbours of all queries as the kernel returns them; append a report to ``search.done``."""
     size = kernel.n_points, kernel.n_queries, kernel.n_neighbors
-    if not search.is_exact(*size[:2], kernel.most_pairs):
+    if kernel.n_queries and not search.is_exact(*size[:2], kernel.most_pairs):
         found, report = _search_cells(kernel, search)
         if report is not None:
             search.done.append(report)

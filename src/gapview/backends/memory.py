@@ -95,6 +95,7 @@ class MemoryBackend:
         return checkpointed_search("union graph", lambda: self._unite(*arguments), search)
 
     def _unite(self, *arguments: Any) -> Any:
+        """Build the union graph from graphs that a checkpoint may hold, and that are therefore not overwritten."""
         return union_graph(*arguments, build=self._recorded_graph)
 
     def joint_graph(self, n_neighbors: int, view_weights: Sequence[float], search: Search | None) -> tuple[float, Any]:

@@ -1,8 +1,10 @@
-"""What a backend does not support: every such error, with what to do instead."""
+"""What a backend does not support: every such error, with what to do instead, and the container of results."""
 
 from __future__ import annotations
 
 from typing import Any
+
+from sklearn import get_config
 
 from ..errors import InputError, NotFittedError, ParameterError
 
@@ -95,3 +97,8 @@ def unsupported(what: str, **values: Any) -> Exception:
     """
     kind, text = _ERRORS[what]
     return kind(text.format(**values))
+
+
+def output_kind(model: Any) -> str:
+    """Return the container that ``set_output`` or else scikit-learn's configuration selects."""
+    return str(getattr(model, "_sklearn_output_config", {}).get("transform", get_config()["transform_output"]))

@@ -10,12 +10,12 @@ from numbers import Number
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn import get_config
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.utils.validation import check_is_fitted
 
 from ..backends.dask import demand_in_memory
 from ..backends.disk.views import read_into_memory
+from ..backends.support import output_kind
 from ..errors import InputTypeError, NotFittedError, described, extra
 from ..persist.checkpoints.journal import fit_generator
 from ..persist.model_file import save
@@ -291,11 +291,6 @@ def as_series(model: Any, values: Array, views: Views, name: str) -> Any:
     if kind == "pandas":
         return _library("pandas").Series(values, index=_index(views), name=name)
     return _library("polars").Series(name, values) if kind == "polars" else values
-
-
-def output_kind(model: Any) -> str:
-    """Return the container that ``set_output`` or else scikit-learn's configuration selects."""
-    return str(getattr(model, "_sklearn_output_config", {}).get("transform", get_config()["transform_output"]))
 
 
 def _library(name: str) -> Any:

@@ -14,7 +14,6 @@ from operator import attrgetter, getitem, itemgetter
 from typing import Any
 
 import numpy as np
-from sklearn import get_config
 from sklearn.base import clone
 
 from ...factorization.loop import Solution, codes_of_all, codes_of_present
@@ -31,7 +30,7 @@ from ...utils.types import Array
 from ...views import Views, demand_enough
 from ..base import SampleResults
 from ..memory import MemoryBackend
-from ..support import ONLY_UNION_ON_CLUSTER, unsupported
+from ..support import ONLY_UNION_ON_CLUSTER, output_kind, unsupported
 from .checkpoint import ClusterCheckpoint, identity_of_blocks
 from .clusters import balance_blocks, cluster_blocks, confidence_blocks
 from .graph import BlockedGraph, bridged_problems, n_edges, split_graph, union_blocks, view_problems
@@ -63,8 +62,7 @@ def _check_supported(model: Any) -> None:
     for name in ("device", "memory_budget"):
         if getattr(model, name) is not None:
             raise unsupported("parameter on a cluster", name=name)
-    output = getattr(model, "_sklearn_output_config", {}).get("transform", get_config()["transform_output"])
-    if output != "default":
+    if output_kind(model) != "default":
         raise unsupported("frames from a cluster")
     if getattr(model, "bridge", "union") in ("joint", "both"):
         raise unsupported("bridge on a cluster", bridge=model.bridge)
@@ -194,7 +192,7 @@ class DaskBackend:
         return confidence_blocks(self.tasks, points, labels, centers, graph)
 
     def finish(self, model: Any, graphs: dict[str, Any], rows: SampleResults) -> None:
-        """Set the attributes with a row for each sample as Dask arrays, and the reference model; graphs stay away."""
+        """Set the attributes with a row for each sample as Dask arrays, and the reference model; graphs are not set."""
         tasks, views, (codes, *others) = self.tasks, self.scaled, rows
         places, common = split_by_block(self.reference_rows, views.starts), {"codes_of_all": self.codes_of_all}
         parts = tasks.collect("sample", _of_rows, views.blocks, places, codes, *others, **common)

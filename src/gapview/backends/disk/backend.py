@@ -112,7 +112,8 @@ class DiskBackend(MemoryBackend):
         return symmetric_graph(rows, found, len(matrix), matrix.dtype)
 
     def _unite(self, *arguments: Any) -> Any:
-        return union_graph(*arguments, build=self._build_graph, overwrite=True)  # needs less memory
+        """Build the union graph from graphs that are overwritten, which needs less memory."""
+        return union_graph(*arguments, build=self._build_graph, overwrite=True)
 
     def _build_problem(self, graphs: Sequence[Any], targets: Sequence[Array]) -> Problem:
         return build_problem(self.scaled, graphs, targets, self.views.n_samples, self.scratch)

@@ -62,3 +62,11 @@ def cases(draw: st.DrawFn, nonnegative: bool = False) -> Case:
 def hidden(matrices: list[np.ndarray], mask: np.ndarray) -> list[np.ndarray]:
     """Put NaN where the mask says that a view is missing."""
     return [np.where(mask[:, [k]], matrix, np.nan) for k, matrix in enumerate(matrices)]
+
+
+def by_size_and_id(labels, ids):
+    """Return labels numbered by group size, ties by the smallest id, which are compared as they are."""
+    groups = [[key for key, label in zip(ids, labels, strict=True) if label == group] for group in np.unique(labels)]
+    groups.sort(key=lambda own: (-len(own), min(own)))
+    number = {key: i for i, own in enumerate(groups) for key in own}
+    return np.array([number[key] for key in ids])

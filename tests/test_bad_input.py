@@ -57,15 +57,14 @@ DATA = {
         "'view_0' contains infinity",
     ),
     "text": ([np.array([["a", "b"]] * 12), B], {}, TypeError, "'view_0' must hold numbers"),
-    "a column of text": (
-        [pd.DataFrame(A).assign(stage="II"), B],
+    "numbers as text": (
+        [pd.DataFrame(A).assign(n="2"), B],
         {},
         TypeError,
-        r"1 column\(s\) hold something else: 'stage'.*id_column",
+        "column 'n' holds numbers as text.*to_numeric",
     ),
-    "dates": ([pd.DataFrame({"day": pd.date_range("2020", periods=12)}), B], {}, TypeError, "'day'"),
     "complex numbers": ([A + 1j, B], {}, ValueError, "complex"),
-    "unequal length": ([A, B[:10]], {}, ValueError, "'view_0' has 12, 'view_1' has 10 rows.*row of NaN"),
+    "unequal length": ([A, B[:10]], {}, ValueError, "'view_0' has 12, 'view_1' has 10 rows.*empty row"),
     "unequal frames without ids": ([pd.DataFrame(A), pd.DataFrame(B[:10])], {}, ValueError, "without sample ids"),
     "duplicate ids": (
         [pd.DataFrame(A, index=["p"] * 2 + list("abcdefghij"))],
@@ -73,23 +72,17 @@ DATA = {
         ValueError,
         "unique.*1 row.*'p'.*Average or drop",
     ),
-    "ids of two kinds": (
-        [pd.DataFrame(A, index=range(1, 13)), pd.DataFrame(B, index=[str(i) for i in range(1, 13)])],
-        {},
-        TypeError,
-        "'view_0' has numbers, 'view_1' has text.*astype",
-    ),
     "ids beside no ids": (
         [pd.DataFrame(A, index=list("abcdefghijkl")), pd.DataFrame(B)],
         {},
         ValueError,
-        "default index",
+        "'view_1' have no sample ids, while 'view_0' has ids such as 'a', 'b', 'c'",
     ),
     "frames that differ beside an array": (
         [pd.DataFrame(A, index=list("abcdefghijkl")), pd.DataFrame(B, index=list("bacdefghijkl")), A],
         {},
         ValueError,
-        "'view_2' have no ids",
+        "'view_2' have no sample ids, while 'view_0' has ids",
     ),
     "a mask of another shape": (
         [A, B],
@@ -120,6 +113,30 @@ def test_bad_data(name):
     with pytest.raises(GapviewError, match=message) as caught:
         GRMF(2, random_state=0).fit(data, **fit)
     assert isinstance(caught.value, kind)
+
+
+def test_columns_that_hold_no_numbers():
+    days = pd.date_range("2020", periods=12)
+    with pytest.warns(GapviewWarning) as caught:
+        model = GRMF(2, random_state=0).fit([pd.DataFrame(A).assign(stage="II", day=days), B])
+    assert model.n_features_in_ == A.shape[1] + B.shape[1]
+    warned = " ".join(str(warning.message) for warning in caught)
+    assert "1 column of text of view 'view_0' left out: 'stage'" in warned
+    assert "1 column of dates or times of view 'view_0' left out: 'day'" in warned
+    with (
+        pytest.warns(GapviewWarning, match="left out: 'day'"),
+        pytest.raises(GapviewError, match="'view_0' has no features"),
+    ):
+        GRMF(2, random_state=0).fit([pd.DataFrame({"day": days}), B])
+
+
+def test_ids_of_two_kinds_are_compared_as_text():
+    ids = list(range(21, 33))
+    texts = [str(key) for key in ids]
+    frames = [pd.DataFrame(A, index=pd.Index(ids, name="sample")), pd.DataFrame(B[::-1], index=texts[::-1])]
+    model = GRMF(2, random_state=0).fit(frames)
+    assert model.sample_ids_.tolist() == texts
+    np.testing.assert_array_equal(model.labels_, GRMF(2, random_state=0).fit([A, B]).labels_)
 
 
 SETTINGS = {

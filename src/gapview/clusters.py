@@ -1,10 +1,14 @@
-"""k-means on the representation of the samples: labels and centres."""
+"""k-means on the representation of the samples: labels, centres and the numbers of the groups."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from numbers import Real
+from typing import Any
 
 import numpy as np
 from array_api_compat import array_namespace
@@ -18,12 +22,22 @@ from .scaling import Reduce, largest_magnitude, rows_in_blocks, unit_rows
 from .utils.messages import ignoring, warn_user
 from .utils.types import Array
 
-__all__ = ["Clustering", "balanced", "balancing", "check_representation", "cluster_rows"]
+__all__ = [
+    "Clustering",
+    "balanced",
+    "balancing",
+    "check_representation",
+    "cluster_rows",
+    "group_order",
+    "renumbered",
+]
 
 KMeansFunction = Callable[[Array, int, int, np.random.RandomState], tuple[Array, Array]]
+ReduceGroups = Callable[[Callable[[Array, Array], Any], Callable[[Sequence[Any]], Any]], Any]
 
 N_RESTARTS = 20
 _MANY_ROWS = 20_000
+_WHOLE_NUMBER = re.compile("0|-?[1-9][0-9]{0,17}")
 
 
 @dataclass(frozen=True)
@@ -224,3 +238,101 @@ def _starts_at_once(n_init: int) -> Callable[..., Array]:
         return points[starts.pop(0)]
 
     return centers
+
+
+# -- numbers of the groups -------------------------------------------------------------------------------------
+
+
+def group_order(labels: Array, ids: Array, n_groups: int) -> Array:
+    """Return the groups by descending size; groups of equal size by their smallest sample id.
+
+    The order depends on the groups alone, not on the order of the samples. Ids are compared as numbers if all of them
+    are numbers or text that is a whole number, such as "10"; otherwise as text. Empty groups come last.
+
+    Parameters
+    ----------
+    labels : int array of shape (n_samples,)
+        Group of every sample.
+    ids : array of shape (n_samples,)
+        Sample ids.
+    n_groups : int
+        Number of groups.
+
+    Returns
+    -------
+    array of shape (n_groups,)
+        The groups in their order; :func:`renumbered` applies it to labels.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gapview.clusters import group_order
+    >>> group_order(np.array([0, 1, 1, 2, 2]), np.array([1, 9, 8, 10, 7]), 3)
+    array([2, 1, 0])
+    """
+    return group_order_in_blocks(lambda function, combine: combine([function(labels, ids)]), n_groups)
+
+
+def group_order_in_blocks(reduce: ReduceGroups, n_groups: int) -> Array:
+    """Return the order of :func:`group_order` for samples in blocks.
+
+    ``reduce`` calls its first argument with the labels and the ids of every block, and combines the results by its
+    second argument. Only sizes and smallest ids of groups are combined.
+    """
+    sizes = reduce(partial(_group_sizes, n_groups=n_groups), sum).tolist()
+    n_alike = Counter(sizes)
+    tied = [group for group, size in enumerate(sizes) if size and n_alike[size] > 1]
+    place: dict[int, int] = {}
+    if tied:
+        key = _as_number if reduce(_are_numbers, all) else str
+        smallest = reduce(partial(_smallest_ids, groups=tied, key=key), _combine_smallest)
+        place = {group: i for i, (_, group) in enumerate(sorted(zip(smallest, tied, strict=True)))}
+    order = sorted(range(n_groups), key=lambda group: (-sizes[group], place.get(group, group)))
+    return np.array(order, dtype=np.intp)
+
+
+def renumbered(labels: Array, order: Array) -> Array:
+    """Return labels whose groups are numbered in an order, in their own type.
+
+    Parameters
+    ----------
+    labels : int array of shape (n_samples,)
+        Group of every sample.
+    order : array of shape (n_groups,)
+        The groups in their new order.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gapview.clusters import renumbered
+    >>> renumbered(np.array([0, 1, 1, 2, 2]), np.array([2, 1, 0]))
+    array([2, 1, 1, 0, 0])
+    """
+    return np.argsort(order).astype(labels.dtype)[labels]
+
+
+def _group_sizes(labels: Array, _: Array, *, n_groups: int) -> Array:
+    return np.bincount(labels, minlength=n_groups)
+
+
+def _are_numbers(_: Array, ids: Array) -> bool:
+    return ids.dtype.kind in "iuf" or all(_as_number(key) is not None for key in ids)
+
+
+def _as_number(key: Any) -> Any:
+    """Return an id as a number, also if it is the text of a whole number; None if it is no number."""
+    if isinstance(key, str):
+        return int(key) if _WHOLE_NUMBER.fullmatch(key) else None
+    return key if isinstance(key, Real) else None
+
+
+def _smallest_ids(labels: Array, ids: Array, *, groups: Sequence[int], key: Callable[[Any], Any]) -> list[Any]:
+    """Return the smallest id of every group, compared by a key; None for a group without samples in the block."""
+    members = (ids[labels == group] for group in groups)
+    if ids.dtype.kind in "iuf" and key is _as_number:
+        return [own.min() if len(own) else None for own in members]
+    return [min(map(key, own), default=None) for own in members]
+
+
+def _combine_smallest(parts: Sequence[list[Any]]) -> list[Any]:
+    return [min((key for key in own if key is not None), default=None) for own in zip(*parts, strict=True)]

@@ -22,6 +22,7 @@ _MOSTLY_ZERO = 0.9  # share of zeros from which zero means absence, as in counts
 _NARROW = 3
 _FEW_EFFECTIVE = 0.2  # share of the features that carry the variance, below which a few features dominate
 
+_SMALL = 2**20  # values of a sparse view, up to which it is made dense
 _ROUNDING = 8  # units in the last place by which equal values may differ after rows are scaled
 
 
@@ -241,14 +242,23 @@ def rows_in_blocks(name: str, matrix: Any, cut: Callable[[Any], Iterable[slice]]
 
 def fit_scaling(name: str, matrix: Matrix, scale: str | None) -> Scaling:
     """Fit a scaling to the present rows of one view."""
-    if sparse.issparse(matrix) and scale is not None and scale.startswith(("standard", "center")):
-        if is_mostly_zero(matrix):
-            raise InputError(
-                f"View '{name}' is sparse; centring or standardising its features would make it dense. Use "
-                "scale='unit', or pass the view as a dense array (.toarray()) if it fits into memory."
-            )
+    _demand_no_centring(name, matrix, scale)
+    if sparse.issparse(matrix) and _is_centred(scale):
         matrix = matrix.toarray()
     return fit_blocks(rows_in_blocks(name, matrix), scale)
+
+
+def _is_centred(scale: str | None) -> bool:
+    return scale is not None and scale.startswith(("standard", "center"))
+
+
+def _demand_no_centring(name: str, matrix: Any, scale: str | None) -> None:
+    """Raise an error if a scale would make a view dense that is sparse and mostly zero."""
+    if sparse.issparse(matrix) and _is_centred(scale) and is_mostly_zero(matrix):
+        raise InputError(
+            f"View '{name}' is sparse; centring or standardising its features would make it dense. Use "
+            "scale='unit', or pass the view as a dense array (.toarray()) if it fits into memory."
+        )
 
 
 def fit_blocks(rows: BlockedRows, scale: str | None) -> Scaling:
@@ -290,6 +300,11 @@ def _mean_length(of_features: Scaling, matrix: Matrix) -> tuple[int, float]:
 def _mean_of_means(parts: Sequence[tuple[int, float]]) -> tuple[int, float]:
     n_rows = sum(count for count, _ in parts)
     return n_rows, sum(count / n_rows * mean for count, mean in parts)
+
+
+def is_small_sparse(matrix: Any) -> bool:
+    """Return whether a matrix is sparse and so small that fits use it as a dense one."""
+    return bool(sparse.issparse(matrix) and matrix.shape[0] * matrix.shape[1] <= _SMALL)
 
 
 def is_mostly_zero(matrix: Matrix) -> bool:
@@ -402,8 +417,15 @@ def check_variation(name: str, scaled: Matrix, scale: str | None) -> None:
 
 
 def scale_alike(views: Views, scale: str | Sequence[str | None] | None) -> tuple[list[Matrix], list[Scaling]]:
-    """Return what :func:`scale_views` does, with all views in the most precise type among them."""
-    scaled, scalings = scale_views(views, scale)
+    """Return what :func:`scale_views` does, with all views in the most precise type among them.
+
+    Small sparse views become dense first, so that their results are those of the same numbers in a dense array: sums in
+    another order would break ties between neighbours in another way.
+    """
+    for name, held, way in zip(views.names, views.in_parts(), scale_per_view(scale, views.n_views), strict=True):
+        _demand_no_centring(name, held, way)
+    held_dense = [held.toarray() if is_small_sparse(held) else held for held in views.in_parts()]
+    scaled, scalings = scale_views(views.with_matrices(held_dense), scale)
     precise = max(scaled, key=lambda matrix: matrix.dtype.itemsize).dtype
     if is_tensor(scaled[0]):
         return [matrix.to(precise) for matrix in scaled], scalings

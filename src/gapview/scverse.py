@@ -14,7 +14,7 @@ from scipy import sparse
 from .errors import InputError, InputTypeError, ParameterError, ParameterTypeError, described, some
 from .estimators.base import MultiViewClusterer, demand_fitted
 from .persist.model_file import shown_setting
-from .utils.messages import check_flag, warn_user
+from .utils.messages import check_flag, shown, warn_user
 from .utils.types import Array, Matrix
 from .views.containers import descends
 
@@ -235,9 +235,9 @@ def _rows(matrix: Matrix, place: Array) -> Matrix:
 
 def _check_key(key: Any) -> None:
     if not isinstance(key, str):
-        raise ParameterTypeError(f"key_added must be text; got {key!r}.")
+        raise ParameterTypeError(f"key_added must be text; got {shown(key)}.")
     if not key or "/" in key:
-        raise ParameterError(f"key_added must be a name without '/', which separates keys in files; got {key!r}.")
+        raise ParameterError(f"key_added must be a name without '/', which separates keys in files; got {shown(key)}.")
 
 
 def _is_anndata(data: Any) -> bool:

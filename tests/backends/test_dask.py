@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ from distributed_problems import three_views, unevenly, written_out  # noqa: E40
 from gapview.backends.dask.cells import regions_of  # noqa: E402
 from gapview.backends.dask.neighbors import find_neighbors  # noqa: E402
 from gapview.backends.dask.tasks import Tasks, exchange_parts, flatten  # noqa: E402
-from gapview.backends.dask.views import read_blocks  # noqa: E402
+from gapview.backends.dask.views import read_blocks, split_by_hash  # noqa: E402
 
 
 @pytest.fixture(scope="module")
@@ -162,13 +163,60 @@ def test_frames_are_joined_by_their_ids(made: Views) -> None:
     np.testing.assert_allclose(ours.objective_, theirs.objective_, rtol=1e-8)
     where = pd.Series(ours.labels_.compute(), index=ours.sample_ids_.compute())
     assert sorted(where.index) == sorted(theirs.sample_ids_)
-    assert adjusted_rand_score(where.loc[theirs.sample_ids_], theirs.labels_) == 1
+    np.testing.assert_array_equal(where.loc[theirs.sample_ids_], theirs.labels_)
     groups = ours.predict({"blood": dask_frames["blood"]}).compute()
     assert groups.name == "cluster"
     assert list(groups.index) == list(frames["blood"].index)
     np.testing.assert_array_equal(groups.to_numpy(), ours.predict({"blood": frames["blood"]}))
     with pytest.raises(InputError, match="joined by their ids"):
         ours.predict(dask_frames)
+
+
+@pytest.mark.parametrize("is_mixed", [False, True])
+def test_whole_numbers_and_floats_are_the_same_ids(made: Views, is_mixed: bool) -> None:
+    """Ids become floats where a table had gaps, or in some partitions only."""
+    pd, dd = pytest.importorskip("pandas"), pytest.importorskip("dask.dataframe")
+    ids = [np.arange(1000, 1240), np.arange(1000.0, 1240.0)]
+    frames = [
+        pd.DataFrame(matrix, index=pd.Index(own[made.rows(k)], name="sample")).add_prefix("f")
+        for k, (matrix, own) in enumerate(zip(made.matrices, ids, strict=True))
+    ]
+    in_blocks = [dd.from_pandas(frame, npartitions=4 + k) for k, frame in enumerate(frames)]
+    if is_mixed:
+        half = frames[0].iloc[:80], frames[0].iloc[80:].set_axis(frames[0].index[80:].astype(float), axis=0)
+        in_blocks[0] = dd.concat([dd.from_pandas(part, npartitions=2) for part in half])
+    theirs, ours = (GRMF(3, init="data", random_state=0).fit(data) for data in (frames, in_blocks))
+    where = pd.Series(ours.labels_.compute(), index=ours.sample_ids_.compute())
+    assert sorted(where.index) == sorted(theirs.sample_ids_) == list(range(1000, 1240))
+    np.testing.assert_array_equal(where.loc[theirs.sample_ids_], theirs.labels_)
+
+
+@pytest.mark.parametrize(
+    "same",
+    [
+        [7, 7.0, "7", " 7", "7.0", np.int8(7), np.float32(7), b"7"],
+        [100000, "1e+05", 1e5, "100000.00"],
+        [2**60, float(2**60), str(2**60)],
+        [0, -0.0, "0", False],
+        ["2024-05-01", datetime.datetime(2024, 5, 1)],
+        [1.5, "1.5"],
+        ["é-1", "é-1 "],
+    ],
+)
+def test_ids_that_may_be_equal_meet_in_one_block(same: list[Any]) -> None:
+    pd = pytest.importorskip("pandas")
+    frames = [pd.DataFrame({"f": [0.0]}, index=pd.Index([key], dtype=object)) for key in same]
+    blocks = {[len(part) for part in split_by_hash(frame, n_blocks=1000)].index(1) for frame in frames}
+    assert len(blocks) == 1
+
+
+def test_ids_of_any_text_are_spread_over_the_blocks() -> None:
+    pd = pytest.importorskip("pandas")
+    odd = ["", "nan", "inf", "-inf", "1e999999", "9" * 5000, "1_0", "٣", None, float("nan"), float("inf")]
+    frame = pd.DataFrame({"f": np.zeros(2000 + len(odd))}, index=pd.Index([*odd, *range(2000)], dtype=object))
+    sizes = [len(part) for part in split_by_hash(frame, n_blocks=4)]
+    assert sum(sizes) == len(frame)
+    assert min(sizes) > 400
 
 
 def test_neighbours_by_cells_find_what_they_promise() -> None:

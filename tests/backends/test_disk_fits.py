@@ -164,3 +164,40 @@ def test_missing_and_changed_files_are_reported(tmp_path):
     with pytest.raises(DataFileError, match=r"0\.npy', which holds view 'view_0', cannot be read: No such file"):
         model.fit(maps)
     assert model.labels_.shape == (1500,)
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_files_that_were_replaced_before_the_fit_are_refused(tmp_path, order):
+    """The values of a map are read from its file, which must still be the file that was mapped."""
+    data = make_views(300, (300, 200), n_clusters=3, random_state=0).views
+    maps = saved(tmp_path, data.matrices, order)
+    model = GRMF(3, init="data", max_iter=5, tol=0, random_state=0)
+    model.memory_budget = budget_for(model, data)
+    labels = model.fit(maps).labels_
+    other = data.matrices[1].copy()
+    other[7, 3] += 1000
+    np.save(tmp_path / "new.npy", np.asarray(other, order=order))
+    status = os.stat(tmp_path / "1.npy")
+    os.utime(tmp_path / "new.npy", ns=(status.st_atime_ns, status.st_mtime_ns))
+    os.replace(tmp_path / "new.npy", tmp_path / "1.npy")
+    replaced = r"1\.npy', which holds view 'view_1', has been replaced since it was opened"
+    with pytest.raises(DataFileError, match=replaced):
+        model.fit(maps)
+    np.save(tmp_path / "new.npy", np.asarray(data.matrices[1][::-1], order=order))
+    os.replace(tmp_path / "new.npy", tmp_path / "1.npy")
+    again = np.load(tmp_path / "1.npy", mmap_mode="r")  # the new file is open too
+    with pytest.raises(DataFileError, match=replaced):
+        model.fit(maps)
+    assert model.fit([maps[0], again]).labels_.shape == labels.shape
+
+
+def test_files_replaced_by_longer_or_shorter_ones_are_refused(tmp_path):
+    data = make_views(300, (300, 200), n_clusters=3, random_state=0).views
+    model = GRMF(3, init="data", max_iter=5, tol=0, random_state=0)
+    model.memory_budget = budget_for(model, data)
+    for change in (np.s_[:-1], np.s_[[*range(300), 3]]):
+        maps = saved(tmp_path, data.matrices)
+        np.save(tmp_path / "new.npy", data.matrices[1][change])
+        os.replace(tmp_path / "new.npy", tmp_path / "1.npy")
+        with pytest.raises(DataFileError, match=r"1\.npy'.* has been replaced"):
+            model.fit(maps)

@@ -240,6 +240,7 @@ def test_no_complete_sample(consensus):
         )
 
 
+@pytest.mark.filterwarnings("ignore:View .*in 1 sample, most values are larger")
 @pytest.mark.filterwarnings("ignore:.*nothing but zeros")  # said of the rows of zeros, as it should be
 @pytest.mark.parametrize("consensus", READINGS)
 def test_rows_of_zeros_and_samples_far_from_all_others(consensus):

@@ -224,6 +224,7 @@ def test_no_complete_sample():
         GPMVC(3, max_iter=3, random_state=0).fit(hidden(matrices[:2], np.eye(2, dtype=bool)[np.arange(30) % 2]))
 
 
+@pytest.mark.filterwarnings("ignore:View .*in 1 sample, most values are larger")
 @pytest.mark.filterwarnings("ignore:.*nothing but zeros")  # said of the rows of zeros, as it should be
 def test_rows_of_zeros_and_samples_far_from_all_others():
     matrices, mask, _ = made()

@@ -181,7 +181,7 @@ def test_one_file_of_several_views(tmp_path):
     assert set(rows_of(tmp_path / "out" / "labels.csv")) == set(everyone)
     named = run(f"x={tmp_path / 'both.npz'}", "-o", tmp_path / "out2", *QUICK)
     assert named.exit_code == 1
-    assert "Give the file without a name in front" in named.stderr
+    assert "and cannot have the one name 'x'. Give the file without a name." in named.stderr
 
 
 @pytest.mark.parametrize("name", ["[red]bold[/red]", "[/red]", ":smile:", "a=b", "räume ü"])

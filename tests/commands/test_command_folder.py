@@ -208,7 +208,7 @@ def test_bad_commands_leave_nothing(tmp_path, monkeypatch):
         ("blood.csv", "-k", "3", "--set", "speed=1"): (1, "no setting 'speed'; it has bridge, "),
         ("blood.csv", "-k", "3", "--set", "n_clusters=4"): (1, "give -k instead"),
         ("blood.csv", "-k", "3", "--seed", "-1"): (2, "--seed"),
-        ("blood.csv", "-k", "3", "--id", "nobody"): (1, "has no column 'nobody'"),
+        ("blood.csv", "-k", "3", "--id", "nobody"): (1, "no column 'nobody' in 'blood.csv'"),
         ("blood.csv", "blood.csv", "-k", "3"): (1, "given more than once"),
         ("a=blood.csv", "a=scans.csv", "-k", "3"): (1, "'a' is given more than once"),
         ("blood.csv", "-k", "3", "-o", "file"): (2, "is a file"),

@@ -66,6 +66,18 @@ def test_a_report_with_covariates(model, tmp_path):
         assert name in text
 
 
+def test_covariates_whose_ids_nearly_match_give_a_warning(model, tmp_path):
+    ages = pd.DataFrame({"age": range(90)}, index=pd.Index(list(TRUTH.target), name="id"))
+    ages.rename(index=dict(zip(ages.index[:30], [f"P-{key}" for key in ages.index[:30]], strict=True))).to_csv(
+        tmp_path / "some.csv"
+    )
+    result = run("report", model, "-o", tmp_path / "r.html", "--covariates", tmp_path / "some.csv")
+    assert "30 ids match but for the beginning 'P-'" in result.output + result.stderr
+    ages.rename(index=lambda key: f"P-{key}").to_csv(tmp_path / "all.csv")
+    failed = run("report", model, "-o", tmp_path / "s.html", "--covariates", tmp_path / "all.csv", code=1)
+    assert "90 ids match but for the beginning 'P-'" in failed.stderr
+
+
 def test_survival_columns_may_be_named(model, tmp_path):
     rng = np.random.RandomState(0)
     table = pd.DataFrame({"weeks": rng.randint(1, 99, 90), "gone": rng.randint(2, size=90)}, index=list(TRUTH.target))
@@ -96,7 +108,7 @@ def test_ids_stay_in_the_house(tmp_path):
         ("age,height\n1,2\n3,4\n", (), "no column of sample ids"),
         ("id,age\n1,4\n1,5\n", (), "1 sample id more than once"),
         ("id,age,sex\n1,NA,NA\n2,NA,NA\n", (), "no column with values besides the ids"),
-        ("id,age\n1,4\n2,5\n", ("--id", "who"), "has no column 'who'"),
+        ("id,age\n1,4\n2,5\n", ("--id", "who"), "no column 'who' in 't.csv'"),
     ],
 )
 def test_tables_that_say_nothing(model, tmp_path, content, more, words):

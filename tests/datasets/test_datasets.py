@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import re
+import tracemalloc
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.io import savemat
 from scipy.optimize import linear_sum_assignment
+from scipy.sparse import csc_array
 from sklearn.utils import Bunch
 
 from gapview import Views
-from gapview.datasets import hide_views, load_digits_views, make_views, paired_split
-from gapview.errors import InputError, InputTypeError, ParameterError, ParameterTypeError
+from gapview.datasets import hide_views, load_digits_views, load_views, make_views, paired_split
+from gapview.errors import DataFileError, InputError, InputTypeError, ParameterError, ParameterTypeError
+from gapview.io import LIMITS, reading_with
 
 
 def test_digits_are_two_real_views():
@@ -180,3 +185,23 @@ class TestMade:
 
     def test_numbers_of_features_from_numpy(self):
         assert make_views(10, np.array([3, 2]), n_clusters=2).views.n_features == (3, 2)
+
+
+def test_files_of_views_are_read_within_the_limits(tmp_path):
+    path = tmp_path / "bomb.npz"
+    np.savez_compressed(path, view_0=np.zeros((3000, 3000), dtype=np.float32), view_1=np.ones((3000, 2)))
+    assert path.stat().st_size < 100_000
+    tracemalloc.start()
+    try:
+        with reading_with(replace(LIMITS, size=2**24)), pytest.raises(DataFileError, match="bytes when unpacked"):
+            load_views(path)
+        assert tracemalloc.get_traced_memory()[1] < 2_000_000
+    finally:
+        tracemalloc.stop()
+    with reading_with(replace(LIMITS, size=1000)), pytest.raises(DataFileError, match="too large"):
+        load_views(path)
+    with reading_with(replace(LIMITS, cells=10_000)), pytest.raises(DataFileError, match="9,000,000 cells"):
+        load_views(path)
+    savemat(tmp_path / "tall.mat", {"X1": csc_array((10**9, 3)), "X2": csc_array((10**9, 2))})
+    with pytest.raises(DataFileError, match="1,000,000,000 cells"):
+        load_views(tmp_path / "tall.mat")

@@ -14,7 +14,7 @@ from gapview import GRMF, BridgedGRMF, Views
 from gapview.baselines import DCNMF, GPMVC, IMG, MIC, PVC, BestSingleView, Concat, ImputedKMeans, ImputedSpectral
 from gapview.errors import GapviewError, GapviewWarning, NotFittedError
 from gapview.metrics import clustering_accuracy
-from problems import random_mask
+from problems import by_size_and_id, random_mask
 
 pd = pytest.importorskip("pandas")
 
@@ -136,6 +136,40 @@ def test_permuting_samples_permutes_the_result(name, made):
 
 
 @each_method
+@pytest.mark.parametrize("n_kept", [SIZE, SIZE - 8])
+def test_groups_are_numbered_by_size_then_by_smallest_id(name, made, n_kept):
+    matrices, _, target = made
+    kept = np.argsort(target == 0, kind="stable")[:n_kept][::-1]  # groups of equal size, or one of 12 samples
+    for ids in (np.arange(n_kept), -np.arange(n_kept), [f"s{i * 7 % n_kept}" for i in range(n_kept)]):
+        model = make(name).fit(Views([matrix[kept] for matrix in matrices], sample_ids=ids))
+        assert (np.diff(np.bincount(model.labels_)) <= 0).all()
+        np.testing.assert_array_equal(model.labels_, by_size_and_id(model.labels_, list(ids)))
+        if hasattr(model, "cluster_centers_"):
+            points = model.latent_points(model.embedding_) if hasattr(model, "latent_points") else model.embedding_
+            centers = [points[model.labels_ == group].mean(axis=0) for group in range(CLUSTERS)]
+            np.testing.assert_allclose(model.cluster_centers_, centers, atol=1e-8)
+        if hasattr(model, "predict"):
+            for method in ("neighbors", "centers"):
+                np.testing.assert_array_equal(model.predict(model.views_, method=method), model.labels_)
+
+
+@each_method
+def test_the_label_of_an_id_does_not_depend_on_the_order_of_the_rows(name, made):
+    matrices, mask, _ = made
+    rng = np.random.RandomState(4)
+    start, kind = None, METHODS[name][1]
+    samples = rng.permutation(SIZE)
+    moved = None
+    if kind is not None:
+        start = kind[0](rng)
+        moved = kind[1](start, samples, range(len(FEATURES)))
+    for shown in (mask, np.ones_like(mask)):
+        views = Views(matrices, mask=shown, sample_ids=[f"sample {i}" for i in range(SIZE)])
+        model, other = make(name, start).fit(views), make(name, moved).fit(views[samples])
+        np.testing.assert_array_equal(other.labels_, model.labels_[samples])
+
+
+@each_method
 def test_permuting_views_does_not_change_the_groups(name, made):
     matrices, mask, _ = made
     rng = np.random.RandomState(2)
@@ -191,7 +225,7 @@ def test_frames_and_arrays_agree(name, made):
     }
     model = make(name).fit(frames)
     order = [ids.index(key) for key in model.sample_ids_]  # ids in the order in which they first appear
-    other = make(name).fit(Views(matrices, mask=mask)[order])
+    other = make(name).fit(Views(matrices, mask=mask, sample_ids=ids)[order])
     np.testing.assert_array_equal(model.embedding_, other.embedding_)
     np.testing.assert_array_equal(model.labels_, other.labels_)
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn.base import clone
 
 from gapview import GRMF, BridgedGRMF
 from gapview.baselines import DCNMF, GPMVC, MIC, PVC, ImputedKMeans, ImputedSpectral
 from gapview.baselines.nmf import roughness
+from gapview.datasets import make_views
 from gapview.errors import InputError, SolutionError
 from gapview.factorization.starts import nearest_orthonormal
 from gapview.graph.knn import knn_graph
@@ -153,3 +155,47 @@ def test_an_index_over_hardly_any_points(n_points):
     found = nearest(points, 1, np.zeros((50, 4)), search=Search("approximate"))
     np.testing.assert_array_equal(found[1], nearest(points, 1, np.zeros((50, 4)))[1])
     assert number_of_cells(n_points) <= n_points
+
+
+@pytest.mark.parametrize("kind", ["reals", "counts", "binary"])
+@pytest.mark.parametrize(
+    "model",
+    [
+        GRMF(3, init="data", random_state=0),
+        GRMF(3, init="data", scale=None, random_state=0),
+        BridgedGRMF(3, selection="fixed", scale="unit", max_iter=20, random_state=0),
+    ],
+    ids=["GRMF", "unscaled", "BridgedGRMF"],
+)
+def test_dense_and_sparse_storage_give_the_same_fit(model, kind):
+    """Counts have many ties between neighbours, which sums in another order would break in another way."""
+    for seed in range(3):
+        views = make_views(120, (30, 20), n_clusters=3, missing_rate=0.2, separation=2.0, random_state=seed).views
+        draw = np.random.RandomState(seed)
+        change = {
+            "reals": lambda matrix: np.where(np.abs(matrix) > 1, matrix, 0),
+            "counts": lambda matrix, draw=draw: draw.poisson(np.exp(matrix / 2)).astype(float),
+            "binary": lambda matrix: (matrix > 0.5).astype(float),
+        }[kind]
+        dense = views.with_matrices([change(matrix) for matrix in views.matrices])
+        stored = views.with_matrices([sparse.csr_array(matrix) for matrix in dense.matrices])
+        first, second = clone(model).fit(dense), clone(model).fit(stored)
+        np.testing.assert_array_equal(first.labels_, second.labels_)
+        np.testing.assert_array_equal(first.embedding_, second.embedding_)
+        assert all(sparse.issparse(view) for view in second.views_.matrices)
+
+
+@pytest.mark.parametrize("power", [1000, 1015, 1018, 1020])
+@pytest.mark.parametrize("n_samples", [60, 400])
+def test_recovered_values_near_the_largest_float(n_samples, power):
+    """Values times a power of 2 give the recovered values times that power."""
+    views = make_views(n_samples, (6, 5), n_clusters=3, missing_rate=0.3, random_state=1).views
+    views = views.with_matrices([matrix + 3 for matrix in views.matrices])
+    huge = views.with_matrices([np.ldexp(matrix, power) for matrix in views.matrices])
+    model = BridgedGRMF(3, selection="fixed", scale="standard", max_iter=5, random_state=0)
+    plain = clone(model).fit(views)
+    model.fit(huge)
+    np.testing.assert_array_equal(model.labels_, plain.labels_)
+    for method in ("bridge", "neighbors", "basis"):
+        for found, expected in zip(model.recover(method=method), plain.recover(method=method), strict=True):
+            np.testing.assert_allclose(np.ldexp(found, -power), expected, rtol=1e-9)

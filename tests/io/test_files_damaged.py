@@ -284,7 +284,7 @@ def test_names_of_views_lead_nowhere_else(tmp_path):
 
 
 def _frames(data):
-    return [pd.DataFrame(matrix, index=data.rows(k)) for k, matrix in enumerate(data.matrices)]
+    return [pd.DataFrame(matrix, index=pd.Index(data.rows(k), name="sample")) for k, matrix in enumerate(data.matrices)]
 
 
 def test_names_in_a_report_are_no_formulas_and_may_hold_any_character(tmp_path):
@@ -293,8 +293,8 @@ def test_names_in_a_report_are_no_formulas_and_may_hold_any_character(tmp_path):
     names = [r"$\nothing$", "\x00\x1b", "$x$$x$<b>", "\U0001f9ea"]
     data = make_views(30, (4, 4), n_clusters=2, missing_rate=0.3, random_state=0).views
     frames = {
-        f"{name}{k}": pd.DataFrame(data.matrices[k], index=data.rows(k), columns=names)
-        for k, name in enumerate(names[:2])
+        f"{name}{k}": frame.set_axis(names, axis=1)
+        for k, (name, frame) in enumerate(zip(names[:2], _frames(data), strict=True))
     }
     model = GRMF(2, init="data", max_iter=5, random_state=0).fit(frames)
     text = report.write_clustering_report(model, tmp_path / "a.html").read_text()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import sys
+import warnings
 import zipfile
 from dataclasses import replace
 
@@ -13,7 +14,7 @@ import pytest
 from scipy.io import savemat
 from test_table_files_formats import FRAME, SAVED, VALUES
 
-from gapview.errors import DataFileError, GapviewError, MissingExtraError
+from gapview.errors import DataFileError, GapviewError, GapviewWarning, MissingExtraError
 from gapview.io import LIMITS, read_view, read_views, reading_with
 
 pd = pytest.importorskip("pandas")
@@ -36,9 +37,13 @@ def test_files_that_are_no_views(tmp_path):
         book.writestr("xl/workbook.xml", "<x/>")
     with pytest.raises(DataFileError, match="Save a workbook as .csv"):
         read_view(tmp_path / "book.csv")
-    for name in ("a.xlsx", "a.pkl", "a", "a.parquet.gz"):
+    for name in ("a.pkl", "a", "a.parquet.gz"):
         (tmp_path / name).write_bytes(b"x")
         with pytest.raises(DataFileError, match="does not end as a file that can be read. Expected .csv"):
+            read_view(tmp_path / name)
+    for name in ("a.xlsx", "a.XLS", "a.ods"):
+        (tmp_path / name).write_bytes(b"PK\x03\x04")
+        with pytest.raises(DataFileError, match=r"is a workbook of a spreadsheet.*Save the sheet.* as CSV.*read_excel"):
             read_view(tmp_path / name)
     with pytest.raises(DataFileError, match="is a folder"):
         read_view(tmp_path)
@@ -126,7 +131,16 @@ def test_damaged_files_give_our_errors_or_numbers(tmp_path, name):
                 damaged[rng.randint(len(damaged))] = rng.randint(256)
         (tmp_path / name).write_bytes(damaged)
         try:
-            views = read_views(tmp_path / name)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", GapviewWarning)  # of columns that are left out
+                views = read_views(tmp_path / name)
         except GapviewError:
             continue
         assert all(view.frame.to_numpy().dtype.kind == "f" for view in views)
+
+
+def test_very_many_columns_of_few_rows(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("id," + ",".join(f"f{k}" for k in range(100_000)) + "\ns1" + ",1.5" * 100_000 + "\n")
+    with pytest.raises(DataFileError, match=r"100,001 columns; at most .*GAPVIEW_LIMITS=columns=1e11"):
+        read_view(path)  # its columns would take more memory than 20 times its size and 200 MB

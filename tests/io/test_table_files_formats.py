@@ -9,7 +9,7 @@ import pytest
 from scipy import sparse
 from scipy.io import savemat
 
-from gapview.errors import DataFileError, InputError
+from gapview.errors import DataFileError, GapviewWarning, InputError
 from gapview.io import join_views, read_view, read_views, write_like
 
 pd = pytest.importorskip("pandas")
@@ -76,8 +76,8 @@ def test_read_and_written_in_every_format(tmp_path, name):
     more = pd.concat([view.frame.fillna(0.25), view.frame.fillna(0.25).tail(1).set_axis(["s4"], axis=0)])
     recovered = np.array([False, True, False, True])
     target = tmp_path / f"full{view.format.suffix}"
-    written = write_like(view, more, target, {"recovered": recovered})
-    assert written.extra_columns == {"recovered": "recovered"}
+    written = write_like(view, more, target, {"flag": recovered})
+    assert written.extra_columns == ({"flag": "flag"} if name != "bare.csv" else {})
     again = read_view(target, id_column=view.format.id_name if view.format.header != "none" else None)
     assert again.frame.index.tolist() == [*IDS, "s4"]
     np.testing.assert_array_equal(again.frame.to_numpy()[:, :3], more.to_numpy())
@@ -89,6 +89,25 @@ def test_read_and_written_in_every_format(tmp_path, name):
     assert again.format.compression == view.format.compression
     assert again.format.newline == view.format.newline
     assert (again.format.id_place, again.format.header) == (view.format.id_place, view.format.header)
+
+
+@pytest.mark.parametrize("name", sorted({*SAVED} - {"matlab.mat", "omics.h5ad", "omics.h5mu"}))
+def test_columns_that_recover_writes_are_no_features(tmp_path, name):
+    SAVED[name](FRAME, tmp_path / name)
+    view = read_view(tmp_path / name)
+    target = tmp_path / f"full{view.format.suffix}"
+    write_like(view, view.frame, target, {"gapview_recovered": [0, 1, 0], "gapview_filled_cells": [0, 1, 2]})
+    again = read_view(target)
+    np.testing.assert_array_equal(again.frame.to_numpy(), VALUES)
+    assert again.frame.columns.tolist() == view.frame.columns.tolist()
+
+
+def test_a_column_recovered_of_older_files(tmp_path):
+    (tmp_path / "a.csv").write_text("id,x,recovered\ns1,1.5,1\ns2,2.5,0\n")
+    with pytest.warns(GapviewWarning, match="last column of 'a.csv' is 'recovered', with 0 and 1.*Rename it"):
+        assert read_view(tmp_path / "a.csv").frame.columns.tolist() == ["x"]
+    (tmp_path / "b.csv").write_text("id,x,recovered\ns1,1.5,1\ns2,2.5,0.5\n")
+    assert read_view(tmp_path / "b.csv").frame.columns.tolist() == ["x", "recovered"]
 
 
 def test_extra_columns_of_omics_and_arrays(tmp_path):
@@ -106,9 +125,10 @@ def test_an_array(tmp_path):
     np.save(tmp_path / "a.npy", VALUES.astype(np.float32))
     view = read_view(tmp_path / "a.npy")
     assert (view.keyed, view.frame.to_numpy().dtype) == (False, np.float32)
-    write_like(view, view.frame, tmp_path / "b.npy", {"recovered": [True, False, True]})
-    expected = np.column_stack([VALUES.astype(np.float32), [1, 0, 1]])
-    np.testing.assert_array_equal(np.load(tmp_path / "b.npy"), expected)
+    written = write_like(view, view.frame, tmp_path / "b.npy", {"recovered": [True, False, True]})
+    assert written.notes == ("'b.npy' has no names of columns: 'recovered' left out.",)
+    assert not written.extra_columns
+    np.testing.assert_array_equal(np.load(tmp_path / "b.npy"), VALUES.astype(np.float32))
     np.save(tmp_path / "objects.npy", np.array([object()]), allow_pickle=True)
     with pytest.raises(DataFileError, match="cannot be read as an array of numpy.*allow_pickle"):
         read_view(tmp_path / "objects.npy")
@@ -141,30 +161,34 @@ def test_ids_of_frames(tmp_path):
     assert not read_view(tmp_path / "c.parquet").keyed
     FRAME.assign(id=[1.0, 2.0, 3.0]).reset_index(drop=True).to_feather(tmp_path / "d.feather")
     assert read_view(tmp_path / "d.feather").frame.index.tolist() == ["1", "2", "3"]
-    FRAME.set_axis([1.0, 2.5, 1e16], axis=0).to_parquet(tmp_path / "f.parquet")
-    assert read_view(tmp_path / "f.parquet").frame.index.tolist() == ["1", "2.5", "10000000000000000"]
+    FRAME.set_axis([1.0, 2.5, 1e15], axis=0).to_parquet(tmp_path / "f.parquet")
+    assert read_view(tmp_path / "f.parquet").frame.index.tolist() == ["1", "2.5", "1000000000000000"]
     FRAME.set_axis(["s", "s", "t"], axis=0).to_parquet(tmp_path / "e.parquet")
-    with pytest.raises(DataFileError, match=r"1 sample id more than once: 's', first in row\(s\) 1, 2"):
+    with pytest.raises(DataFileError, match=r"1 sample id more than once in its index: 's', first in row\(s\) 1, 2"):
         read_view(tmp_path / "e.parquet")
 
 
 def test_types_of_columns_in_frames(tmp_path):
     frame = pd.DataFrame(
         {
-            "id": ["a", "b"],
-            "whole": pd.array([1, None], dtype="Int64"),
-            "yes": pd.array([True, None], dtype="boolean"),
-            "kind": pd.Categorical(["x", "y"]),
-            "when": pd.to_datetime(["2020-01-01", "2021-01-01"]),
-            "lists": [[1], [2, 3]],
-            "text": ["1,5", "2"],
-            "nothing": [None, None],
+            "id": ["a", "b", "c"],
+            "whole": pd.array([1, None, 3], dtype="Int64"),
+            "yes": pd.array([True, None, False], dtype="boolean"),
+            "kind": pd.Categorical(["x", "y", "x"]),
+            "when": pd.to_datetime(["2020-01-01", "2021-01-01", "2022-01-01"]),
+            "lists": [[1], [2, 3], []],
+            "text": ["1,5", "2", "3"],
+            "nothing": [None, None, None],
         }
     )
     frame.to_parquet(tmp_path / "a.parquet")
-    view = read_view(tmp_path / "a.parquet", encode=True)
+    with pytest.warns(GapviewWarning) as caught:
+        view = read_view(tmp_path / "a.parquet", encode=True)
+    warned = " ".join(str(warning.message) for warning in caught)
+    assert "1 column of dates or times of 'a.parquet' left out: 'when'." in warned
+    assert "left out: 'lists'." in warned
     assert view.frame.columns.tolist() == ["whole", "yes", "kind=x", "kind=y", "text"]
-    np.testing.assert_array_equal(view.frame, [[1, 1, 1, 0, 1.5], [np.nan, np.nan, 0, 1, 2]])
+    np.testing.assert_array_equal(view.frame, [[1, 1, 1, 0, 1.5], [np.nan, np.nan, 0, 1, 2], [3, 0, 1, 0, 3]])
 
 
 def test_sparse_views_stay_sparse(tmp_path):
@@ -199,13 +223,13 @@ def test_the_features_of_a_model(tmp_path):
 
 
 def test_writing_refuses_and_adapts(tmp_path):
-    (tmp_path / "a.csv").write_bytes("id,recovered\nä,1\n".encode("cp1252"))
+    (tmp_path / "a.csv").write_bytes("id,flag\nä,1\n".encode("cp1252"))
     view = read_view(tmp_path / "a.csv")
     frame = view.frame.set_axis(["Ω"], axis=0)
-    written = write_like(view, frame, tmp_path / "b.csv", {"recovered": [True]})
-    assert written.extra_columns == {"recovered": "recovered_2"}
+    written = write_like(view, frame, tmp_path / "b.csv", {"flag": [True]})
+    assert written.extra_columns == {"flag": "flag_2"}
     assert "UTF-8" in written.notes[0]
-    assert (tmp_path / "b.csv").read_text("utf-8-sig") == "id,recovered,recovered_2\nΩ,1,1\n"
+    assert (tmp_path / "b.csv").read_text("utf-8-sig") == "id,flag,flag_2\nΩ,1,1\n"
     before = (tmp_path / "b.csv").read_bytes()
     for wrong, error in [
         (lambda: write_like(view, frame, tmp_path / "b.parquet"), DataFileError),
@@ -218,3 +242,44 @@ def test_writing_refuses_and_adapts(tmp_path):
             wrong()
     assert (tmp_path / "b.csv").read_bytes() == before
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.csv", "b.csv"]
+
+
+@pytest.mark.parametrize("name", ["arrays.npz", "matlab.mat", "omics.h5ad", "omics.h5mu"])
+def test_a_column_of_ids_that_is_absent(tmp_path, name):
+    SAVED[name](FRAME, tmp_path / name)
+    with pytest.raises(DataFileError, match=r"has no (column|array) 'nix'.*it has.*Name one of these"):
+        read_view(tmp_path / name, id_column="nix")
+    own = "sample" if name.startswith("omics") else "sample_ids"
+    assert read_view(tmp_path / name, id_column=["nix", own]).frame.index.tolist() == IDS
+
+
+def test_an_array_has_no_column_of_ids(tmp_path):
+    np.save(tmp_path / "a.npy", VALUES)
+    with pytest.raises(DataFileError, match="'a.npy' has no column 'nix'.*sample_ids"):
+        read_view(tmp_path / "a.npy", id_column="nix")
+    np.savez(tmp_path / "b.npz", view_0=VALUES, patients=["x", "y", "z"])
+    assert read_view(tmp_path / "b.npz", id_column="patients").frame.index.tolist() == ["x", "y", "z"]
+    np.savez(tmp_path / "b.npz", view_0=VALUES, sample_ids=[2.0**53, 1.0, 2.0])
+    with pytest.raises(InputError, match="floats of 2"):
+        read_view(tmp_path / "b.npz")
+
+
+def test_an_index_with_repeats_beside_a_column_of_ids(tmp_path):
+    frame = pd.DataFrame({"id": ["a", "b", "c"], "x": [1.0, 2, 3]}, index=pd.Index([7, 7, 8], name="site"))
+    frame.to_parquet(tmp_path / "a.parquet")
+    view = read_view(tmp_path / "a.parquet")
+    assert (view.frame.index.tolist(), view.frame.columns.tolist()) == (["a", "b", "c"], ["x"])
+    assert "The index of the table, 'site', has repeated values and is left out." in view.notes
+    frame.drop(columns="id").to_parquet(tmp_path / "a.parquet")
+    with pytest.raises(DataFileError, match="1 sample id more than once in its index 'site': '7'"):
+        read_view(tmp_path / "a.parquet")
+
+
+def test_names_with_an_equals_sign_are_no_codes(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("id,T=300,T=310,sex\ns1,1.5,2,f\ns2,3,4,m\n")
+    view = read_view(path, encode=True)
+    assert view.encoded == ("sex",)
+    with pytest.raises(DataFileError, match="lacks 1 feature.*'T=330'"):
+        view.aligned(["T=300", "T=330"])
+    assert view.aligned(["T=300", "sex=d", "sex=f"]).frame.to_numpy().tolist() == [[1.5, 0, 1], [3, 0, 0]]

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import gzip
+import time
 
 import numpy as np
 import pytest
 
-from gapview.errors import DataFileError, GapviewWarning
-from gapview.io import join_views, read_view, read_views, summary_lines
+from gapview import Views
+from gapview.errors import DataFileError, GapviewWarning, InputError
+from gapview.io import join_views, read_view, read_views, samples_of, summary_lines
 
-pytest.importorskip("pandas")
+pd = pytest.importorskip("pandas")
 
 
 @pytest.fixture
@@ -56,43 +58,63 @@ def test_samples_without_ids_lack_a_view_where_their_row_is_empty(put, tmp_path)
 def test_zeros_in_front_are_part_of_an_id(put):
     zeros, plain = put("a.csv", "id,x\n001,10\n010,20\n"), put("b.csv", "id,y\n1,10\n10,20\n")
     assert read_view(zeros).frame.index.tolist() == ["001", "010"]
-    with pytest.raises(DataFileError, match="'001', '010'.*such as '1', '10'.*match if zeros in front are ignored"):
+    with pytest.raises(InputError, match="'001', '010'.*'1', '10'.*match but for leading zeros.*id_pattern='zeros'"):
         join_views(read_views([zeros, plain]))
+    assert join_views(read_views([zeros, plain], id_pattern="zeros")).sample_ids.tolist() == ["1", "10"]
     assert read_view(put("c.csv", "label,x\n001,10\n100,20\n")).frame.index.tolist() == ["001", "100"]
 
 
 @pytest.mark.parametrize(
     ("first", "second", "words"),
     [
-        ("id,x\na1,1\na2,2\n", "id,y\nA1,1\nA2,2\n", "match if capital letters are ignored"),
-        ("id,x\na-1,1\na-2,2\n", "id,y\nA_1,1\nA_2,2\n", "match if spaces, dashes, dots and underscores"),
-        ("id,x\na,1\nb,2\n", "gene,a,b\ng1,1,2\ng2,2,3\n", "transpose their tables"),
-        ("gene,a,b\ng1,1,2\ng2,2,3\n", "id,x\na,1\nb,2\n", "columns have the names of samples of the others"),
-        ("id,x\na,1\nb,2\n", "id,y\nc,1\nd,2\n", "'a', 'b', 'second.csv' such as 'c', 'd'. Name the column of ids"),
+        ("id,x\na1,1\na2,2\n", "id,y\nA1,1\nA2,2\n", "match but for case.*id_pattern='lower'"),
+        ("id,x\na-1,1\na-2,2\n", "id,y\na_1,1\na_2,2\n", "'a-1', 'a-2', .*'a_1', 'a_2', .*match but for .*id_pattern="),
+        ("id,x\na,1\nb,2\n", "id,y\nc,1\nd,2\n", "'a', 'b', …; 'second' has 'c', 'd', ….*id_column \\(--id\\)"),
     ],
 )
 def test_files_without_a_common_sample(put, first, second, words):
     views = read_views([put("first.csv", first), put("second.csv", second)])
-    with pytest.raises(DataFileError, match=f"'first' has no sample in common.*{words}"):
+    with pytest.raises(InputError, match=f"'first' and 'second' have no sample in common: 'first' has .*{words}"):
         join_views(views)
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_a_file_with_features_in_rows(put, order):
+    paths = [put("a.csv", "id,x\na,1\nb,2\nc,4\n"), put("t.csv", "gene,a,b,c\ng1,1,2,0\ng2,2,3,9\n")][::order]
+    with pytest.raises(
+        InputError, match="'t' seems to have features in rows.*3 columns of 't' are ids of 'a'"
+    ) as error:
+        join_views(read_views(paths))
+    assert "orient={'t': 'features'} (on the command line: --transpose t) to transpose" in str(error.value)
+    joined = join_views(read_views(paths, orient={"t": "features"}))
+    assert joined.sample_ids.tolist() == ["a", "b", "c"]
+    np.testing.assert_array_equal(joined.matrices[joined.names.index("t")], [[1, 2], [2, 3], [0, 9]])
 
 
 def test_hardly_any_common_sample(put):
     first = put("a.csv", "id,x\n" + "".join(f"a{k},{k}\n" for k in range(50)))
-    second = put("b.csv", "id,x\na0,1\n" + "".join(f"b{k},{k}\n" for k in range(50)))
-    with pytest.warns(GapviewWarning, match="only 1 sample in common"):
-        join_views(read_views([first, second]))
+    for n_shared in (1, 2, 3):
+        shared = "".join(f"a{k},1\n" for k in range(n_shared))
+        second = put("b.csv", "id,x\n" + shared + "".join(f"b{7 * k}x,{k}\n" for k in range(50)))
+        words = f"only {n_shared} samples? in common"
+        if n_shared < 3:
+            with pytest.raises(InputError, match=f"{words}; at least 3 are needed to link them"):
+                join_views(read_views([first, second]))
+        else:
+            with pytest.warns(GapviewWarning, match=words):
+                assert join_views(read_views([first, second])).n_samples == 100
 
 
 def test_matching_by_position(put):
-    three = put("a.csv", "x,y\n1,2\n3,4\n5,6\n")
+    three = put("a.csv", "x\n1\n3\n5\n")
     also_three = put("b.csv", ",z\n0,0.5\n1,1.5\n2,2.5\n")  # pandas' row numbers are no ids
     two, keyed = put("c.csv", "z\n1\n2\n"), put("d.csv", "id,z\ns1,1\ns2,2\n")
     joined = join_views(read_views([three, also_three]))
-    assert (joined.n_samples, joined.n_features) == (3, (2, 1))
-    with pytest.raises(DataFileError, match="numbers of rows differ: 'a' has 3, 'c' has 2. Add a column of ids"):
+    assert (joined.n_samples, joined.n_features) == (3, (1, 1))
+    assert any("Rows are matched by their position" in note for note in joined.notes)
+    with pytest.raises(InputError, match="one row for each sample.*'a' has 3, 'c' has 2 rows"):
         join_views(read_views([three, two]))
-    with pytest.raises(DataFileError, match="no column of 'a.csv' was detected.*'d.csv' has the ids 's1', 's2'"):
+    with pytest.raises(InputError, match="'a' have no sample ids, while 'd' has ids such as 's1', 's2'.*id_column"):
         join_views(read_views([three, keyed]))
 
 
@@ -110,3 +132,77 @@ def test_names_of_views(put, tmp_path):
     assert [view.name for view in read_views({"left": paths[0], "right": paths[1]})] == ["left", "right"]
     with pytest.raises(DataFileError, match="given more than once"):
         read_views([paths[0], paths[0]])
+    with pytest.raises(DataFileError, match="The view name 'x' is given more than once"):
+        read_views([("x", paths[0]), ("x", paths[1])])
+
+
+def test_notes_of_a_transposed_file_and_frame(put):
+    paths = [put("a.csv", ",s1,s2,s3\ng1,1,2,0\ng2,2,3,9\n"), put("b.csv", ",s1,s2,s3\nh1,1,2,5\nh2,7,3,9\n")]
+    of_files = join_views(read_views(paths, orient="features")).notes
+    of_frames = Views({path.stem: pd.read_csv(path) for path in paths}, orient="features").notes
+    for notes in (of_files, of_frames):
+        own = [note for note in notes if note.startswith("View 'a'") and "Text table" not in note]
+        assert own == ["View 'a': Transposed, as requested: the columns are the samples, and their names are the ids."]
+
+
+def test_an_id_pattern_is_reported(put):
+    paths = [put("a.csv", "id,x\ns1,1.5\ns2,2\n"), put("b.csv", "id,x\ns1-01A,1.5\ns2-01A,2\n")]
+    frames = {path.stem: pd.read_csv(path) for path in paths}
+    note = "View 'b': 2 sample ids rewritten, as requested: 's1-01A' to 's1', for instance."
+    assert note in join_views(read_views(paths, id_pattern="-01A$=>")).notes
+    assert note in Views(frames, id_pattern="-01A$=>").notes
+    with pytest.warns(GapviewWarning, match="changes no sample id of 'a', 'b'"):
+        read_views(paths, id_pattern="-02A$=>")
+    with pytest.warns(GapviewWarning) as caught:
+        Views(frames, id_pattern="-02A$=>")
+    assert "changes no sample id of 'a', 'b'" in str(caught[0].message)
+
+
+def test_without_ids_their_column_is_no_feature(put):
+    paths = [put(f"{name}.csv", "id,x\n501,1.5\n700,2.5\n603,4\n") for name in "ab"]
+    for views in (
+        join_views(read_views(paths, id_column=False)),
+        Views({path.stem: pd.read_csv(path) for path in paths}, id_column=False),
+    ):
+        assert views.n_features == (1, 1)
+        assert "View 'a': Left out, since every row has another value: 'id'." in views.notes
+
+
+def test_a_thousands_separator_is_no_decimal_mark(put):
+    view = read_view(put("a.csv", "id;x;y\ns1;1,234;5,100\ns2;3,000;2,500\n"), thousands=",")
+    assert view.notes[0] == "Text table with semicolons between fields and a decimal point, in UTF-8."
+
+
+def test_groups_that_gapview_wrote_are_no_view(put):
+    path = put("labels.csv", "id,label,confidence,has_a\ns1,0,0.9,yes\ns2,1,0.8,yes\ns3,1,0.7,no\n")
+    with pytest.raises(InputError, match="groups that gapview has written"):
+        read_view(path)
+    with pytest.raises(InputError, match="groups that gapview has written"):
+        Views({"labels": pd.read_csv(path)})
+
+
+def test_a_transposed_file_of_new_samples(put):
+    view = read_view(put("a.csv", "gene,s1,s2\ng1,1,2\ng2,3,5\n"))
+    with pytest.raises(DataFileError, match="features of view 'a' in rows .*--transpose a"):
+        view.aligned(["g1", "g2"])
+
+
+def test_ids_of_new_samples_that_nearly_match(put):
+    first = put("first.csv", "id,x\n" + "".join(f"s{k},{k / 2}\n" for k in range(6)))
+    second = put("second.csv", "id,y\n" + "".join(f"s{k}-01A,{k / 2}\n" for k in range(6)))
+    with pytest.warns(GapviewWarning, match="may name the same samples.*'-01A'"):
+        samples_of(read_views([first, second]))
+
+
+def test_views_with_thousands_of_common_features_are_read_fast(put):
+    names = [f"GENE{k}" for k in range(3000)]
+    values = np.random.RandomState(0).permutation(30000).reshape(10, 3000)
+    paths = []
+    for name in ("tumour", "normal"):
+        lines = [f"s{r}," + ",".join(map(str, row)) for r, row in enumerate(values.tolist())]
+        paths.append(put(f"{name}.csv", "\n".join([",".join(["barcode", *names]), *lines]) + "\n"))
+        values = values + 1
+    start = time.perf_counter()
+    views = join_views(read_views(paths))
+    assert views.n_features == (3000, 3000)
+    assert time.perf_counter() - start < 10  # one second; parsing the file again for each column took a minute

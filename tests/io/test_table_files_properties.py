@@ -6,6 +6,7 @@ import csv
 import gzip
 import io
 import tempfile
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -13,14 +14,16 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from gapview.errors import GapviewError
+from gapview.errors import GapviewError, GapviewWarning
 from gapview.io import join_views, read_view, read_views, write_like
 
 pd = pytest.importorskip("pandas")
 pytest.importorskip("pyarrow")
 
 WORDS = {"", "na", "n/a", "nan", "null", "?", "-", "#n/a"}
-letters = st.characters(codec="cp1252", categories=("L", "N", "P", "S", "Zs"), exclude_characters="\xa0")
+# Behind certain letters, these make a text that is UTF-8 and Windows-1252: such pairs are refused or give a warning
+SYMBOLS = bytes(range(0x80, 0xC0)).decode("cp1252", "ignore")
+letters = st.characters(codec="cp1252", categories=("L", "N", "P", "S", "Zs"), exclude_characters=SYMBOLS)
 ids = st.text(letters, min_size=1, max_size=6).filter(lambda key: key.strip() == key and key.lower() not in WORDS)
 numbers = st.floats(allow_nan=False, allow_infinity=False) | st.integers(-(10**6), 10**6).map(float)
 cells = st.one_of(numbers, numbers, st.just(np.nan))
@@ -72,7 +75,9 @@ def test_read_back_equal(frame, dialect):
     text = text_of(frame, dialect)
     content = text.encode(dialect["encoding"])
     packed = dialect["packed"]
-    view = read(gzip.compress(content) if packed else content, "a.txt.gz" if packed else "a.txt")
+    view = read(
+        gzip.compress(content) if packed else content, "a.txt.gz" if packed else "a.txt", decimal=dialect["decimal"]
+    )
     np.testing.assert_array_equal(view.frame.to_numpy(), frame.to_numpy())
     assert view.frame.columns.tolist() == frame.columns.tolist()
     assert view.frame.index.tolist() == frame.index.tolist()
@@ -85,7 +90,7 @@ def test_written_back_to_the_same_digits(frame, dialect):
     with tempfile.TemporaryDirectory() as folder:
         first, second = Path(folder) / "a.csv", Path(folder) / "b.csv"
         first.write_bytes(text_of(frame, dialect).encode(dialect["encoding"]))
-        view = read_view(first)
+        view = read_view(first, decimal=dialect["decimal"])
         write_like(view, view.frame, second)
         again = read_view(second)
         np.testing.assert_array_equal(again.frame.to_numpy(), frame.to_numpy())
@@ -113,7 +118,9 @@ def test_whole_ids_join_however_they_are_written(left, right):
 @given(st.binary(max_size=200) | st.text(st.sampled_from('a1.,;|\t \n\r"-#é'), max_size=80).map(str.encode))
 def test_any_bytes_give_our_errors_or_numbers(content):
     try:
-        view = read(content)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", GapviewWarning)  # of columns that are left out
+            view = read(content)
     except GapviewError:
         return
     assert view.frame.size

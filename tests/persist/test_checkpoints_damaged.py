@@ -189,6 +189,6 @@ def test_a_checkpoint_that_cannot_say_whose_it_is(folder, monkeypatch):
 
 def test_half_written_files_are_cleared_away(folder, monkeypatch):
     assert cut_off(GRMF(3, random_state=0), VIEWS, folder, 9, monkeypatch)
-    (folder / ".iterations-1.part.0123456789ab").write_bytes(b"half")
+    (folder / ".gapview-0123456789ab").write_bytes(b"half")
     GRMF(3, random_state=0).fit(VIEWS, checkpoint=folder)
     assert not folder.exists()

@@ -210,8 +210,9 @@ def test_values_that_their_type_does_not_have(folder, tmp_path):
     blocks[place_of(state, "labels_")].view(np.int32)[0] = 2
     refused(tmp_path / "labels", put_together(header, state, blocks), "unknown groups")
     header, state, blocks = taken_apart(folder / "GRMF")
-    blocks[place_of(state, "sample_ids_")].view(np.int64)[:] = 3
-    refused(tmp_path / "ids", put_together(header, state, blocks), "two samples have one id")
+    state["objects"] = [{"shape": [12], "items": [[number] for number in range(12)]}]
+    state["attributes"]["sample_ids_"] = state["attributes"]["views_"]["Views"]["sample_ids"] = {"objects": 0}
+    refused(tmp_path / "ids", put_together(header, state, blocks), "cannot be compared")
     header, state, blocks = taken_apart(folder / "GRMF")
     state["attributes"]["tol"] = {"scalar": [{"array": len(blocks)}]}
     state["arrays"].append({"dtype": "<U1", "shape": []})
@@ -280,3 +281,28 @@ def test_any_part_replaced_gives_our_error_or_a_model_that_answers(name, data, f
         model.save(path)
     except GapviewError:
         pass
+
+
+@pytest.mark.parametrize("value", [b"[[]],", b"{},", b'{"a":0},', b'{"dict":[]},', b"[[[[]]]],"])
+def test_short_json_that_takes_much_memory(value, folder, tmp_path):
+    header, _, _ = taken_apart(folder / "GRMF")
+    text = b'{"attributes":{},"objects":[],"arrays":[' + value * (10_000_000 // len(value)) + b"0]}"
+    content = put_together(header, None, [], text)
+    tracemalloc.start()
+    try:
+        refused(tmp_path / "forged", content, "bytes of memory")
+        assert tracemalloc.get_traced_memory()[1] < 4 * len(content)
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_header_that_takes_much_memory(folder, tmp_path):
+    header, _, _ = taken_apart(folder / "GRMF")
+    header["model"]["settings"] = [[[]]] * 600_000
+    path = tmp_path / "forged"
+    path.write_bytes(put_together(header, {}, []))
+    for read in (gapview.load, gapview.describe):
+        with pytest.raises(DataFileError, match="bytes of memory"):
+            read(path)
+    content = b"".join(pieces({}, [np.empty(0, dtype=np.uint8)] * 510_000))
+    refused(path, content, "too many blocks|bytes of memory")

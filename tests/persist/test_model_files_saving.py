@@ -18,9 +18,10 @@ from sklearn.preprocessing import FunctionTransformer
 from test_model_files import DATA, SIZE, VIEWS, assert_same, fitted, loaded, with_positive_values
 
 import gapview
-from gapview import GRMF, describe
+from gapview import GRMF, BridgedGRMF, describe
 from gapview.baselines import Concat
 from gapview.errors import DataFileError, GapviewError, InputError, InputTypeError, NotFittedError
+from gapview.report import write_clustering_report
 
 
 def test_joblib_pickle_and_pipelines_work_beside(tmp_path):
@@ -153,3 +154,40 @@ def test_a_process_that_dies_leaves_the_old_file(tmp_path):
     assert subprocess.run([sys.executable, "-c", program, str(path)]).returncode == 9
     assert path.read_bytes() == before
     assert describe(path).method == "Concat"
+
+
+def test_the_header_names_what_was_chosen_and_why(tmp_path):
+    path = tmp_path / "auto.gapview"
+    model = BridgedGRMF("auto", max_clusters=3, random_state=0).fit(DATA.views)
+    model.save(path)
+    chosen = describe(path).chosen
+    assert chosen["scales"] == dict(zip(DATA.views.names, model.setting_.scales, strict=True))
+    assert (chosen["bridge"], chosen["reach"]) == (model.setting_.bridge, model.setting_.reach)
+    assert list(chosen["view_weights"]) == list(DATA.views.names)
+    assert chosen["selection"] == str(model.selection_)
+    assert chosen["cluster_count"] == model.cluster_count_.reason()
+    text = str(describe(path))
+    for words in (
+        "chosen reach: ",
+        "reason for the settings: ",
+        "reason for the number of groups: ",
+        " clusters rather",
+    ):
+        assert words in text
+    assert gapview.load(path).setting_ == model.setting_
+    fitted("Concat").save(path)
+    assert describe(path).chosen == {}
+
+
+@pytest.mark.parametrize("method", [GRMF(3, init="data"), BridgedGRMF(3, selection="fixed"), Concat(3)])
+def test_a_model_of_bootstrap_rows_is_saved(method, tmp_path):
+    views = DATA.views[np.random.RandomState(0).randint(len(DATA.views), size=len(DATA.views))]
+    assert len(set(views.sample_ids)) < len(views)
+    model = clone(method).set_params(random_state=0).fit(views)
+    model.save(tmp_path / "model")
+    again = gapview.load(tmp_path / "model")
+    assert_same(again.labels_, model.labels_)
+    assert again.sample_ids_.tolist() == views.sample_ids.tolist()
+    if not isinstance(model, Concat):
+        assert_same(again.predict(DATA.views), model.predict(DATA.views))
+        write_clustering_report(again, tmp_path / "report.html")

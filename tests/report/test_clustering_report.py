@@ -28,6 +28,7 @@ from pages import check_page
 EVIL = "<script>alert(1)</script>"
 BREAKING = "</script><img src=x onerror=alert(2)>\u2028\"'&\\u003c"
 SECTIONS = [
+    "What the data look like",
     "The groups",
     "Map of the samples",
     "Which samples lack which views",
@@ -246,8 +247,8 @@ def test_more_samples_than_the_map_can_show(model):
     assert len(summary.sample_map.samples) <= 40
     assert len(set(summary.labels[summary.sample_map.samples])) == 3
     page = clustering_page(summary)
-    assert "of the 90 samples" in page.sections[1].blocks[0].text
-    assert sum(page.sections[1].blocks[1].facets[0].counts) == 90
+    assert "of the 90 samples" in page.sections[SECTIONS.index("Map of the samples")].blocks[0].text
+    assert sum(page.sections[SECTIONS.index("Map of the samples")].blocks[1].facets[0].counts) == 90
 
 
 def test_long_names_leave_the_file_small(tmp_path):
@@ -295,7 +296,7 @@ class TestRefused:
             write_clustering_report(model, tmp_path / "r.html", **options)
 
     def test_wrong_paths(self, model, tmp_path):
-        with pytest.raises(ParameterTypeError, match="path"):
+        with pytest.raises(InputTypeError, match="path"):
             write_clustering_report(model, 3)
         with pytest.raises(DataFileError, match="Cannot write"):
             write_clustering_report(model, tmp_path / "nowhere" / "r.html")

@@ -9,7 +9,7 @@ import pytest
 from scipy import sparse
 
 import gapview
-from gapview import GRMF, BridgedGRMF, Views
+from gapview import GRMF, BridgedGRMF
 from gapview.baselines import Concat
 from gapview.datasets import make_views
 from gapview.errors import GapviewWarning, InputError, InputTypeError, NotFittedError, ParameterError
@@ -283,9 +283,8 @@ class TestRefused:
         assert self.untouched(data)
         gapview.annotate(model, data)
 
-    def test_ids_that_become_the_same_as_text(self):
-        views = Views(list(MADE.views.matrices), sample_ids=[1, "1", *range(2, N)])
-        model = GRMF(3, init="data", random_state=0).fit(views)
+    def test_samples_that_were_drawn_twice(self):
+        model = GRMF(3, init="data", random_state=0).fit(MADE.views[[0, 0, *range(1, N)]])
         with pytest.raises(InputError, match="must differ as text"):
             gapview.annotate(model, parts())
 

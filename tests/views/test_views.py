@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from gapview import Views
-from gapview.errors import InputError, InputTypeError
+from gapview.errors import GapviewWarning, InputError, InputTypeError
 from gapview.views import new_views
 from problems import cases, hidden
 
@@ -78,8 +78,10 @@ def test_frames_and_arrays_give_the_same_views():
     frames = Views([pd.DataFrame(A), pd.DataFrame(B)])
     np.testing.assert_array_equal(frames.matrices[1], B)
     assert frames.sample_ids.tolist() == [0, 1, 2]
-    mixed = Views([pd.DataFrame(A, index=list("abc")), B])
-    assert mixed.sample_ids.tolist() == ["a", "b", "c"]
+    mixed = [pd.DataFrame(A, index=list("abc")), B]
+    with pytest.raises(InputError, match="'view_1' have no sample ids, while 'view_0' has ids.*id_column=False"):
+        Views(mixed)
+    assert Views(mixed, id_column=False).sample_ids.tolist() == ["a", "b", "c"]
 
 
 def test_frames_of_pandas_types():
@@ -106,10 +108,16 @@ def test_polars_frames():
         Views([pl.DataFrame({"id": ["a", "b"], "x": pl.Series([1.0, 2.0], dtype=pl.Float32)})]).matrices[0].dtype
         == "f4"
     )
-    with pytest.raises(InputError, match="id_column"):
-        Views([pl.DataFrame({"x": [1.0, 2.0]})])
-    with pytest.raises(InputTypeError, match="'word'"):
-        Views([pl.DataFrame({"id": ["a"], "word": ["b"]})], id_column="id")
+    assert Views([pl.DataFrame({"x": [1.0, 2.0]})] * 2).notes[-1].startswith("Rows are matched by their position")
+    worded = pl.DataFrame({"id": ["a", "b", "c"], "word": ["b", "b", "d"]})
+    with (
+        pytest.warns(GapviewWarning, match="1 column of text of view 'view_0' left out: 'word'"),
+        pytest.raises(InputError, match="has no features"),
+    ):
+        Views([worded], id_column="id")
+    assert Views([worded], encode=True).feature_names[0].tolist() == ["word=b", "word=d"]
+    with pytest.raises(InputTypeError, match="'word' holds numbers as text"):
+        Views([pl.DataFrame({"id": ["a", "b"], "word": ["1", "2"], "x": [1.0, 2.0]})])
 
 
 def test_sparse_views_stay_sparse():

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 from scipy import sparse
 
-from gapview import Views
-from gapview.errors import InputError, InputTypeError
+from gapview import GRMF, Views
+from gapview.errors import GapviewWarning, InputError, InputTypeError
 
 pd = pytest.importorskip("pandas")
 pl = pytest.importorskip("polars")
@@ -55,8 +57,22 @@ class TestNothingIsMatchedWrongly:
         assert views.sample_ids[0] == days[0]
 
     def test_dates_and_numbers_do_not_meet(self):
-        with pytest.raises(InputTypeError, match="values of type Timestamp.*numbers"):
-            Views([self.forward.set_axis(pd.date_range("2020", periods=3)), self.backward.set_axis([5, 6, 7])])
+        numbers = self.backward.set_axis(pd.Index([5, 6, 7], name="sample"))
+        frames = [self.forward.set_axis(pd.date_range("2020", periods=3)), numbers]
+        with pytest.warns(GapviewWarning, match="no sample in common: 'view_0' has '2020-01-01'.*'view_1' has '5'"):
+            views = Views(frames)
+        assert views.mask.tolist() == [[True, False]] * 3 + [[False, True]] * 3
+        for data in (views, frames):
+            with pytest.raises(InputError, match="no sample in common: 'view_0' has '2020-01-01'.*'view_1' has '5'"):
+                GRMF(2).fit(data)
+
+    def test_whole_numbers_and_floats_are_one_sample(self):
+        """Views with the same columns are not taken for transposed ones, whose columns are the samples."""
+        values, ids = np.random.RandomState(0).normal(size=(9, 5)), np.arange(1000, 1009)
+        frames = [pd.DataFrame(values, pd.Index(own, name="no")).add_prefix("f") for own in (ids, ids.astype(float))]
+        views = Views(frames)
+        assert views.sample_ids.tolist() == ids.tolist()
+        assert views.mask.all()
 
     def test_a_mask_cannot_show_what_is_not_there(self):
         with pytest.raises(InputError, match="present for 1 sample.s. that have no values in it, among them 'r'"):
@@ -84,16 +100,18 @@ class TestNothingIsMatchedWrongly:
         assert Views([values, B]).mask[:, 0].tolist() == [True, False, True]
 
     def test_columns_that_look_like_ids(self):
-        with pytest.raises(InputError, match="default index.*'sample_id'.*id_column='sample_id'"):
-            Views([pd.DataFrame({"sample_id": [7, 8, 9], "v": [1.0, 2.0, 3.0]})])
-        named = pl.DataFrame({"id": [7, 8], "name": ["x", "y"], "v": [1.0, 2.0]})
-        with pytest.raises(InputTypeError, match="'name'"):  # a column named id holds the ids, so this one is text
-            Views([named])
-        with pytest.raises(InputError, match="'sample_id', 'id' could be it"):
-            Views([pl.DataFrame({"id": [7, 8], "sample_id": ["x", "y"], "v": [1.0, 2.0]})])
+        columns = {"sample_id": [7, 8, 9], "v": [1.0, 2.0, 3.0]}
+        for frame in (pd.DataFrame(columns), pl.DataFrame(columns)):
+            views = Views([frame])
+            assert (views.sample_ids.tolist(), views.feature_names[0].tolist()) == ([7, 8, 9], ["v"])
+            assert views.notes == ("View 'view_0': Sample ids are in the column 'sample_id'.",)
+        for other in ("name", "sample_id"):  # the first of two such columns holds the ids
+            views = Views([pl.DataFrame({"id": [7, 8], other: ["x", "y"], "v": [1.0, 2.0]})])
+            assert (views.sample_ids.tolist(), views.feature_names[0].tolist()) == ([7, 8], ["v"])
+            assert f"Left out, since every row has another value, as in ids: '{other}'." in views.notes[-1]
 
     def test_names_of_a_views_cannot_be_given_again(self):
-        with pytest.raises(InputError, match="names and sample ids"):
+        with pytest.raises(InputError, match="joined already. Leave out names, sample_ids, id_column"):
             Views(Views([A]), names=["x"])
 
     @pytest.mark.parametrize("rows", ["a", [True, False], 99, (0, 1)])
@@ -174,3 +192,90 @@ class TestGivingBack:
         model = self.model([sparse.csr_array(self.X), sparse.csr_array(self.Y)])
         assert isinstance(model.recover([self.X, self.Y])[0], np.ndarray)
         assert sparse.issparse(model.recover()[0])
+
+
+def _drawn(view, n_samples=40, seed=0):
+    """Return rows drawn from a table in an order of its own: the index holds numbers of its rows."""
+    rng = np.random.RandomState(seed)
+    frame = pd.DataFrame({f"{view}{k}": rng.normal(size=n_samples) for k in range(3)})
+    frame.insert(0, "proband", 5000 + rng.permutation(n_samples))
+    return frame.sample(frac=0.9, random_state=seed)
+
+
+def test_rows_drawn_at_random_are_matched_by_a_common_column_and_not_by_their_numbers():
+    one, other = _drawn("a", seed=1), _drawn("b", seed=2)
+    views = Views({"a": one, "b": other})
+    assert views.n_features == (3, 3)
+    for k, frame in enumerate((one, other)):
+        wanted = frame.set_index("proband").loc[views.sample_ids[views.rows(k)]]
+        np.testing.assert_array_equal(views.matrices[k], wanted)
+
+
+def test_numbers_of_rows_drawn_at_random_give_a_warning():
+    frames = {name: _drawn(name, seed=seed).drop(columns="proband") for seed, name in enumerate("ab")}
+    with pytest.warns(GapviewWarning, match="selected from a larger table"):
+        Views(frames)
+
+
+def test_left_over_numbers_of_anndata_give_a_warning():
+    anndata = pytest.importorskip("anndata")
+    rng = np.random.RandomState(0)
+    cells = {name: anndata.AnnData(rng.normal(size=(40, 3))) for name in "ab"}
+    with pytest.warns(GapviewWarning, match="selected from a larger table") as caught:
+        Views({"a": cells["a"][::2], "b": cells["b"][1::3]})
+    assert len(caught) == 1
+    named = cells["a"][::3].copy()
+    named.obs_names = named.obs_names.rename("cell")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", GapviewWarning)
+        Views({"a": named, "b": named[::2].copy()})
+
+
+def test_ids_of_new_samples_that_nearly_match_give_a_warning():
+    rng = np.random.RandomState(0)
+    frames = {name: pd.DataFrame(rng.uniform(size=(20, 4)), index=[f"s{k}" for k in range(20)]) for name in "ab"}
+    model = GRMF(n_clusters=2, max_iter=5, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model.fit(frames)
+    with pytest.warns(GapviewWarning, match="may name the same samples.*the ending '-01A'"):
+        model.predict({"a": frames["a"], "b": frames["b"].rename(index=lambda key: key + "-01A")})
+
+
+@pytest.mark.parametrize("kind", [pl.Int128, pl.Decimal(10, 2), pl.Float32, pl.UInt8])
+def test_ids_of_any_type_of_number_of_polars(kind):
+    values = np.random.RandomState(0).normal(size=(20, 2))
+    numbers = pl.Series("proband", range(100, 120)).cast(kind)
+    one = pl.DataFrame(values, schema=["x", "y"]).insert_column(0, numbers)
+    other = one.rename({"x": "v", "y": "w"}).sample(fraction=1, shuffle=True, seed=0)
+    views = Views({"a": one, "b": other})
+    np.testing.assert_array_equal(*views.matrices)
+
+
+@pytest.mark.parametrize("n_rows", [30, 20])
+def test_rows_are_matched_by_common_times(n_rows):
+    times = pd.date_range("2020-01-01", periods=30, freq="h")
+    values = np.random.RandomState(0).normal(size=(30, 2))
+    one = pd.DataFrame({"time": times, "x": values[:, 0], "y": values[:, 1]})
+    other = one.rename(columns={"x": "v", "y": "w"}).sample(n_rows, random_state=0).reset_index(drop=True)
+    views = Views({"a": one, "b": other})
+    np.testing.assert_array_equal(views.matrices[0][views.mask[:, 1]], views.matrices[1])
+    with pytest.warns(GapviewWarning, match="left out: 'time'"):
+        assert Views({"a": one}).n_features == (2,)
+
+
+def test_times_that_differ_are_no_ids():
+    times = pd.date_range("2020-01-01", periods=30, freq="h")
+    one = pd.DataFrame({"time": times, "x": np.random.RandomState(0).normal(size=30)})
+    with pytest.warns(GapviewWarning, match="left out: 'time'"):
+        views = Views({"a": one, "b": one.assign(time=times + pd.Timedelta("1000D"))})
+    assert views.mask.all()
+
+
+def test_codes_for_missing_values_among_new_samples_give_a_warning():
+    values = np.random.RandomState(0).uniform(size=(40, 4))
+    model = GRMF(n_clusters=2, random_state=0).fit([values])
+    new = values[:6].copy()
+    new[2, 1] = -999
+    with pytest.warns(GapviewWarning, match="-999 looks like a code for missing values"):
+        model.predict([new])

@@ -16,6 +16,7 @@ from .paper.command import reproduce
 from .paper.handwritten import handwritten
 from .reliability.commands import reliability
 from .speed.commands import scale, speed, speed_page
+from .speed.reading import reading
 from .speed.versions import versions
 
 __all__ = ["main"]
@@ -48,6 +49,7 @@ for _command in (
     cluster,
     handwritten,
     league,
+    reading,
     reliability,
     reproduce,
     scale,

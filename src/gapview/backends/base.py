@@ -85,7 +85,10 @@ class Backend(Protocol):
         """Return the matrix of :func:`gapview.clusters.balancing`, and the balanced rows."""
 
     def cluster(self, points: Handle, n_clusters: int, random_state: np.random.RandomState) -> tuple[Handle, Array]:
-        """Run k-means on rows scaled to unit length; return labels and centres."""
+        """Run k-means on rows scaled to unit length; return labels and centres.
+
+        Groups are numbered by :func:`gapview.clusters.group_order`.
+        """
 
     def confidence(self, points: Handle, labels: Handle, centers: Array, graph: Handle | None) -> Handle:
         """Return the confidence of every sample; see :func:`gapview.trust.sample_confidence`."""

@@ -10,7 +10,15 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from ..clusters import balanced, balancing, check_representation, cluster_rows, kmeans_rows
+from ..clusters import (
+    balanced,
+    balancing,
+    check_representation,
+    cluster_rows,
+    group_order,
+    kmeans_rows,
+    renumbered,
+)
 from ..compute.arrays import drained, graph_like, host, host_graph, like, weights_of
 from ..factorization.loop import Solution, codes_of_all, codes_of_present
 from ..factorization.problem import Problem, build_problem
@@ -165,7 +173,8 @@ class MemoryBackend:
     def cluster(self, points: Array, n_clusters: int, random_state: np.random.RandomState) -> tuple[Array, Array]:
         """Run k-means on rows scaled to unit length; return labels and centres."""
         found = cluster_rows(self._placed(points), n_clusters, random_state, kmeans=_recorded_kmeans)
-        return found.labels, found.centers
+        order = group_order(found.labels, self.views.sample_ids, n_clusters)
+        return renumbered(found.labels, order), found.centers[order]
 
     def _placed(self, rows: Array) -> Array:
         """Return rows on the device that computes."""

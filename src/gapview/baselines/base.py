@@ -12,7 +12,7 @@ import numpy as np
 from ..errors import InputError, InputTypeError
 from ..estimators.base import MultiViewClusterer, NoEffect
 from ..persist.registry import storable_method
-from ..utils.messages import check_choice, check_flag, check_integer, check_real
+from ..utils.messages import MOST_COMPONENTS, MOST_REPEATS, check_choice, check_flag, check_integer, check_real, shown
 from ..utils.types import Array
 
 Check = Callable[[str, Any], None]
@@ -20,19 +20,23 @@ T = TypeVar("T", bound=type)
 
 NONNEGATIVE = ("raise", "shift", "clip")
 COUNT = partial(check_integer, low=1)
-POSITIVE = partial(check_real, low=0, open_low=True)
+_FLOATS = (int, float, np.integer, np.floating)  # fractions would turn arrays into arrays of objects
+POSITIVE = partial(check_real, low=0, open_low=True, kinds=_FLOATS)
 CHECKS: dict[str, Check] = {
     "basis_from": partial(check_choice, choices=("complete", "all")),
     "consensus": partial(check_choice, choices=("hard", "soft")),
+    "n_components": partial(check_integer, low=1, high=MOST_COMPONENTS, also=[None]),
     "n_graph_neighbors": partial(check_integer, low=2),
     "n_neighbors": partial(check_integer, low=1, also=["auto"]),
     "nonnegative": partial(check_choice, choices=NONNEGATIVE),
     "output": partial(check_choice, choices=("cut", "codes")),
     "ridge_weight": POSITIVE,
-    **dict.fromkeys(("max_iter", "n_init", "n_steps"), COUNT),
-    **dict.fromkeys(("max_samples", "n_components"), partial(check_integer, low=1, also=[None])),
+    "max_iter": COUNT,
+    "max_samples": partial(check_integer, low=1, also=[None]),
+    **dict.fromkeys(("n_init", "n_steps"), partial(check_integer, low=1, high=MOST_REPEATS)),
     **dict.fromkeys(
-        ("consensus_weight", "graph_weight", "smoothness_weight", "sparsity_weight", "tol"), partial(check_real, low=0)
+        ("consensus_weight", "graph_weight", "smoothness_weight", "sparsity_weight", "tol"),
+        partial(check_real, low=0, kinds=_FLOATS),
     ),
     **dict.fromkeys(("normalize", "scale_penalty"), check_flag),
 }
@@ -98,7 +102,7 @@ class FactorBaseline(Baseline):
         """Return the two parts of a start given in ``init``; ``pair`` describes them in the error message."""
         if isinstance(self.init, str) or not isinstance(self.init, Sequence) or len(self.init) != 2:
             choices = ", ".join(map(repr, self._random_starts))
-            raise InputTypeError(f"init must be {choices} or a pair {pair}; got {self.init!r}.")
+            raise InputTypeError(f"init must be {choices} or a pair {pair}; got {shown(self.init)}.")
         return self.init
 
 

@@ -71,7 +71,7 @@ class DCNMF(nmf.ConsensusBaseline):
     Attributes
     ----------
     labels_ : array of shape (n_samples,)
-        Group of every sample.
+        Group of every sample. Group 0 is the largest; equal sizes are ordered by the smallest sample id.
     embedding_ : array of shape (n_samples, n_components)
         P or Z, not scaled; if soft, for samples that have one view only, their code in that view.
     bases_ : list of arrays of shape (n_components, n_features)

@@ -70,7 +70,7 @@ class GPMVC(nmf.ConsensusBaseline):
     Attributes
     ----------
     labels_ : array of shape (n_samples,)
-        Group of every sample.
+        Group of every sample. Group 0 is the largest; equal sizes are ordered by the smallest sample id.
     embedding_ : array of shape (n_samples, n_components)
         P*, not scaled; for samples that have one view only, their code in that view.
     codes_ : list of arrays of shape (n_present, n_components)

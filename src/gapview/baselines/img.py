@@ -73,7 +73,7 @@ class IMG(FactorBaseline):
     Attributes
     ----------
     labels_ : array of shape (n_samples,)
-        Group of every sample.
+        Group of every sample. Group 0 is the largest; equal sizes are ordered by the smallest sample id.
     embedding_ : array of shape (n_samples, n_components)
         P, the codes, not scaled; for both kinds of output.
     bases_ : list of arrays of shape (n_components, n_features)
@@ -229,7 +229,7 @@ def solve(
                 multipliers = multipliers + penalty * (codes - smooth)
                 penalty = min(_PENALTY_GROWTH * penalty, _PENALTY_CAP)
                 residual.append(float(np.abs(codes - smooth).max()))
-                if not np.isfinite(residual[-1]):
+                if not (np.isfinite(residual[-1]) and np.isfinite(laplacian.diagonal()).all()):
                     raise SolutionError(f"The codes of IMG are not finite in iteration {len(residual)}. {_ADVICE}")
                 if residual[-1] < tol:
                     break

@@ -98,7 +98,7 @@ class ImputedSpectral(_ImputedClusterer):
     Attributes
     ----------
     labels_ : array of shape (n_samples,)
-        Group of every sample.
+        Group of every sample. Group 0 is the largest; equal sizes are ordered by the smallest sample id.
     embedding_ : array of shape (n_samples, n_clusters)
         The eigenvectors, the input of k-means.
     affinity_matrix_ : sparse matrix of shape (n_samples, n_samples)
@@ -177,7 +177,7 @@ class ImputedKMeans(_ImputedClusterer):
     Attributes
     ----------
     labels_ : array of shape (n_samples,)
-        Group of every sample.
+        Group of every sample. Group 0 is the largest; equal sizes are ordered by the smallest sample id.
     embedding_ : array of shape (n_samples, sum of n_features)
         The filled views side by side, the input of k-means.
     cluster_centers_ : array of shape (n_clusters, sum of n_features)

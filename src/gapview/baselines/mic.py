@@ -66,7 +66,7 @@ class MIC(nmf.NonnegativeBaseline):
     Attributes
     ----------
     labels_ : array of shape (n_samples,)
-        Group of every sample.
+        Group of every sample. Group 0 is the largest; equal sizes are ordered by the smallest sample id.
     embedding_ : array of shape (n_samples, n_components)
         P*, not scaled.
     codes_ : list of arrays of shape (n_samples, n_components)

@@ -58,7 +58,7 @@ class PVC(nmf.NonnegativeBaseline):
     Attributes
     ----------
     labels_ : array of shape (n_samples,)
-        Group of every sample.
+        Group of every sample. Group 0 is the largest; equal sizes are ordered by the smallest sample id.
     embedding_ : array of shape (n_samples, n_components)
         P, not scaled.
     bases_ : list of arrays of shape (n_components, n_features)

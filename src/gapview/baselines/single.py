@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from ..clusters import N_RESTARTS, cluster_rows
+from ..clusters import N_RESTARTS, cluster_rows, group_order, renumbered
 from ..graph.knn import mean_modularity, resolve_n_neighbors
 from ..metrics import clustering_scores
 from ..scaling import scale_views
+from ..utils.types import Array
 from ..views import Views
 from .base import Baseline, baseline
 from .concat import mean_filled
@@ -47,7 +48,8 @@ class BestSingleView(Baseline):
     Attributes
     ----------
     labels_ : array of shape (n_samples,)
-        Group of every sample, by the chosen view.
+        Group of every sample, by the chosen view. Group 0 is the largest; equal sizes are ordered by the smallest
+        sample id. The labels of every view are numbered in the same way.
     embedding_ : array of shape (n_samples, n_features)
         The chosen view, filled.
     best_view_ : int
@@ -89,6 +91,12 @@ class BestSingleView(Baseline):
         self.view_modularities_ = mean_modularity(self.view_labels_, scaled, views, counts)
         self.best_view_ = int(np.argmax(self.view_modularities_))
         self.labels_, self.embedding_ = self.view_labels_[self.best_view_], filled[self.best_view_]
+
+    def _number_groups(self, ids: Array) -> None:
+        self.view_labels_ = [
+            renumbered(labels, group_order(labels, ids, self.n_clusters)) for labels in self.view_labels_
+        ]
+        self.labels_ = self.view_labels_[self.best_view_]
 
 
 def best_view_scores(model: BestSingleView, y_true: Any) -> dict[str, float]:

@@ -17,7 +17,7 @@ from ..graph.knn import resolve_n_neighbors
 from ..persist.checkpoints import checkpointed
 from ..progress import tell
 from ..scaling import SCALES, scale_view, suitable_scale
-from ..utils.messages import check_choice, check_real
+from ..utils.messages import check_choice, check_real, shown
 from ..utils.types import Matrix
 from ..views import SampleCounts, Views
 from .n_clusters import ClusterCount, default_counts
@@ -149,7 +149,7 @@ def _one_per_view(parameter: str, given: Any, views: Views, allowed: str) -> lis
     given = given.tolist() if isinstance(given, np.ndarray) else given
     expected = (
         f"{parameter} must be {allowed} for each of the {views.n_views} views, in a list or in a dict with the names "
-        f"of the views; got {given!r}."
+        f"of the views; got {shown(given)}."
     )
     if isinstance(given, Mapping):
         if set(given) != set(views.names):

@@ -19,7 +19,7 @@ from ..persist.registry import storable_record
 from ..progress import tell
 from ..scaling import unit_rows
 from ..trust.stability import best_jaccard, count_common
-from ..utils.messages import check_integer, muted, random_generator
+from ..utils.messages import check_integer, muted, random_generator, shown
 from ..utils.types import Array
 
 MOST_CLUSTERS = 20  # default of the largest count
@@ -103,7 +103,9 @@ class ClusterCount:
         other = self.runner_up if other is None else other
         if other == self.suggested or other not in self.counts:
             rest = ", ".join(str(count) for count in self.counts if count != self.suggested)
-            raise ParameterError(f"other must be one of the counts that were not suggested ({rest}); got {other!r}.")
+            raise ParameterError(
+                f"other must be one of the counts that were not suggested ({rest}); got {shown(other)}."
+            )
         ours, theirs = (int(np.flatnonzero(self.counts == count)[0]) for count in (self.suggested, other))
         edges = f"(modularity {self.modularity[ours]:.3f} against {self.modularity[theirs]:.3f})"
         again = f"(stability {self.stability[ours]:.2f} against {self.stability[theirs]:.2f})"
@@ -255,13 +257,13 @@ def _demand_graphs(graphs: Sequence[sparse.csr_array], n_samples: int) -> list[s
 def _read_counts(counts: Iterable[int], n_samples: int) -> list[int]:
     expected = "counts must be at least two different integers from 2 to half the samples, such as range(2, 11)"
     if isinstance(counts, str) or not isinstance(counts, Iterable):
-        raise ParameterTypeError(f"{expected}; got {counts!r}.")
+        raise ParameterTypeError(f"{expected}; got {shown(counts)}.")
     given = list(counts)
     for count in given:
         check_integer("Every one of the counts", count, low=2)
     tried = sorted({int(count) for count in given})
     if len(tried) < 2:
-        raise ParameterError(f"{expected}; got {given!r}.")
+        raise ParameterError(f"{expected}; got {shown(given)}.")
     if tried[-1] > n_samples // 2:
         raise ParameterError(f"{expected}, here {n_samples // 2}; got up to {tried[-1]}.")
     return tried

@@ -46,7 +46,7 @@ def cluster_files(
     ):
         found = options.read_files(files, **reading)
         views = _join(found, settings["partial_rows"], show)
-        record = results.input_facts(files, found, views)
+        record = results.input_facts(files, found, views) | {"description": _show_values(views, show)}
         times.append(perf_counter())
         _fit(model, views, checkpoint, show)
         times.append(perf_counter())
@@ -71,7 +71,7 @@ def _checkpoint(output: Path, force: bool, model: MultiViewClusterer) -> Iterato
     if not isinstance(model, LatentSpaceMixin) or not target.name:
         yield None
         return
-    checkpoint = Checkpoint(target.with_name(target.name + ".unfinished"), keep=True, replace=force)
+    checkpoint = Checkpoint(target.with_name(results.short_name(target.name) + ".unfinished"), keep=True, replace=force)
     try:
         yield checkpoint
     except BaseException as error:
@@ -107,6 +107,15 @@ def _join(found: list[ViewFile], partial_rows: str, show: Show) -> Views:
     if views.n_views > 1 or not keyed:
         show("Samples", text + ".")
     return views
+
+
+def _show_values(views: Views, show: Show) -> list[dict[str, Any]]:
+    """Print what the values look like, except for warnings, which the fit gives; return the same for the record."""
+    description = views.describe()
+    for view in description.views:
+        show("Values", f"{view}.")
+        show_notes((finding.sentences for finding in view.findings if not finding.is_warning), show)
+    return description.to_dict()
 
 
 def _show_groups(model: MultiViewClusterer, seconds: float, show: Show) -> None:
@@ -155,7 +164,7 @@ def _read_count(context: click.Context, parameter: click.Parameter, text: str) -
     help="Number of groups; auto takes the number that the data suggest.",
 )  # fmt: skip
 @options.output_option("gapview-results", folder=True)
-@options.id_option
+@options.reading_options
 @click.option(
     "--method", type=click.Choice(list(METHODS)), default="BridgedGRMF", show_default=True,
     help="How groups are found.",
@@ -166,24 +175,24 @@ def _read_count(context: click.Context, parameter: click.Parameter, text: str) -
     "with VIEW=WAY for each. By default BridgedGRMF chooses it (auto), and the others take unit.",
 )  # fmt: skip
 @click.option("--encode", is_flag=True, help="Turn columns of text with few different words into columns of 0 and 1.")
-@options.duplicates_option
 @options.partial_rows_option("raise")
 @options.seed_option
 @click.option("--set", "others", multiple=True, metavar="NAME=VALUE", help="Any other setting of the method.")
 @click.option("--no-report", is_flag=True, help="Write no report.")
 @options.force_option("results that are in the folder")
-def cluster(id_columns: Sequence[str], duplicates: str, encode: bool, **given: Any) -> None:
+def cluster(**given: Any) -> None:
     """Find groups among samples that are described by several files, when many samples lack some of them.
 
     Every file is a view: a table with a row for each sample and a column for each feature. FILES may be .csv, .tsv or
     .txt (also .gz), .parquet, .feather, .npy, .npz, .mat, .h5ad and .h5mu; separators, decimal commas and encodings
-    are detected. Samples are joined by their ids. A view is named after its file, or by NAME=FILE.
+    are detected. Samples are joined by their ids, in a column that is detected. Files that do not match, or have
+    samples in columns, are refused with a proposal. A view is named after its file, or by NAME=FILE.
 
     Writes report.html, labels.csv, embedding.csv, model.gapview and run.json, all of them or none. If GRMF or
     BridgedGRMF run for longer than some seconds, finished work is kept in a folder beside the results, its name ends in
     .unfinished: after an interruption or a power cut, the same command resumes from there.
     """
-    reading = {"id_columns": id_columns, "duplicates": duplicates, "encode": encode}
+    reading = {name: given.pop(name) for name in options.READING}
     run_command(cluster_files, reading=reading, **given)
 
 

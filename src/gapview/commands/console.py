@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import signal
-import sys
 import threading
 import warnings
 from collections.abc import Callable, Iterable, Iterator
@@ -22,6 +21,7 @@ from ..errors import GapviewWarning
 from ..progress import ITERATING, Event, listening
 from ..utils.messages import duration
 
+STANDARD_OUTPUT = Path("-")
 Show = Callable[[str, str], None]  # prints a head and a text
 
 _OTHER_RUN = "Run the same command as before to resume, or give --force to discard the checkpoint and start again"
@@ -32,8 +32,20 @@ _TRIALS = ("Counting groups", "Weighing views", "Trying settings")  # phases tha
 _WORDS = (
     (r"partial_rows='(\w+)'", r"--partial-rows \1"),
     (r"duplicates='(\w+)'", r"--duplicates \1"),
+    (r"(decimal|thousands)='([,.])'", r"--\1 \2"),
+    (
+        r"(?:\b(?:id_pattern|orient)=|\S+\.T\b)(?:(?!\(on the command).)*\(on the command line: (.*?)\)(?=[.,]? |\.?$)",
+        r"\1",
+    ),
+    (r"\b(?:id_pattern|id_column|orient|drop) \((--[a-z-]+)\)", r"\1"),
+    (r"\bscale='(\w+)'", r"--scale \1"),
+    (r"\(\.T; on the command line: (--transpose)\)", r"(\1)"),
     (r"\(id_column, --id\)|\(id_column\)", "(--id)"),
-    (r"\(encode\)", "(--encode)"),
+    (r"id_column='([^' ]*)'", r"--id \1"),
+    (r"id_column=('[^']*')", r"--id \1"),
+    (r"id_column=False", "--no-id"),
+    (r"\(encode(?:=True)?\)", "(--encode)"),
+    (r"\(drop\)", "(--drop)"),
     (r"\bn_clusters=", "-k "),
     (r"\bn_samples=(\d+)", r"\1"),
     (r"Give a file that model\.save has written", "Give a model that gapview cluster has written"),
@@ -49,6 +61,10 @@ def command_words(text: str) -> str:
 
     >>> command_words("Remove the repeats, or choose duplicates='first'.")
     'Remove the repeats, or choose --duplicates first.'
+    >>> command_words("If these are the ids, give id_column='No'; if not, give id_column=False.")
+    'If these are the ids, give --id No; if not, give --no-id.'
+    >>> command_words("Give orient='features' (on the command line: --transpose all) to transpose.")
+    'Give --transpose all to transpose.'
     """
     for pattern, words in _WORDS:
         text = re.sub(pattern, words, text)
@@ -64,9 +80,9 @@ def printable(text: str) -> str:
     return "".join(sign if sign.isprintable() or sign == "\n" else repr(sign)[1:-1] for sign in text)
 
 
-def new_console() -> Console:
+def new_console(*, stderr: bool = False) -> Console:
     """Return the console that lines are printed on."""
-    return Console(soft_wrap=True, highlight=False)
+    return Console(soft_wrap=True, highlight=False, stderr=stderr)
 
 
 def print_line(console: Console, head: str, text: str) -> None:
@@ -88,11 +104,16 @@ def show_notes(notes: Iterable[str], show: Show) -> None:
 
 
 def run_command(work: Callable[..., list[Path]], *, head: str = "Wrote", **options: Any) -> None:
-    """Do the work of a command while progress is shown; then print the files that it wrote."""
-    console = new_console()
+    """Do the work of a command while progress is shown; then print the files that it wrote.
+
+    Lines go to standard error if the result goes to standard output.
+    """
+    to_output = options["output"] == STANDARD_OUTPUT
+    console = new_console(stderr=to_output)
     with show_progress(console):
         written = work(lambda head, text: print_line(console, head, command_words(text)), **options)
-    print_files(console, written, head)
+    if not to_output:
+        print_files(console, written, head)
 
 
 @contextmanager
@@ -122,7 +143,7 @@ def show_progress(console: Console) -> Iterator[None]:
     phase, detail = (TextColumn(form, markup=False) for form in ("{task.description}", "{task.fields[detail]}"))
     columns = (SpinnerColumn(), phase, BarColumn(bar_width=20), detail)
     # With FORCE_COLOR, rich takes files for terminals
-    quiet = not shown.is_terminal or not (sys.stdout if shown is console else sys.stderr).isatty()
+    quiet = not shown.is_terminal or not shown.file.isatty()
     bar = Progress(*columns, console=shown, transient=True, disable=quiet, redirect_stdout=False, redirect_stderr=False)
     with bar, listening(ProgressDisplay(bar)):
         yield

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import tempfile
 from collections.abc import Sequence, Set
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -20,9 +21,9 @@ from ..io.array_files import frame_of
 from ..methods import describe, load
 from ..progress import tell
 from ..report import write_clustering_report
-from ..utils.messages import counted, free_name, joined, numbered
-from ..utils.storage import make_folder
+from ..utils.messages import counted, free_name, joined, numbered, warn_user
 from ..views import Views, new_views
+from ..views.ids import explain_mismatch
 from . import options, results
 from .console import Show, printable, run_command, show_notes, show_warnings
 
@@ -129,7 +130,6 @@ def predict_files(
         new, _ = _read_samples(loaded, files, show, **reading)
         tell("Placing samples")
         labels, distances = loaded.predict(new, return_distance=True)
-        make_folder(output.parent)
         columns = {"label": labels.tolist(), "distance": [f"{value:.3f}" for value in distances]}
         results.write_samples(output, new, columns)
     sizes = np.bincount(labels, minlength=len(loaded.cluster_centers_))
@@ -201,7 +201,7 @@ def _write_all(
         taken.add(target.name)
         lacking = ~given.mask[:, place]
         filled = _filled_cells(view, ids, lacking)
-        extras = {"recovered": lacking} | ({"filled_cells": filled} if filled.any() else {})
+        extras = {"gapview_recovered": lacking} | ({"gapview_filled_cells": filled} if filled.any() else {})
         frame = frame_of(sparse.csc_array(matrix) if view.is_sparse else matrix, ids, columns)
         written[name] = write_like(view, frame if view.keyed else frame.reset_index(drop=True), target, extras)
         _show_view(written[name], name, lacking, filled, show)
@@ -238,8 +238,9 @@ def _filled_cells(view: ViewFile, ids: list[str], lacking: Any) -> Any:
 
 
 def _show_view(written: WrittenView, name: str, lacking: Any, filled: Any, show: Show) -> None:
-    marks = written.extra_columns["recovered"]
-    text = f"'{name}': {counted(int(lacking.sum()), 'row')} of {len(lacking):,} recovered, marked in column '{marks}'"
+    marks = written.extra_columns.get("gapview_recovered")
+    text = f"'{name}': {counted(int(lacking.sum()), 'row')} of {len(lacking):,} recovered"
+    text += f", marked in column '{marks}'" if marks else ""
     if filled.any():
         text += f"; {counted(int(filled.sum()), 'empty cell')} filled in other rows"
     show("View", text + ".")
@@ -255,8 +256,8 @@ def recover(**given: Any) -> None:
     """Complete the views that samples lack, in the format and units of the files.
 
     Files are matched to views by NAME=FILE, by the name of the file, or by its features. Every view of the model is
-    written for all samples of the files; the column 'recovered' is 1 where a row is no measurement. Without FILES, the
-    samples that the model was trained on are completed, and written as CSV.
+    written for all samples of the files; the column 'gapview_recovered' is 1 where a row is no measurement. Without
+    FILES, the samples that the model was trained on are completed, and written as CSV.
     """
     run_command(recover_files, **given)
 
@@ -269,11 +270,18 @@ def read_covariates(path: Path, id_columns: Sequence[str], views: Views, show: S
     frame = read_table(path, id_column=list(id_columns) or None)
     own = dict.fromkeys(str(key) for key in views.sample_ids.tolist())
     common = [key for key in frame.index if key in own]
+    proposal = explain_mismatch(frame.index.tolist(), list(own))
+    hint = ""
+    if proposal is not None:
+        one, other = proposal.examples[0]
+        hint = f" {counted(proposal.n_pairs, 'id')} match but for {proposal.what}, as {one!r} and {other!r}."
     if not common:
         raise DataFileError(
             f"{path.name!r} has no sample of the model: it has ids such as {some(frame.index, 3)}, the model such as "
-            f"{some(list(own), 3)}. Name the column of ids (--id), or write the ids in the same way."
+            f"{some(list(own), 3)}.{hint} Name the column of ids (--id), or write the ids in the same way."
         )
+    if hint:
+        warn_user(f"Some ids of {path.name!r} are no ids of the model.{hint} Write the ids in the same way.")
     n_others = len(frame) - len(common)
     others = f"; {counted(n_others, 'row')} of other samples left out" if n_others else ""
     columns, n_samples = counted(frame.shape[1], "column"), f"{len(common):,} of the {views.n_samples:,} samples"
@@ -298,8 +306,10 @@ def report_model(
                 "data with one of the two."
             )
         tell("Writing the report")
-        make_folder(output.parent)
-        write_clustering_report(loaded, output, covariates=table, run=results.report_facts(results.run_facts()), **more)
+        facts = results.report_facts(results.run_facts())
+        with tempfile.TemporaryDirectory() as folder:
+            page = write_clustering_report(loaded, Path(folder) / "report.html", covariates=table, run=facts, **more)
+            results.write_result(output, page.read_bytes())
     return [output]
 
 
@@ -332,7 +342,7 @@ def report(survival: Sequence[tuple[str, str]], **given: Any) -> None:
 @options.model_argument
 @click.option("--json", "as_json", is_flag=True, help="As JSON, for other programs.")
 def info(model: Path, as_json: bool) -> None:
-    """Describe a model file: method, settings, views, samples and groups.
+    """Describe a model file: method, settings, views, samples and groups, what was chosen and why.
 
     Only the beginning of the file is read; the groups themselves are not checked.
     """

@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import json
 import os
-from collections import Counter
 from collections.abc import Callable, Sequence
-from functools import partial
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import click
 
-from ..errors import DataFileError, ParameterError
+from ..errors import ParameterError
 from ..estimators import BridgedGRMF, MultiViewClusterer
-from ..io import DUPLICATES, ViewFile, read_views
+from ..io import DUPLICATES, ViewFile
+from ..io._reading import Options, open_files, read_sources
 from ..methods import METHODS
 from ..progress import tell
 from ..views.cells import PARTIAL_ROWS
+from ..views.id_patterns import read_options
+from ..views.numerals import check_marks
+from ..views.orientation import read_transpose
+from .console import STANDARD_OUTPUT
 
 Decorator = Callable[[Any], Any]
 
@@ -31,14 +35,57 @@ id_option = click.option(
     "--id", "id_columns", multiple=True, metavar="NAME",
     help="Column that holds the sample ids; repeat it if files name it differently. By default it is detected.",
 )  # fmt: skip
+no_id_option = click.option(
+    "--no-id", is_flag=True, help="Do not read sample ids: row i of every file is the same sample."
+)
+id_pattern_option = click.option(
+    "--id-pattern", "id_patterns", multiple=True, metavar="PATTERN",
+    help="Rewrite the ids: a regular expression of which the first group, or the whole match, is the id; "
+    "PATTERN=>TEXT replaces every match; lower, nfc, ascii, spaces, hyphens, zeros and separators unify the form. "
+    "VIEW=PATTERN is for one view.",
+)  # fmt: skip
+transpose_option = click.option(
+    "--transpose", "transposed", multiple=True, metavar="VIEW",
+    help="View whose file has a row for each feature and a column for each sample; all stands for every file. none "
+    "accepts files that look like it as they are.",
+)  # fmt: skip
+drop_option = click.option(
+    "--drop", "dropped", multiple=True, metavar="COLUMN",
+    help="Column to leave out of every file that has it; VIEW=COLUMN is for one view.",
+)  # fmt: skip
 duplicates_option = click.option(
     "--duplicates", type=click.Choice(DUPLICATES), default="raise", show_default=True,
     help="Rows that share an id: refuse them, keep the first, or take their mean.",
 )  # fmt: skip
+decimal_option = click.option(
+    "--decimal", type=click.Choice([",", "."]),
+    help="Decimal mark of files with numbers such as 1,234 whose other numbers do not show it.",
+)  # fmt: skip
+thousands_option = click.option("--thousands", type=click.Choice([",", "."]), help="Thousands separator of such files.")
 seed_option = click.option(
     "--seed", "random_state", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True, help="Random seed."
 )
 model_argument = click.argument("model", type=click.Path(path_type=Path), metavar="MODEL")
+
+
+# Names of the options with which files are read: those of reading_options, and --encode
+READING = (
+    "id_columns",
+    "no_id",
+    "id_patterns",
+    "transposed",
+    "dropped",
+    "duplicates",
+    "encode",
+    "decimal",
+    "thousands",
+)
+
+
+def reading_options(command: Any) -> Any:
+    """Declare how files are read: the ids of the samples, the orientation, and the columns."""
+    ids = (id_option, no_id_option, id_pattern_option, duplicates_option)
+    return _all_of(*ids, transpose_option, drop_option, decimal_option, thousands_option)(command)
 
 
 def files_argument(*, required: bool) -> Decorator:
@@ -48,9 +95,20 @@ def files_argument(*, required: bool) -> Decorator:
 
 def output_option(default: str, *, folder: bool) -> Decorator:
     """Declare the folder for several results, or the file for one."""
-    text = "Folder for the results." if folder else "File for the result."
+    text = "Folder for the results." if folder else "File for the result; - writes it to standard output."
     path = click.Path(path_type=Path, file_okay=not folder, dir_okay=folder)
-    return click.option("-o", "--output", type=path, default=Path(default), show_default=True, help=text)
+    callback = _no_standard_output if folder else None
+    return click.option(
+        "-o", "--output", type=path, default=Path(default), show_default=True, callback=callback, help=text
+    )
+
+
+def _no_standard_output(context: click.Context, parameter: click.Parameter, folder: Path) -> Path:
+    """Return the folder for the results, or raise an error if it is ``-``."""
+    if folder == STANDARD_OUTPUT:
+        command = context.info_name
+        raise click.BadParameter(f"'-' stands for standard output, and {command} writes several files: name a folder.")
+    return folder
 
 
 def force_option(what: str) -> Decorator:
@@ -72,8 +130,10 @@ def samples_options(output: str, *, folder: bool, files_required: bool) -> Decor
     files, rows = files_argument(required=files_required), partial_rows_option(None)
     force = force_option("results that are in the folder" if folder else "a file that is there")
     target = output_option(output, folder=folder)
-    options = (model_argument, files, target, id_option, duplicates_option, rows, force)
+    return _all_of(model_argument, files, target, reading_options, rows, force)
 
+
+def _all_of(*options: Decorator) -> Decorator:
     def declare(command: Any) -> Any:
         for option in reversed(options):  # decorators are applied from the last to the first
             command = option(command)
@@ -99,20 +159,41 @@ def named_paths(files: Sequence[str]) -> list[tuple[str | None, Path]]:
     return found
 
 
-def read_files(files: Sequence[str], *, id_columns: Sequence[str], duplicates: str, encode: bool) -> list[ViewFile]:
+def read_files(
+    files: Sequence[str],
+    *,
+    id_columns: Sequence[str] = (),
+    no_id: bool = False,
+    id_patterns: Sequence[str] = (),
+    transposed: Sequence[str] = (),
+    dropped: Sequence[str] = (),
+    duplicates: str = "raise",
+    encode: bool = False,
+    decimal: str | None = None,
+    thousands: str | None = None,
+) -> list[ViewFile]:
     """Return all views in the order of the files."""
     tell("Reading files")
-    read = partial(read_views, id_column=list(id_columns) or None, encode=encode, duplicates=duplicates)
+    if no_id and id_columns:
+        raise ParameterError(f"--id {id_columns[0]} and --no-id contradict each other. Give one of them.")
+    id_column = False if no_id else list(id_columns) or None
+    options = Options(id_column, None, None, None, encode, duplicates, check_marks(decimal, thousands))
     typed = named_paths(files)
-    plain = [str(path) for name, path in typed if name is None]
-    unnamed = read(plain) if plain else []
-    found: list[ViewFile] = []
-    for name, path in typed:
-        found += read({name: path}) if name else [view for view in unnamed if view.path == path]
-    name, n_views = Counter(view.name for view in found).most_common(1)[0]
-    if n_views > 1:
-        raise DataFileError(f"The view '{name}' is given more than once. Give every view a name of its own.")
-    return found
+    sources = open_files(typed, options)
+    names = [source.name for source in sources]
+    patterns = read_options(id_patterns, names)
+    of_file = {source.path.name: source.name for source in sources}
+    orient = read_transpose([of_file.get(Path(name).name, name) for name in transposed], names)
+    return read_sources(sources, replace(options, id_pattern=patterns, orient=orient, drop=_drop(dropped, names)))
+
+
+def _drop(dropped: Sequence[str], names: Sequence[str]) -> Any:
+    """Return the columns to leave out, for all views or for each."""
+    pairs = [(view, column) for view, equals, column in (text.partition("=") for text in dropped) if view in names]
+    if not pairs:
+        return list(dropped) or None
+    everywhere = [text for text in dropped if text.partition("=")[0] not in names]
+    return {name: [*everywhere, *(column for view, column in pairs if view == name)] for name in names}
 
 
 # -- the method ------------------------------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ import re
 import secrets
 import shlex
 import shutil
+import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, is_dataclass
@@ -29,14 +30,25 @@ from ..estimators import MultiViewClusterer
 from ..io import ViewFile
 from ..progress import tell
 from ..report import write_clustering_report
-from ..utils.storage import lock_folder, sync_folder, write_table, write_whole
+from ..utils.storage import (
+    escape_formula,
+    find_target,
+    keep_permissions,
+    lock_folder,
+    make_folder,
+    sync_folder,
+    table_text,
+    write_table,
+    write_whole,
+)
 from ..views import Views
-from .console import signals_ignored
+from .console import STANDARD_OUTPUT, signals_ignored
 from .options import named_paths
 
 RECORD = "run.json"  # lists, under "results", the files that were written with it
 _PACKAGES = ("gapview", "numpy", "scipy", "scikit-learn", "pandas", "pyarrow", "anndata", "faiss-cpu", "torch")
 _OF_THE_SYSTEM = {".DS_Store", "Thumbs.db", "desktop.ini"}
+_LONGEST_NAME = 200  # bytes; systems allow 255
 _STAGED = r"\.{name}\.[0-9a-f]{{12}}"  # results that are being written
 _REPLACED = _STAGED + r"\.old"  # results that are being replaced
 
@@ -57,7 +69,7 @@ def results_folder(path: Path, *, force: bool) -> Iterator[Path]:
     empty = os.path.isdir(target) and not filled
     made = [folder for folder in (target.parent, *target.parent.parents) if not os.path.exists(folder)]
     # An empty folder may be impossible to replace, such as a mounted disk: results are written inside it
-    staging = (target if empty else target.parent) / f".{target.name}.{secrets.token_hex(6)}"
+    staging = (target if empty else target.parent) / f".{short_name(target.name)}.{secrets.token_hex(6)}"
     with ExitStack() as in_use:
         try:
             _make(staging, path, target.parent, in_use)
@@ -71,6 +83,12 @@ def results_folder(path: Path, *, force: bool) -> Iterator[Path]:
                     with suppress(OSError):
                         folder.rmdir()
             raise
+
+
+def short_name(name: str) -> str:
+    """Return a name to which a suffix can be added: a digest of one so long that the system may refuse more."""
+    encoded = os.fsencode(name)
+    return name if len(encoded) <= _LONGEST_NAME else hashlib.sha256(encoded).hexdigest()
 
 
 @contextmanager
@@ -100,7 +118,7 @@ def _remove_leftovers(target: Path) -> None:
 
     If a command was killed while it replaced results and only the old ones are left, these are restored.
     """
-    name = re.escape(target.name)
+    name = re.escape(short_name(target.name))
     with suppress(OSError), _locked(target.parent):
         for folder in (target.parent, target):
             left = [item for item in folder.iterdir() if item.is_dir()] if folder.is_dir() else []
@@ -182,7 +200,7 @@ def put_in_place(staging: Path, target: Path, *, empty: bool, filled: bool) -> N
 def _move_up(staging: Path, target: Path) -> None:
     moved: list[Path] = []
     there = {item.name for item in target.iterdir()} - _OF_THE_SYSTEM
-    if [name for name in there if not re.fullmatch(_STAGED.format(name=re.escape(target.name)), name)]:
+    if [name for name in there if not re.fullmatch(_STAGED.format(name=re.escape(short_name(target.name))), name)]:
         raise FileExistsError(errno.EEXIST, "another command has put something there meanwhile")
     try:
         for file in sorted(staging.iterdir()):
@@ -196,7 +214,10 @@ def _move_up(staging: Path, target: Path) -> None:
 
 def _swap(staging: Path, target: Path) -> None:
     """Replace the old folder by the new one; restore the old one on an error."""
-    old = target.parent / f".{target.name}.{secrets.token_hex(6)}.old"
+    old = target.parent / f".{short_name(target.name)}.{secrets.token_hex(6)}.old"
+    for new, replaced in [(staging, target), *((file, target / file.name) for file in staging.iterdir())]:
+        if replaced.exists():
+            keep_permissions(new, replaced.stat())
     target.rename(old)
     try:
         staging.rename(target)
@@ -207,12 +228,29 @@ def _swap(staging: Path, target: Path) -> None:
 
 
 def check_new_file(path: Path, inputs: Sequence[Path], *, force: bool) -> None:
-    """Raise an error if a file exists, unless ``force``, or if it is one of the inputs."""
-    there = os.path.exists(path)  # Path.exists raises for folders without permission
+    """Raise an error if a file cannot be written, exists, unless ``force``, or is one of the inputs."""
+    if path == STANDARD_OUTPUT:
+        return
+    _, there = find_target(path)
     if there and any(os.path.exists(other) and path.samefile(other) for other in inputs):
         raise DataFileError(f"{str(path)!r} is one of the files to read. Give another name for the result.")
     if there and not force:
         raise DataFileError(f"The file {str(path)!r} is there already. Choose another, or replace it with --force.")
+
+
+def write_result(path: Path, content: bytes) -> None:
+    """Write the only result of a command to a file, whose folder is made, or to standard output."""
+    if path != STANDARD_OUTPUT:
+        make_folder(path.parent)
+        write_whole(path, content)
+        return
+    try:
+        sys.stdout.buffer.write(content)
+        sys.stdout.buffer.flush()
+    except BrokenPipeError:  # the program that reads it has ended, as `head` does
+        raise
+    except OSError as error:
+        raise DataFileError(f"Cannot write to standard output: {error.strerror}.") from None
 
 
 # -- tables ----------------------------------------------------------------------------------------------------------
@@ -225,7 +263,8 @@ def write_results(
     write_labels(folder / "labels.csv", model)
     prefix, points = type(model).__name__.lower(), model.embedding_
     header = ["id", *(f"{prefix}{place}" for place in range(points.shape[1]))]
-    rows = ([key, *(f"{x:.6g}" for x in point)] for key, point in zip(model.sample_ids_, points, strict=True))
+    ids = _written_ids(model.views_)
+    rows = ([key, *(f"{x:.6g}" for x in point)] for key, point in zip(ids, points, strict=True))
     write_table(folder / "embedding.csv", header, rows)
     model.save(folder / "model.gapview")
     record = {**record, **run_facts(), **_model_facts(model)}
@@ -258,9 +297,15 @@ def write_labels(path: Path, model: MultiViewClusterer) -> None:
 def write_samples(path: Path, views: Views, columns: Mapping[str, Sequence[Any]]) -> None:
     """Write for every sample its id, the values of the columns, and which views it has."""
     presence = np.where(views.mask, "yes", "no").tolist()
-    rows: Iterable[Any] = zip(views.sample_ids.tolist(), *columns.values(), presence, strict=True)
+    rows: Iterable[Any] = zip(_written_ids(views), *columns.values(), presence, strict=True)
     header = ["id", *columns, *(f"has_{name}" for name in views.names)]
-    write_table(path, header, ([*row, *has] for *row, has in rows))
+    content = table_text(header, ([*row, *has] for *row, has in rows))
+    write_result(path, content)
+
+
+def _written_ids(views: Views) -> list[str]:
+    """Return the ids of samples as they are written into tables, so that a spreadsheet runs none as a formula."""
+    return [escape_formula(str(key)) for key in views.sample_ids.tolist()]
 
 
 # -- the record ------------------------------------------------------------------------------------------------------
@@ -349,7 +394,7 @@ def write_record(folder: Path, record: Mapping[str, Any]) -> None:
     """Write the record, which lists the files written before it."""
     results = sorted(file.name for file in folder.iterdir())
     content = json.dumps(_plain({**record, "results": results}), indent=2, ensure_ascii=False)
-    write_whole(folder / RECORD, content.encode())
+    write_whole(folder / RECORD, content.encode(errors="backslashreplace"))  # in JSON an escape sequence
 
 
 def _plain(value: Any) -> Any:

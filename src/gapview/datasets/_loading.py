@@ -14,7 +14,7 @@ from sklearn.datasets import fetch_openml, get_data_home, load_digits
 
 from ..errors import DataFileError, DownloadError, InputError, InputTypeError, ParameterTypeError, some
 from ..io.array_files import read_contents
-from ..utils.messages import check_integer, check_real
+from ..utils.messages import check_integer, check_real, shown
 from ..utils.types import Array
 from ..views import Views
 
@@ -40,7 +40,7 @@ def _chosen_views(views: Any, name_of: Callable[[Any], str]) -> list[str]:
     """Return the names of the requested views; ``name_of`` returns the name of one, or raises an error."""
     if isinstance(views, str | bytes) or not isinstance(views, Iterable):
         hint = f" For a single view write views=[{views!r}]." if isinstance(views, str | int) else ""
-        raise InputTypeError(f"views must be a list of views, such as [0, 1] or ['pixels']; got {views!r}.{hint}")
+        raise InputTypeError(f"views must be a list of views, such as [0, 1] or ['pixels']; got {shown(views)}.{hint}")
     names = [name_of(view) for view in views]
     if not names:
         raise InputError("views must name some of the views; got an empty list.")
@@ -121,7 +121,7 @@ def load_views(path: Any, *, views: Sequence[int | str] | None = None) -> Datase
     Views of 4 samples, 4 of them complete: 'view_0' 4 × 4, 'view_1' 4 × 2
     """
     if not isinstance(path, str | os.PathLike):
-        raise InputTypeError(f"path must be the path of a .npz or .mat file; got {path!r}.")
+        raise InputTypeError(f"path must be the path of a .npz or .mat file; got {shown(path)}.")
     file = Path(path)
     if not os.path.isfile(file):  # Path.is_file raises for names that no file can have
         raise DataFileError(f"There is no file {str(file)!r}. Give the path of a .npz or .mat file.")
@@ -196,7 +196,7 @@ def fetch_handwritten(
     check_integer("n_retries", n_retries, low=1)
     check_real("delay", delay, low=0, open_low=True)
     if data_home is not None and not isinstance(data_home, str | os.PathLike):
-        raise ParameterTypeError(f"data_home must be None or the path of a folder; got {data_home!r}.")
+        raise ParameterTypeError(f"data_home must be None or the path of a folder; got {shown(data_home)}.")
     names = _chosen_views(views, _known)
     matrices, targets = {}, {}
     for name in names:
@@ -213,7 +213,7 @@ def fetch_handwritten(
 
 def _known(name: Any) -> str:
     if not isinstance(name, str) or name not in _HANDWRITTEN:
-        raise InputError(f"views must name some of {some(_HANDWRITTEN, 6)}; got {name!r}.")
+        raise InputError(f"views must name some of {some(_HANDWRITTEN, 6)}; got {shown(name)}.")
     return name
 
 

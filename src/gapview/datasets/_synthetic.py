@@ -10,7 +10,7 @@ from scipy import sparse
 from scipy.sparse.csgraph import maximum_flow
 
 from ..errors import InputError, InputTypeError, ParameterError, ParameterTypeError, some
-from ..utils.messages import check_choice, check_integer, check_real, random_generator
+from ..utils.messages import MOST_COMPONENTS, check_choice, check_integer, check_real, random_generator, shown
 from ..utils.types import Array
 from ..views import Views
 from ._loading import Dataset
@@ -228,7 +228,8 @@ def make_views(
     Views of 100 samples, 39 of them complete: 'view_0' 75 × 5, 'view_1' 75 × 8, 'view_2' 75 × 3
     """
     check_integer("n_samples", n_samples, low=1)
-    check_integer("n_clusters", n_clusters, low=1)
+    check_integer("n_clusters", n_clusters, low=1, high=MOST_COMPONENTS)
+    n_samples, n_clusters = int(n_samples), int(n_clusters)
     check_real("separation", separation, low=0)
     check_real("noise", noise, low=0)
     check_choice("dtype", dtype, ("float64", "float32"))
@@ -253,10 +254,11 @@ def make_views(
 
 
 def _read_widths(n_features: Any) -> list[int]:
+    n_features = np.atleast_1d(n_features).tolist() if isinstance(n_features, np.ndarray) else n_features
     if isinstance(n_features, str) or not isinstance(n_features, Iterable):
         raise ParameterTypeError(
             "n_features must be a sequence of integers, one for each view, such as (20, 30); "
-            f"got {n_features!r}. For a single view write [20]."
+            f"got {shown(n_features)}. For a single view write [20]."
         )
     widths = list(n_features)
     if not widths:

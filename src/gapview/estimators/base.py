@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..backends.dask import demand_in_memory
 from ..backends.disk.views import read_into_memory
 from ..backends.support import output_kind
+from ..clusters import group_order, renumbered
 from ..errors import InputTypeError, NotFittedError, described, extra
 from ..persist.checkpoints.journal import fit_generator
 from ..persist.model_file import save
@@ -113,6 +114,7 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         with self._unchanged_on_error():
             warn_unused_parameters(self, training)
             self._fit_views(training.on_host(), fit_generator(self.random_state))
+            self._number_groups(training.sample_ids)
             self.views_, self.sample_ids_ = training.on_host(), training.sample_ids
             self.n_features_in_ = sum(training.n_features)
         return self
@@ -234,6 +236,13 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
 
     def _fit_views(self, views: Views, random_state: np.random.RandomState) -> None:
         raise NotImplementedError
+
+    def _number_groups(self, ids: Array) -> None:
+        """Apply :func:`gapview.clusters.group_order` to every attribute that refers to groups by number."""
+        order = group_order(self.labels_, ids, self.n_clusters)
+        self.labels_ = renumbered(self.labels_, order)
+        if hasattr(self, "cluster_centers_"):
+            self.cluster_centers_: Array = self.cluster_centers_[order]
 
     def check_fitted(self) -> None:
         """Raise an error unless the model is fitted and its training data are in this process."""

@@ -21,7 +21,7 @@ from ..graph.knn import knn_graph, mean_neighbor_codes
 from ..persist.registry import storable_method
 from ..progress import phase, tell
 from ..scaling import SCALES
-from ..utils.messages import check_choice, check_integer, check_real
+from ..utils.messages import LARGEST, MOST_COMPONENTS, MOST_REPEATS, check_choice, check_integer, check_real
 from ..utils.types import Array, Matrix
 from ..views import Views
 from ..views.cells import PARTIAL_ROWS, n_to_try
@@ -96,7 +96,7 @@ class BridgedGRMF(LatentSpaceMixin, MultiViewClusterer):
     Attributes
     ----------
     labels_ : array of shape (n_samples,)
-        Group of every sample.
+        Group of every sample. Group 0 is the largest; equal sizes are ordered by the smallest sample id.
     embedding_ : array of shape (n_samples, n_components)
         Consensus code of every sample, in the order of ``sample_ids_``, not scaled.
     selection_ : Selection
@@ -214,8 +214,9 @@ class BridgedGRMF(LatentSpaceMixin, MultiViewClusterer):
 
     def check_parameters(self) -> None:
         """Raise an error if a parameter has a wrong type or value."""
-        for name in ("n_clusters", "n_components", "reach"):
-            check_integer(name, getattr(self, name), low=1, also=["auto"])
+        most = {"n_clusters": LARGEST, "n_components": MOST_COMPONENTS, "reach": MOST_REPEATS}
+        for name, high in most.items():
+            check_integer(name, getattr(self, name), low=1, high=high, also=["auto"])
         for name in ("consensus_weight", "sparsity_weight"):
             check_real(name, getattr(self, name), low=0, also=["auto"])
         self._check_shared_parameters()

@@ -15,7 +15,7 @@ from ..graph.neighbors import Search
 from ..persist.checkpoints import checkpointed
 from ..persist.registry import storable_method
 from ..progress import phase, tell
-from ..utils.messages import check_integer, check_real
+from ..utils.messages import MOST_COMPONENTS, MOST_REPEATS, check_integer, check_real
 from ..utils.types import Array, Matrix
 from ..views import Views
 from ..views.checks import one_per_view
@@ -82,7 +82,7 @@ class GRMF(LatentSpaceMixin, MultiViewClusterer):
     Attributes
     ----------
     labels_ : array of shape (n_samples,)
-        Group of every sample.
+        Group of every sample. Group 0 is the largest; equal sizes are ordered by the smallest sample id.
     embedding_ : array of shape (n_samples, n_components)
         Consensus code of every sample, in the order of ``sample_ids_``, not scaled.
     bases_ : list of arrays of shape (n_components, n_features)
@@ -130,6 +130,7 @@ class GRMF(LatentSpaceMixin, MultiViewClusterer):
 
     graphs_: list[sparse.csr_array]
 
+    _fitted_attributes = ("graphs_",)
     _no_effect = (
         NoEffect("n_init", lambda model, _: not model._starts_at_random(), "init is not 'random'", "use init='random'"),
         NoEffect("n_neighbors", lambda model, _: model.graph is not None, "graph is given", "leave out graph"),
@@ -183,10 +184,10 @@ class GRMF(LatentSpaceMixin, MultiViewClusterer):
         """Raise an error if a parameter has a wrong type or value."""
         super().check_parameters()
         self._check_shared_parameters()
-        check_integer("n_components", self.n_components, low=1, also=[None])
+        check_integer("n_components", self.n_components, low=1, high=MOST_COMPONENTS, also=[None])
         check_real("consensus_weight", self.consensus_weight, low=0)
         check_real("sparsity_weight", self.sparsity_weight, low=0)
-        check_integer("n_init", self.n_init, low=1)
+        check_integer("n_init", self.n_init, low=1, high=MOST_REPEATS)
 
     def _starts_at_random(self) -> bool:
         return isinstance(self.init, str) and self.init == "random"

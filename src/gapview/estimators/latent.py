@@ -26,9 +26,9 @@ from ..metrics import clustering_accuracy
 from ..progress import phase, tell
 from ..scaling import Scaling, unit_rows
 from ..trust import Agreement, Stability, ViewEffects, cluster_stability, feature_effects, view_agreement
-from ..utils.messages import check_choice, check_integer, check_real, muted, warn_user
+from ..utils.messages import check_choice, check_flag, check_integer, check_real, muted, warn_user
 from ..utils.types import Array, Matrix
-from ..views import Views, new_views
+from ..views import Views, compare, new_views
 from .base import CLUSTER, as_frame, as_series, warn_no_effect, warn_unused_parameters
 from .predict import distance_to_training, fill_missing_rows, predict_labels, project, recover_rows
 
@@ -58,7 +58,10 @@ class LatentSpaceMixin(ClassNamePrefixFeaturesOutMixin, TransformerMixin):  # ty
     n_iter_: int
     neighbor_search_: tuple[SearchReport, ...]
 
-    _fitted_attributes: tuple[str, ...] = ("bases_", "scalings_", "cluster_centers_", "confidence_")
+    _fitted_attributes: tuple[str, ...] = (
+        *("bases_", "codes_", "scalings_", "cluster_centers_", "confidence_"),
+        *("objective_", "n_iter_", "neighbor_search_"),
+    )
     _recover_methods: tuple[str, ...] = ("neighbors", "basis")
     is_bridged = False  # whether codes explain samples that are reached across views
 
@@ -265,6 +268,7 @@ class LatentSpaceMixin(ClassNamePrefixFeaturesOutMixin, TransformerMixin):  # ty
         True
         """
         check_choice("method", method, ("neighbors", "centers"))
+        check_flag("return_distance", return_distance)
         check_integer("n_neighbors", n_neighbors, low=1)
         if method == "centers":
             self._warn_unused_neighbors(n_neighbors, method)
@@ -341,7 +345,7 @@ class LatentSpaceMixin(ClassNamePrefixFeaturesOutMixin, TransformerMixin):  # ty
         if is_for_cluster(self, views):
             return float(self._on_cluster("score", views, y=y))
         given = self._read_new(views)
-        labels = np.asarray(self.predict(given))
+        labels = predict_labels(self, self._embed(given), "neighbors", N_LATENT_NEIGHBORS)
         if y is not None:
             return clustering_accuracy(y, labels)
         counts = resolve_n_neighbors("auto", given, len(self.cluster_centers_))
@@ -358,8 +362,12 @@ class LatentSpaceMixin(ClassNamePrefixFeaturesOutMixin, TransformerMixin):  # ty
         warn_no_effect(LatentSpaceMixin.predict, "n_neighbors", n_neighbors, reason, remedy)
 
     def _read_new(self, views: Any) -> Views:
+        """Read new samples; warn if their values are unlike those of the training samples."""
         self.check_fitted()
-        return new_views(views, self.views_, self.partial_rows)
+        given = new_views(views, self.views_, self.partial_rows)
+        for message in compare(given, self.views_):
+            warn_user(message)
+        return given
 
     def scaled(self, views: Views) -> list[Matrix]:
         """Return the matrices of views, scaled as in the fit.

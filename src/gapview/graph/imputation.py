@@ -206,8 +206,10 @@ def impute_rows(
 
 
 def _overflow_exponent(raw: Matrix) -> int:
-    """Return the power of 2 to divide dense values by so that their differences are finite; 0 for most data."""
-    return 3 if not sparse.issparse(raw) and largest_magnitude(raw) > np.finfo(raw.dtype).max / 8 else 0
+    """Return the power of 2 to divide dense values by so that differences and column sums are finite; mostly 0."""
+    power = 3 + int(raw.shape[0]).bit_length()
+    too_large = not sparse.issparse(raw) and largest_magnitude(raw) > np.ldexp(np.finfo(raw.dtype).max, -power)
+    return power if too_large else 0
 
 
 def _validated_slope(

@@ -12,6 +12,7 @@ from scipy import sparse
 from ..compute.arrays import csr, is_tensor
 from ..errors import InputError, ParameterError
 from ..scaling import row_lengths
+from ..utils.messages import check_integer
 from ..utils.types import Array, Matrix
 from ..views import SampleCounts, Views
 from ..views.checks import one_per_view, real_matrix
@@ -81,6 +82,7 @@ def knn_graph(matrix: Matrix, n_neighbors: int, search: Search | None = None) ->
            [1., 0., 1.],
            [0., 1., 0.]])
     """
+    check_integer("n_neighbors", n_neighbors, low=0)
     n_rows, rows = matrix.shape[0], comparable_rows(matrix)
     n_neighbors = min(n_neighbors, len(rows) - 1)
     if n_neighbors < 1:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,40 +12,78 @@ import numpy as np
 from scipy import sparse
 
 from ..errors import DataFileError, InputTypeError, extra, some
-from ..utils.messages import check_choice, check_flag, counted, percent
+from ..utils.messages import check_choice, check_flag, counted, numbered, percent
 from ..utils.types import Array
+from ..views.id_patterns import note_on_rewrite, read_pattern, report_idle, rewrite
+from ..views.keys import as_keys
+from ..views.numerals import check_marks, undecided
+from ..views.orientation import read_orientation
+from ..views.reading import TRANSPOSED
+from ..views.tables import (
+    IdColumn,
+    check_dropped,
+    check_id_column,
+    demand_digits,
+    find_id_columns,
+    is_unnamed,
+    may_be_row_numbers,
+    own_columns,
+    read_drop,
+    report_row_numbers,
+)
 from ._dialect import unique_names
-from ._sources import existing_file, kind_of
-from ._table_formats import read_feather, read_parquet, read_text
+from ._sources import decodable, existing_file, kind_of
+from ._table_formats import described, read_feather, read_parquet, read_text
 from ._view_file import ViewFile
 from .array_files import frame_of, read_arrays, read_npy, read_omics
-from .tables import DUPLICATES, RawTable, arrow, check_id_column, check_ids, find_features, find_ids, row_numbers
+from .tables import DUPLICATES, RawTable, arrow, check_ids, find_features, row_numbers
 
 _TABLES: dict[str, Callable[[Path], RawTable]] = {"text": read_text, "parquet": read_parquet, "feather": read_feather}
 
 
-def read_view(path: Any, *, id_column: Any = None, encode: bool = False, duplicates: str = "raise") -> ViewFile:
+def read_view(
+    path: Any,
+    *,
+    id_column: Any = None,
+    id_pattern: Any = None,
+    orient: str | None = None,
+    drop: Any = None,
+    encode: bool = False,
+    duplicates: str = "raise",
+    decimal: str | None = None,
+    thousands: str | None = None,
+) -> ViewFile:
     r"""Read one view from a file of any supported format.
 
     Tables are ``.csv``, ``.tsv`` and ``.txt`` (each also with ``.gz``), ``.parquet`` and ``.feather``. Of a text
-    table the separator (comma, semicolon, tab, | or spaces), decimal mark, encoding and header are detected; thousands
-    separators are not. Arrays are ``.npy``, and ``.npz`` and ``.mat`` that hold a single view; omics objects
-    are ``.h5ad``, and ``.h5mu`` with a single modality. Nothing in a file is ever executed, and no file takes more
-    memory than ``gapview.io.LIMITS`` allow. ``.mat``, ``.h5ad`` and ``.h5mu`` are read in a process of their own,
-    which takes a second, because damaged ones can crash the libraries that read them.
+    table the separator (comma, semicolon, tab, | or spaces), decimal mark, thousands separators, encoding and header
+    are detected. Numbers such as ``1,234`` are refused if nothing in the file shows what the comma stands for. Arrays
+    are ``.npy``, and ``.npz`` and ``.mat`` that hold a single view; omics objects are ``.h5ad``, and ``.h5mu`` with a
+    single modality. No code in a file is executed, and :class:`gapview.io.Limits` bound the memory that it takes.
+    ``.mat``, ``.h5ad`` and ``.h5mu`` are read in a process of their own, which takes a second, because damaged ones can
+    crash the libraries that read them.
 
     Parameters
     ----------
     path : str or path
         The file.
-    id_column : str or sequence of str, optional
-        Name of the column that holds the sample ids, or several names of which the first that exists is used. By
-        default a column called ``id``, ``sample``, ``patient`` or the like, the index of a frame in Parquet or Feather,
-        or a first column of distinct text. Ids are compared as text: 1, 1.0 and "1" are one sample, "001" is another.
+    id_column : str, sequence of str or False, optional
+        Name of the column that holds the sample ids, or several names of which the first that exists is used; False
+        if there are no ids, and rows are matched by their position. By default the column is detected, for all files
+        together: see :class:`gapview.Views`.
+    id_pattern : str or callable, optional
+        How ids are rewritten, as in :class:`gapview.Views`.
+    orient : {"samples", "features"}, optional
+        What the rows of the file are, as in :class:`gapview.Views`.
+    drop : str or sequence of str, optional
+        Names of columns to leave out.
     encode : bool, default=False
         Turn columns of text with few different words into columns of 0 and 1; else columns of text are left out.
     duplicates : {"raise", "first", "mean"}, default="raise"
         How to treat rows that share an id: raise an error, keep the first, or take their mean.
+    decimal, thousands : {",", "."}, optional
+        What the mark in numbers such as ``1,234`` stands for, in files whose other numbers do not show it: a decimal
+        mark (``decimal=","`` reads 1.234) or a thousands separator (``thousands=","`` reads 1234).
 
     Returns
     -------
@@ -63,7 +101,8 @@ def read_view(path: Any, *, id_column: Any = None, encode: bool = False, duplica
     7   1.5   3.0
     9   NaN   4.0
     """
-    views = _read_file(path, id_column, encode, duplicates)
+    options = Options(id_column, id_pattern, orient, drop, encode, duplicates, check_marks(decimal, thousands))
+    views = read_sources(open_files([(None, path)], options), options)
     if len(views) > 1:
         raise DataFileError(
             f"{views[0].path.name!r} holds {len(views)} views, {some([view.name for view in views])}; one was "
@@ -72,7 +111,18 @@ def read_view(path: Any, *, id_column: Any = None, encode: bool = False, duplica
     return views[0]
 
 
-def read_views(paths: Any, *, id_column: Any = None, encode: bool = False, duplicates: str = "raise") -> list[ViewFile]:
+def read_views(
+    paths: Any,
+    *,
+    id_column: Any = None,
+    id_pattern: Any = None,
+    orient: Any = None,
+    drop: Any = None,
+    encode: bool = False,
+    duplicates: str = "raise",
+    decimal: str | None = None,
+    thousands: str | None = None,
+) -> list[ViewFile]:
     r"""Read the views of several files; a file may hold more than one.
 
     A view has the name of its file without the suffix, or its name within a file of several views. If two names are
@@ -81,9 +131,12 @@ def read_views(paths: Any, *, id_column: Any = None, encode: bool = False, dupli
     Parameters
     ----------
     paths : path, sequence of paths, or mapping of names to paths
-        The files. The keys of a mapping are the names of the views; each of its files must hold a single view.
-    id_column, encode, duplicates
+        The files. The keys of a mapping are the names of the views; each of its files must hold a single view. An item
+        of a sequence may be a pair of a name and a path.
+    id_column, encode, duplicates, decimal, thousands
         As in :func:`read_view`.
+    id_pattern, orient, drop
+        As in :func:`read_view`, or a dict with one for each of some views.
 
     Returns
     -------
@@ -101,70 +154,225 @@ def read_views(paths: Any, *, id_column: Any = None, encode: bool = False, dupli
     ...     join_views(read_views([blood, scans]))
     Views of 3 samples, 1 of them complete: 'blood' 2 × 1, 'scans' 2 × 1
     """
-    if isinstance(paths, Mapping):
-        settings = {"id_column": id_column, "encode": encode, "duplicates": duplicates}
-        return [replace(read_view(path, **settings), name=str(name)) for name, path in paths.items()]
     if isinstance(paths, str) or hasattr(paths, "__fspath__"):
         paths = [paths]
-    if not isinstance(paths, Sequence) or not paths:
+    if isinstance(paths, Mapping):
+        pairs: list[tuple[str | None, Any]] = [(str(name), path) for name, path in paths.items()]
+    elif isinstance(paths, Sequence) and paths:
+        pairs = [item if isinstance(item, tuple) and len(item) == 2 else (None, item) for item in paths]
+    else:
         raise InputTypeError(f"paths must be one or more paths of files; got {paths!r}.")
-    return _renamed([view for path in paths for view in _read_file(path, id_column, encode, duplicates)])
+    options = Options(id_column, id_pattern, orient, drop, encode, duplicates, check_marks(decimal, thousands))
+    return read_sources(open_files(pairs, options), options)
 
 
-def _read_file(path: Any, id_column: Any, encode: bool, duplicates: str) -> list[ViewFile]:
-    wanted = check_id_column(id_column)
-    check_flag("encode", encode)
-    check_choice("duplicates", duplicates, DUPLICATES)
+@dataclass(frozen=True)
+class Options:
+    """The parameters of :func:`read_views`."""
+
+    id_column: Any = None
+    id_pattern: Any = None
+    orient: Any = None
+    drop: Any = None
+    encode: bool = False
+    duplicates: str = "raise"
+    decimal: str | None = None  # the mark where nothing in a file decides it
+
+
+@dataclass(frozen=True)
+class OpenedView:
+    """One view of a file before its ids are determined: a table, or a view of a file that declares its ids."""
+
+    name: str
+    path: Path
+    content: RawTable | ViewFile
+    is_named: bool = False  # the user gave the name
+
+
+def open_files(pairs: Sequence[tuple[str | None, Any]], options: Options) -> list[OpenedView]:
+    """Return the views of files, each given by the name of its view, if any, and its path; names are unique."""
+    wanted = check_id_column(options.id_column)
+    check_flag("encode", options.encode)
+    check_choice("duplicates", options.duplicates, DUPLICATES)
+    twice = [name for name, count in Counter(name for name, _ in pairs if name is not None).items() if count > 1]
+    if twice:
+        raise DataFileError(f"The view name {twice[0]!r} is given more than once. Give every view its own name.")
+    sources = [source for name, path in pairs for source in _open(name, path, wanted)]
+    return _renamed([replace(source, name=decodable(source.name)) for source in sources])
+
+
+def read_sources(sources: Sequence[OpenedView], options: Options) -> list[ViewFile]:
+    """Read opened views; the columns of ids are chosen for all tables together."""
+    wanted = check_id_column(options.id_column)
+    names = [source.name for source in sources]
+    transposed = dict(zip(names, read_orientation(options.orient, names), strict=True))
+    tables = {source.name: source.content for source in sources if isinstance(source.content, RawTable)}
+    drop = dict(zip(names, read_drop(options.drop, names), strict=True))
+    known = {name: table.names for name, table in tables.items()}
+    known |= {one.name: one.content.frame.columns.tolist() for one in sources if isinstance(one.content, ViewFile)}
+    joined = {name: table for name, table in tables.items() if not transposed[name]}
+    ids = dict(zip(joined, find_id_columns(list(joined.values()), wanted), strict=True))
+    for name in tables.keys() - joined.keys():
+        ids[name] = find_id_columns([tables[name]], None)[0].of_features()
+        if ids[name].position is not None:
+            known[name] = [*known[name], *map(str, tables[name].cells(ids[name].position or 0))]
+    check_dropped(drop, known)
+    patterns = read_pattern(options.id_pattern, names)
+    views, used, changed = [], {}, set()
+    for source, pattern in zip(sources, patterns, strict=True):
+        view, places = _view(source, ids.get(source.name), transposed[source.name], drop[source.name], options)
+        if pattern is not None and view.keyed:
+            keys = view.frame.index.tolist()
+            new = rewrite(view.name, keys, pattern)
+            used[view.name] = pattern
+            if note := note_on_rewrite(keys, new):
+                changed.add(view.name)
+                view = replace(view, frame=view.frame.set_axis(new, axis=0), notes=(*view.notes, note))
+        views.append(_without_empty(view, options.duplicates, places))
+    report_idle(used, changed)
+    if wanted is None and not tables and not any(transposed.values()):
+        _report_row_numbers([view for view in views if view.keyed])
+    return views
+
+
+def _report_row_numbers(views: Sequence[ViewFile]) -> None:
+    """Warn if the names of observations of all omics files may be row numbers of larger ones."""
+    ids = [view.frame.index.tolist() for view in views]
+    has_no_name = all(view.format.id_name in (None, "_index", "index") for view in views)
+    if has_no_name and all(map(may_be_row_numbers, ids)):
+        report_row_numbers([repr(view.path.name) for view in views], [set(own) for own in ids])
+
+
+def _open(name: str | None, path: Any, wanted: Any) -> list[OpenedView]:
+    """Return the views of a file."""
     file = existing_file(path)
-    kind = kind_of(file)
+    kind, wanted = kind_of(file), wanted if isinstance(wanted, list) else None
     if kind in _TABLES:
-        return [_from_table(_TABLES[kind](file), wanted, encode, duplicates)]
+        table = _TABLES[kind](file)
+        if not table.n_rows:
+            raise DataFileError(
+                f"{file.name!r} has no rows below its header. Give a file with samples, or leave it out."
+            )
+        return [OpenedView(name or file.name[: -len(table.format.suffix)], file, table, name is not None)]
     if kind == "npy":
-        views = [read_npy(file)]
+        views = [read_npy(file, wanted)]
     elif kind in ("npz", "mat"):
-        views = read_arrays(file, kind)
+        views = read_arrays(file, kind, wanted)
     else:
         views = read_omics(file, kind, wanted)
-    return [_without_empty(view, duplicates, row_numbers) for view in views]
+    if name is not None and len(views) > 1:
+        raise DataFileError(
+            f"{file.name!r} holds {len(views)} views, {some([view.name for view in views])}, and cannot have the one "
+            f"name {name!r}. Give the file without a name."
+        )
+    return [OpenedView(name or view.name, file, view, name is not None) for view in views]
 
 
-def _renamed(views: list[ViewFile]) -> list[ViewFile]:
+def _view(
+    source: OpenedView,
+    ids: IdColumn | None,
+    is_transposed: bool,
+    drop: frozenset[str],
+    options: Options,
+) -> tuple[ViewFile, Callable[[Sequence[int]], str]]:
+    """Return one view with its ids, and a function that names samples as places in the file."""
+    table = source.content
+    places: Callable[[Sequence[int]], str] = row_numbers
+    if isinstance(table, RawTable):
+        view, places = _from_table(source.name, table, ids or IdColumn(None), drop, options)
+    else:
+        view = replace(table, name=source.name)
+        if drop:
+            view = replace(view, frame=view.frame.drop(columns=drop & set(view.frame.columns)))
+        if options.id_column is False and view.keyed:
+            view = replace(view, keyed=False, frame=view.frame.reset_index(drop=True))
+    if is_transposed:
+        view, places = _transposed(view), _column_numbers
+        view = replace(view, frame=view.frame.drop(columns=drop & set(view.frame.columns)))
+    orient = options.orient.get(source.name) if isinstance(options.orient, Mapping) else options.orient
+    return replace(view, orient=orient), places
+
+
+def _transposed(view: ViewFile) -> ViewFile:
+    """Return a view that stands in its file with a row for each feature and a column for each sample."""
+    frame = view.frame
+    if view.format.header == "none":
+        raise DataFileError(
+            f"{view.path.name!r} has no header, so its columns have no sample ids. A table with features in rows needs "
+            "a header with the ids of the samples."
+        )
+    features = unique_names([str(key) for key in frame.index])[0] if view.keyed else numbered(len(frame))
+    keyed = view.format.kind not in ("npy", "npz", "mat")
+    values = frame.sparse.to_coo().T if view.is_sparse else frame.to_numpy().T
+    ids = as_keys(list(map(str, frame.columns))) if keyed else None
+    notes = (*view.notes, TRANSPOSED)
+    source = replace(view.format, columns=tuple(features), id_name="id" if keyed else None)
+    source = replace(source, id_place="column" if keyed else "none", id_type="text", header="line")
+    return replace(view, frame=frame_of(values, ids, features), keyed=keyed, format=source, notes=notes, empty=())
+
+
+def _column_numbers(columns: Sequence[int]) -> str:
+    return f"column(s) {some([column + 1 for column in columns])}"
+
+
+def _renamed(views: list[OpenedView]) -> list[OpenedView]:
     """Return the views with unique names."""
     for name_of in (_file_name, lambda view: f"{view.path.resolve().parent.name}/{view.name}"):
         times = Counter(view.name for view in views)
-        views = [replace(view, name=name_of(view)) if times[view.name] > 1 else view for view in views]
+        views = [
+            replace(view, name=name_of(view)) if times[view.name] > 1 and not view.is_named else view for view in views
+        ]
     name, n_views = Counter(view.name for view in views).most_common(1)[0]
     if n_views > 1:
         raise DataFileError(f"The view {name!r} is given more than once. Give every file once.")
     return views
 
 
-def _file_name(view: ViewFile) -> str:
+def _file_name(view: OpenedView) -> str:
     return view.path.name if view.path.name.startswith(view.name + ".") else f"{view.path.stem}.{view.name}"
 
 
-def _from_table(table: RawTable, wanted: list[str] | None, encode: bool, duplicates: str) -> ViewFile:
-    """Split a table into ids and features, and return a view."""
+def _from_table(
+    name: str, table: RawTable, ids: IdColumn, drop: frozenset[str], options: Options
+) -> tuple[ViewFile, Callable[[Sequence[int]], str]]:
+    """Split a table into ids and features; return a view, and a function that names rows as places in the file."""
     file = table.file
-    if not table.n_rows:
-        raise DataFileError(f"{file.name!r} has no rows below its header. Give a file with samples, or leave it out.")
-    ids = find_ids(table, wanted)
-    features = find_features(table, ids.skip, encode)
+    own = own_columns(table, [k for k in range(len(table.names)) if k not in ids.skip])
+    skip = ids.skip | own | {k for k, column in enumerate(table.names) if column in drop}
+    features = find_features(table, skip, options.encode, options.decimal)
+    for column, example in features.undecided.items():
+        raise DataFileError(undecided(file.name, column, example))
+    features.warn(table.title)
     notes = [*table.notes, *ids.notes, *features.notes]
+    source = table.format
+    if any(source.decimal in example for example in features.grouped.values()):  # the mark separates thousands
+        source = replace(source, decimal="." if source.decimal == "," else ",")
+        notes[0] = described(source)
+    if own:
+        notes.append(f"Left out, since gapview has written it: {some([table.names[k] for k in sorted(own)])}.")
     if not features.names:
         raise DataFileError(
             f"{file.name!r} has no column of numbers, so there is nothing to compare samples by. {' '.join(notes)}"
         )
-    values, keys = features.matrix(), ids.keys
+    values = features.matrix()
+    cells = None if ids.position is None else table.cells(ids.position)
+    keys = None if cells is None else as_keys(cells)
+    if ids.position is not None and cells is not None:
+        bits = {"halffloat": 11, "float": 24}.get(str(table.columns[ids.position].type), 53)
+        demand_digits(table.title, cells, bits)
     rows = np.arange(table.n_rows)
     if keys is not None and (blank := _blank_rows(table, values, keys)).any():
         notes.append(f"{counted(int(blank.sum()), 'row')} without any value left out.")
         rows = rows[~blank]
         values, keys = values[rows], [keys[row] for row in rows]
+    if ids.position is not None and cells is not None:
+        whole = all(isinstance(cell, int) and not isinstance(cell, bool) for cell in cells if cell is not None)
+        place = "index" if ids.position == table.index else "column"
+        id_type = "integer" if whole else "text"
+        source = replace(source, id_name=table.names[ids.position], id_place=place, id_type=id_type)
     frame = frame_of(values, keys, features.names)
-    name = file.name[: -len(ids.format.suffix)]
-    view = ViewFile(name, file, frame, keys is not None, ids.format, tuple(notes), features.empty)
-    return _without_empty(view, duplicates, lambda some_rows: table.places([int(rows[row]) for row in some_rows]))
+    view = ViewFile(name, file, frame, keys is not None, source, tuple(notes), features.empty, tuple(features.encoded))
+    return view, lambda some_rows: table.places([int(rows[row]) for row in some_rows])
 
 
 def _blank_rows(table: RawTable, values: Array, keys: Sequence[str | None]) -> Array:
@@ -182,7 +390,9 @@ def _without_empty(view: ViewFile, duplicates: str, places: Callable[[Sequence[i
     """Return a view with unique ids and without empty columns and rows; without ids, empty rows stay."""
     notes = list(view.notes)
     frame = view.frame
-    if view.keyed and (twice := check_ids(view.path, frame.index.tolist(), duplicates, places)):
+    name = "" if is_unnamed(view.format.id_name or "") else f" '{view.format.id_name}'"
+    where = f" in its index{name}" if view.format.id_place == "index" else ""
+    if view.keyed and (twice := check_ids(view.path, frame.index.tolist(), duplicates, places, where)):
         frame = _merged(view, duplicates)
         how = "the first row of each is kept" if duplicates == "first" else "the mean of their rows is taken"
         notes.append(f"{counted(len(twice), 'sample id')} occur more than once, and {how}: {some(twice)}.")
@@ -255,23 +465,25 @@ def read_table(path: Any, *, id_column: Any = None) -> Any:
     if kind not in _TABLES:
         raise DataFileError(f"{file.name!r} is no table. Give the covariates as .csv, .tsv, .parquet or .feather.")
     table = _TABLES[kind](file)
-    ids = find_ids(table, wanted)
-    if ids.keys is None:
+    (ids,) = find_id_columns([table], wanted)
+    if ids.position is None:
         raise DataFileError(
             f"{file.name!r} has no column of sample ids that could be detected; it has {some(table.names, 8)}. Name "
             "the column of ids (id_column, --id)."
         )
-    check_ids(file, ids.keys, "raise", table.places)
-    numbers = find_features(table, ids.skip, encode=False)
+    keys = as_keys(table.cells(ids.position))
+    check_ids(file, keys, "raise", table.places)
+    skip = {ids.position}  # other columns with a value of its own for each row are words here
+    numbers = find_features(table, skip, encode=False)
     known = dict(zip(numbers.names, numbers.columns, strict=True))
     columns: dict[str, Any] = {}
     for position, name in enumerate(unique_names(table.names)[0]):
         if name in known:
             columns[name] = known[name]
-        elif position not in ids.skip and name not in numbers.empty:
+        elif position not in skip and name not in numbers.empty:
             cells = [None if cell is None else str(cell) for cell in table.cells(position)]
             columns[name] = np.array(cells, dtype=object)
     if not columns:
         raise DataFileError(f"{file.name!r} has no column with values besides the ids. Give another table.")
     pandas = extra("pandas", "tables", "Reading covariates")
-    return pandas.DataFrame(columns, index=pandas.Index(ids.keys, dtype=object))
+    return pandas.DataFrame(columns, index=pandas.Index(keys, dtype=object))

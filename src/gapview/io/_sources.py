@@ -7,22 +7,28 @@ import os
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from ..errors import DataFileError, GapviewError, InputTypeError
+from ..errors import DataFileError, GapviewError, InputTypeError, ParameterError
 from .reader import too_large
 
 
 @dataclass(frozen=True)
 class Limits:
-    """The limits of what is read from a file. No file takes more memory than they allow.
+    """The limits of what is read from a file.
+
+    Before a file is read or refused, it takes at most about 20 times its uncompressed size and 200 MB of memory. The
+    columns of a text table take some kilobytes each, so that a table of few rows may have fewer of them, unless the
+    limit of columns is raised. The environment variable
+    ``GAPVIEW_LIMITS`` changes the defaults, as in ``GAPVIEW_LIMITS="size=1e10 cells=2e9"``; :func:`reading_with`
+    changes them for a part of a program.
 
     Examples
     --------
-    >>> from gapview.io import LIMITS
-    >>> LIMITS.columns
+    >>> from gapview.io import Limits
+    >>> Limits().columns
     200000
     """
 
@@ -31,13 +37,44 @@ class Limits:
     field: int = 2**17  # characters of one field of a text table, as in Python's csv module
     columns: int = 200_000  # of a table, which stores a type for each; arrays, .h5ad and .h5mu may be wider
     cells: int = 500_000_000  # numbers of one view: 4 GB; of a sparse one, the stored ones
-    categories: int = 20  # of a text column that is encoded as columns of 0 and 1
     head: int = 2**20  # characters from which separator, decimal mark and header are detected
     memory: int = 12 * 2**30  # bytes of the process that reads a MATLAB or HDF5 file
     seconds: int = 120  # of such a process, and as many again for each 256 MB of the file
 
 
-LIMITS = Limits()
+_MEMORY_PER_BYTE, _MEMORY, _MEMORY_PER_COLUMN = 20, 2 * 10**8, 4600  # in bytes, beside that of the program
+
+
+def most_columns(size: int) -> int:
+    """Return the largest number of columns of a text table of a size in bytes."""
+    most = READING.limits.columns
+    if most > Limits().columns:  # it was raised
+        return most
+    return min(most, (_MEMORY_PER_BYTE * size + _MEMORY) // _MEMORY_PER_COLUMN)
+
+
+def limits_from(text: str) -> Limits:
+    """Return the limits with those of a text such as ``size=1e10 columns=300000`` in place of the defaults.
+
+    >>> limits_from("size=1e10").size
+    10000000000
+    """
+    given: dict[str, int] = {}
+    for pair in text.replace(",", " ").split():
+        name, _, value = pair.partition("=")
+        try:
+            given[name] = int(float(value))
+            replace(Limits(), **given)
+        except (TypeError, ValueError, OverflowError):
+            names = ", ".join(asdict(Limits()))
+            raise ParameterError(
+                f"The environment variable GAPVIEW_LIMITS must hold pairs such as size=1e10; got {pair!r}. The limits "
+                f"are {names}."
+            ) from None
+    return replace(Limits(), **given)
+
+
+LIMITS = limits_from(os.environ.get("GAPVIEW_LIMITS", ""))
 
 
 @dataclass
@@ -53,7 +90,7 @@ READING = _Reading()
 
 @contextmanager
 def reading_with(limits: Limits, *, own_process: bool = True) -> Iterator[None]:
-    """Read files within other limits, and optionally in this process; for experiments and tests.
+    """Read files within other limits, and optionally in this process.
 
     Parameters
     ----------
@@ -82,6 +119,7 @@ _KINDS = {
     **dict.fromkeys((".feather", ".arrow"), "feather"),
     **{f".{kind}": kind for kind in ("npy", "npz", "mat", "h5ad", "h5mu")},
 }
+_WORKBOOKS = (".xlsx", ".xls", ".xlsm", ".xlsb", ".ods", ".numbers")
 _HDF5, _GZIP = b"\x89HDF\r\n\x1a\n", b"\x1f\x8b"
 # The first bytes of a format, the kinds of files that may begin so, the format in words, and what to do with a file
 # whose name says otherwise
@@ -135,6 +173,15 @@ def existing_file(path: Any) -> Path:
     return file
 
 
+def decodable(name: str) -> str:
+    r"""Return the name of a file as text that can be written anywhere, with bytes that are no UTF-8 escaped.
+
+    >>> decodable("blut\udcff")
+    'blut\\udcff'
+    """
+    return name.encode("utf-8", "backslashreplace").decode()
+
+
 def suffix_of(file: Path) -> str:
     """Return the end of a file's name that names its format, in lower case: ``.csv.gz``."""
     ends = [end.lower() for end in file.suffixes[-2:]]
@@ -146,6 +193,11 @@ def kind_of(file: Path) -> str:
     suffix = suffix_of(file)
     compressed = suffix.endswith(".gz")
     kind = _KINDS.get(suffix.removesuffix(".gz"))
+    if suffix in _WORKBOOKS:
+        raise DataFileError(
+            f"{file.name!r} is a workbook of a spreadsheet, which is not read. Save the sheet with the table as CSV in "
+            "UTF-8, and give that file; in Python, give the frame of pandas.read_excel to gapview.Views."
+        )
     if kind is None or (compressed and kind != "text"):
         raise DataFileError(
             f"{file.name!r} does not end as a file that can be read. Expected .csv, .tsv or .txt (each also .gz), "
@@ -190,7 +242,8 @@ def demand_size(file: Path, size: int, what: str = "bytes", limit: int | None = 
     """Raise an error if something in a file exceeds a limit, by default that of its size."""
     limit = READING.limits.size if limit is None else limit
     if size > limit:
-        raise DataFileError(too_large(file.name, size, what, limit))
+        name = "size" if limit == READING.limits.size else "columns" if what == "columns" else "cells"
+        raise DataFileError(too_large(file.name, size, what, limit, name))
 
 
 def content_of(file: Path) -> bytes:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from ..errors import DataFileError, some
+from ..utils.storage import unescape_formula
 from ._dialect import MISSING_WORDS, as_utf8, find_dialect, line_too_long, records, spaces_to_tabs
 from ._sources import READING, content_of, damaged, demand_size, head_of, reporting_damage, suffix_of
 from ._view_file import SourceFormat
@@ -21,15 +22,23 @@ def read_text(file: Path) -> RawTable:
     """Read a text table of any dialect."""
     arrow()
     content, encoding = as_utf8(content_of(file), file)
-    source, begin, notes = find_dialect(content, file)
+    source, begin, head, notes = find_dialect(content, file)
     source = replace(source, encoding=encoding, compression="gzip" if source.suffix.endswith(".gz") else None)
     content = spaces_to_tabs(content) if source.separator == " " else content
     table = _parse(content, begin, source, file)
     demand_size(file, table.num_rows * table.num_columns, "cells", READING.limits.cells)
-    written = cache(lambda position: _parse(content, begin, source, file, position).column(0).to_pylist())
     lines = cache(lambda: [line for line, _ in _records(content, begin, source)])
-    names, notes = list(source.columns), [_described(source), *notes]
-    return RawTable(file, names, table.columns, table.num_rows, source, written=written, lines=lines, notes=notes)
+    names, notes = list(map(unescape_formula, source.columns)), [described(source), *notes]
+
+    def parse_texts(*positions: int) -> list[Any]:
+        return list(_parse(content, begin, source, file, positions).columns)
+
+    parse_one = cache(parse_texts)  # the texts of many columns would take too much memory to keep
+    return RawTable(
+        file, names, table.columns, table.num_rows, source,
+        texts=lambda *positions: (parse_one if len(positions) == 1 else parse_texts)(*positions),
+        head=head, lines=lines, notes=notes,
+    )  # fmt: skip
 
 
 def _delimiter(source: SourceFormat) -> str:
@@ -37,19 +46,23 @@ def _delimiter(source: SourceFormat) -> str:
     return "\t" if source.separator == " " else source.separator
 
 
-def _parse(content: bytes, begin: int, source: SourceFormat, file: Path, only: int | None = None) -> Any:
-    """Parse all columns of the rows, or ``only`` one of them as text."""
+_NARROW = 10_000  # columns; pyarrow keeps the words for missing values for each column, so wide tables get few words
+
+
+def _parse(content: bytes, begin: int, source: SourceFormat, file: Path, only: Sequence[int] = ()) -> Any:
+    """Parse all columns of the rows, or ``only`` some of them as text."""
     pa, tables = arrow(), arrow("csv")
     names = [str(column) for column in range(len(source.columns))]
-    as_text = {} if only is None else {names[only]: pa.string()}
+    as_text = {names[position]: pa.string() for position in only}
     body = pa.py_buffer(content).slice(begin)
     if not body.size:
         return pa.table({name: pa.nulls(0) for name in as_text or names})
+    narrow = len(names) <= _NARROW
     block_size, quoted = min(READING.limits.line, body.size + 1), content.find(b'"', begin) >= 0
     reading = tables.ReadOptions(column_names=names, block_size=block_size, use_threads=False)
     parsing = tables.ParseOptions(delimiter=_delimiter(source), newlines_in_values=quoted)
     converting = tables.ConvertOptions(
-        null_values=MISSING_WORDS,
+        null_values=[word for word in MISSING_WORDS if narrow or word.encode() in content],
         strings_can_be_null=True,
         true_values=["true", "True", "TRUE"],
         false_values=["false", "False", "FALSE"],
@@ -92,7 +105,8 @@ def _records(content: bytes, begin: int, source: SourceFormat) -> Iterator[tuple
     return records(content[begin:], _delimiter(source), len(content[:begin].splitlines()))
 
 
-def _described(source: SourceFormat) -> str:
+def described(source: SourceFormat) -> str:
+    """Return a sentence on the format of a text table."""
     marks = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "|", " ": "spaces"}
     names = {"utf-8": "UTF-8", "utf-8-sig": "UTF-8 with a byte order mark", "cp1252": "Windows-1252"}
     packed = ", packed with gzip" if source.compression else ""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 import numpy as np
@@ -13,8 +14,8 @@ from scipy import sparse
 from ..errors import DataFileError, extra, some
 from ..utils.messages import counted, percent, warn_user
 from ..views import Views
-
-_FEW = 0.05  # of the samples of the smaller file: fewer in common give a warning
+from ..views.core import read, read_training
+from ..views.reading import Reading
 
 
 @dataclass(frozen=True)
@@ -63,6 +64,10 @@ class ViewFile:
         What was detected and what was left out, in sentences.
     empty : tuple of str
         Columns of the file without any value, which are not in the frame.
+    encoded : tuple of str
+        Columns of text that are encoded as columns of 0 and 1.
+    orient : {"samples", "features"} or None
+        What the user said the rows of the file are; in the frame they are samples.
 
     Examples
     --------
@@ -70,12 +75,12 @@ class ViewFile:
     >>> from gapview.io import read_view
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = pathlib.Path(folder) / "blood.csv"
-    ...     _ = path.write_text("id;iron;zinc;sex\ns1;1,5;2;f\ns2;;3;m\n")
+    ...     _ = path.write_text("id;iron;zinc\ns1;1,5;2\ns2;;3\n")
     ...     blood = read_view(path)
     >>> blood.summary
     "'blood': 2 samples, 2 features, 25.0 % of the cells empty"
-    >>> blood.notes[2]
-    "1 column of text left out: 'sex'. Columns of text can be encoded as columns of 0 and 1 (encode)."
+    >>> blood.notes[1]
+    "Sample ids are in the column 'id'."
     """
 
     name: str
@@ -85,6 +90,8 @@ class ViewFile:
     format: SourceFormat
     notes: tuple[str, ...] = ()
     empty: tuple[str, ...] = ()
+    encoded: tuple[str, ...] = ()
+    orient: str | None = None
 
     @property
     def is_sparse(self) -> bool:
@@ -127,19 +134,25 @@ class ViewFile:
         """
         frame = self.frame
         known = set(frame.columns)
-        # 'sex=f' is the category 'f' of the encoded column 'sex'
-        encoded = {name.split("=", 1)[0]: name for name in frame.columns if "=" in name}
+        # 'sex=f' is the category 'f' of the encoded column 'sex'; other names may contain '=' by themselves
+        encoded = {column: name for column in self.encoded for name in known if name.startswith(f"{column}=")}
         columns, lacking = {}, []
         for name in features:
-            column = name.split("=", 1)[0]
+            column = next((column for column in self.encoded if name.startswith(f"{column}=")), None)
             if name in known:
                 columns[name] = frame[name]
-            elif "=" in name and column in encoded:
+            elif column in encoded:
                 columns[name] = 0 * frame[encoded[column]]  # NaN where the word is missing
-            elif name in self.empty or column in self.empty:
+            elif name in self.empty or name.split("=", 1)[0] in self.empty:
                 columns[name] = np.full(len(frame), np.nan)
             else:
                 lacking.append(name)
+        if lacking and self.keyed and len(turned := frame.index.intersection(lacking)) > len(lacking) / 2:
+            raise DataFileError(
+                f"{self.path.name!r} has features of view '{self.name}' in rows ({some(turned, 3)}) and samples "
+                f"in columns. Transpose it: orient={{{self.name!r}: 'features'}} (on the command line: --transpose "
+                f"{quote(self.name)})."
+            )
         if lacking:
             raise DataFileError(
                 f"{self.path.name!r} lacks {counted(len(lacking), 'feature')} of view '{self.name}' that the model "
@@ -156,6 +169,9 @@ class ViewFile:
 
 def join_views(files: Sequence[ViewFile], *, partial_rows: str = "raise") -> Views:
     r"""Join the views of files on their sample ids, or by position if none of them has any.
+
+    Views that share too few samples, or look transposed, are an error that names the parameter of
+    :func:`gapview.io.read_views` that helps. Notes of all files are in ``notes`` of the result.
 
     Parameters
     ----------
@@ -178,27 +194,27 @@ def join_views(files: Sequence[ViewFile], *, partial_rows: str = "raise") -> Vie
     ...     join_views([read_view(path)], partial_rows="fill")
     Views of 3 samples, 3 of them complete: 'blood' 3 × 2
     """
-    _demand_one_way_of_matching(files)
-    if len(files) > 1 and files[0].keyed:  # and so are the others
-        _demand_common_samples(files)
-    return Views(samples_of(files, partial_rows=partial_rows), partial_rows=partial_rows)
+    data, reading = _as_input(files, partial_rows)
+    views = read_training(data, partial_rows=partial_rows, reading=reading)
+    views.notes = (*(f"View '{view.name}': {note}" for view in files for note in view.notes), *views.notes)
+    return views
 
 
-def samples_of(files: Sequence[ViewFile], *, partial_rows: str = "raise") -> dict[str, Any]:
-    r"""Return the views of files as input for the methods of a model; unlike joined views, they may share no sample.
+def samples_of(files: Sequence[ViewFile], *, partial_rows: str = "raise") -> Views:
+    r"""Return the views of files as input for the methods of a model.
+
+    Unlike joined views, they may share no sample, and rows may have gaps, which the methods of the model treat.
 
     Parameters
     ----------
     files : sequence of ViewFile
         As returned by :func:`gapview.io.read_views`.
     partial_rows : {"raise", "fill", "drop"}, default="raise"
-        With ``"drop"``, rows that have some but not all values are removed here if samples have ids; otherwise the
-        methods of the model treat them.
+        With ``"drop"``, rows that have some but not all values are removed here if samples have ids.
 
     Returns
     -------
-    dict of frames, or of sparse matrices with their ids
-        By the names of the views.
+    Views
 
     Examples
     --------
@@ -208,13 +224,22 @@ def samples_of(files: Sequence[ViewFile], *, partial_rows: str = "raise") -> dic
     ...     blood, scans = pathlib.Path(folder) / "blood.csv", pathlib.Path(folder) / "scans.csv"
     ...     _ = blood.write_text("id,iron,zinc\na,1,2\nb,,3\nc,4,5\n")
     ...     _ = scans.write_text("id,size\nb,2\nd,7\n")
-    ...     samples = samples_of(read_views([blood, scans]), partial_rows="drop")
-    >>> {name: frame.index.tolist() for name, frame in samples.items()}
-    {'blood': ['a', 'c'], 'scans': ['b', 'd']}
+    ...     samples_of(read_views([blood, scans]), partial_rows="drop")
+    Views of 4 samples, 0 of them complete: 'blood' 2 × 2, 'scans' 2 × 1
     """
-    _demand_one_way_of_matching(files)
-    dropped = partial_rows == "drop" and all(view.keyed for view in files)
-    return {view.name: _as_view(view) for view in (_whole_rows(files) if dropped else files)}
+    data, reading = _as_input(files, partial_rows)
+    return read(data, reading=reading, links="report")
+
+
+def _as_input(files: Sequence[ViewFile], partial_rows: str) -> tuple[dict[str, Any], Reading]:
+    """Return the data of files, and how they are read as views."""
+    keyed = [view for view in files if view.keyed]
+    dropped = partial_rows == "drop" and len(keyed) == len(files)
+    data = {view.name: _as_view(view) for view in (_whole_rows(files) if dropped else files)}
+    if keyed:  # rows of a file without ids cannot be matched, which Views reports
+        data |= {view.name: view.frame.to_numpy() for view in files if not view.keyed and not view.is_sparse}
+    orient = {view.name: "samples" for view in files if view.orient is not None}
+    return data, Reading(id_column=bool(keyed), orient=orient or None)
 
 
 def summary_lines(files: Sequence[ViewFile]) -> list[str]:
@@ -272,61 +297,3 @@ def _as_view(view: ViewFile) -> Any:
     anndata = extra("anndata", "omics", "Reading sparse views with sample ids")
     obs = pandas.DataFrame(index=view.frame.index.astype(str))
     return anndata.AnnData(matrix, obs=obs, var=pandas.DataFrame(index=view.frame.columns.astype(str)))
-
-
-def _demand_one_way_of_matching(files: Sequence[ViewFile]) -> None:
-    without = [view for view in files if not view.keyed]
-    if not without:
-        return
-    if len(without) < len(files):
-        keyed = next(view for view in files if view.keyed)
-        raise DataFileError(
-            f"Rows cannot be matched: no column of {some([view.path.name for view in without])} was detected as sample "
-            f"ids, while {keyed.path.name!r} has the ids {some(keyed.frame.index, 3)}. Name the column of "
-            "ids (id_column, --id), or add one to every file."
-        )
-    lengths = {view.name: len(view.frame) for view in files}
-    if len(set(lengths.values())) > 1:
-        listed = ", ".join(f"'{name}' has {length}" for name, length in lengths.items())
-        raise DataFileError(
-            f"Rows cannot be matched: no file has a column of sample ids, and their numbers of rows differ: {listed}. "
-            "Add a column of ids to every file, or name the one that is there (id_column, --id)."
-        )
-
-
-def _demand_common_samples(files: Sequence[ViewFile]) -> None:
-    """Raise an error if a file shares no sample with any other; warn if it shares very few."""
-    for view in files:
-        own, others = set(view.frame.index), [other for other in files if other is not view]
-        most = max(len(own.intersection(other.frame.index)) for other in others)
-        examples = (
-            f"{view.path.name!r} has ids such as {some(view.frame.index, 3)}, "
-            f"{others[0].path.name!r} such as {some(others[0].frame.index, 3)}"
-        )
-        if not most:
-            raise DataFileError(
-                f"The view '{view.name}' has no sample in common with any other: {examples}. {_hint(view, others)}"
-            )
-        if most < _FEW * min(len(own), max(len(other.frame) for other in others)):
-            warn_user(
-                f"The view '{view.name}' has only {counted(most, 'sample')} in common with another: {examples}. "
-                "Check that the ids are written in the same way."
-            )
-
-
-def _hint(view: ViewFile, others: Sequence[ViewFile]) -> str:
-    """Return the likely reason why ids do not match, as advice."""
-    own = set(view.frame.index)
-    foreign = {key for other in others for key in other.frame.index}
-    if foreign & set(map(str, view.frame.columns)):
-        return f"Its columns have the names of samples of the others: transpose the table {view.path.name!r}."
-    if own & {str(column) for other in others for column in other.frame.columns}:
-        return "The others have columns with the names of its samples: transpose their tables."
-    for what, plain in (
-        ("capital letters", str.lower),
-        ("zeros in front", lambda key: key.lstrip("0")),
-        ("spaces, dashes, dots and underscores", lambda key: key.translate(dict.fromkeys(map(ord, " -._"))).lower()),
-    ):
-        if {plain(key) for key in own} & {plain(key) for key in foreign}:
-            return f"They match if {what} are ignored: write the ids in the same way in all files."
-    return "Name the column of ids (id_column, --id) if another one was detected, or write the ids in the same way."

@@ -18,8 +18,9 @@ from scipy.io import savemat
 
 from ..errors import DataFileError, InputError, InputTypeError, extra, some
 from ..utils.messages import free_name
-from ..utils.storage import write_whole
+from ..utils.storage import escape_formula, write_whole
 from ..utils.types import Array
+from ..views.numerals import Marks, group_mark
 from ._dialect import BYTE_ORDER_MARKS
 from ._sources import suffix_of
 from ._view_file import ViewFile
@@ -32,18 +33,16 @@ def _write_text(view: ViewFile, frame: Any, extras: dict[str, Array], notes: lis
     stream = io.StringIO(newline="")
     writer = csv.writer(stream, delimiter=source.separator, lineterminator=source.newline)
     empty = "NA" if source.separator == " " else ""
-    names = [*frame.columns, *extras]
+    names = [escape_formula(str(name)) for name in (*frame.columns, *extras)]
     if source.header == "line":
         writer.writerow([*([source.id_name or ""] if view.keyed else []), *names])
     elif source.header == "short":
         writer.writerow(names)
-    else:
-        notes.append(
-            f"{view.path.name!r} has no header; the last column(s) are {some(names[len(names) - len(extras) :])}."
-        )
     columns = [_digits(frame.iloc[:, place].to_numpy(), source.decimal, empty) for place in range(frame.shape[1])]
     columns += [_digits(values, source.decimal, empty) for values in extras.values()]
-    keys = [frame.index.astype(str).tolist()] if view.keyed else []
+    if source.decimal == "," or source.separator == ";":
+        columns = _unambiguous(columns)
+    keys = [[escape_formula(str(key)) for key in frame.index]] if view.keyed else []
     writer.writerows(zip(*keys, *columns, strict=True))
     content = _encoded(stream.getvalue(), source.encoding, notes)
     sink.write(gzip.compress(content, mtime=0) if source.compression == "gzip" else content)
@@ -55,8 +54,20 @@ def _digits(values: Array, decimal: str, empty: str) -> list[str]:
         return [empty if value is None or value != value else str(value) for value in values.tolist()]
     # str of a NumPy float32 has the digits of single precision; its Python float has those of double precision
     texts = [str(value) for value in (values if values.dtype == np.float32 else values.tolist())]
-    texts = [empty if text == "nan" else text.removesuffix(".0") for text in texts]
+    # A column of -0 would be read as one of integers, which have no sign of zero
+    texts = [empty if text == "nan" else text if text == "-0.0" else text.removesuffix(".0") for text in texts]
     return texts if decimal == "." else [text.replace(".", decimal) for text in texts]
+
+
+def _unambiguous(columns: list[list[str]]) -> list[list[str]]:
+    """Return the columns, with a further zero if all fractions have three digits and so could be thousands."""
+    marks = Marks()
+    for column in columns:
+        for text in column:
+            marks.add([text])
+            if marks.decimal:
+                return columns
+    return [[f"{text}0" if group_mark([text]) else text for text in column] for column in columns]
 
 
 def _encoded(text: str, encoding: str, notes: list[str]) -> bytes:
@@ -91,10 +102,7 @@ def _write_table(view: ViewFile, frame: Any, extras: dict[str, Array], notes: li
 
 
 def _write_npy(view: ViewFile, frame: Any, extras: dict[str, Array], notes: list[str], sink: BinaryIO) -> None:
-    matrix = np.column_stack([frame.to_numpy(), *extras.values()])
-    np.save(sink, matrix.astype(frame.to_numpy().dtype, copy=False), allow_pickle=False)
-    if extras:
-        notes.append(f"The last column(s) of the array are {some(extras)}.")
+    np.save(sink, frame.to_numpy(), allow_pickle=False)
 
 
 def _write_arrays(view: ViewFile, frame: Any, extras: dict[str, Array], notes: list[str], sink: BinaryIO) -> None:
@@ -170,8 +178,8 @@ def write_like(view: ViewFile, frame: Any, path: Any, extra_columns: Mapping[str
     extra_columns : mapping of str to array-like, optional
         Further columns behind the others, one value for each row: for instance ``{"recovered": rows}``, with True for
         the rows that are not measured. True and False are written as 1 and 0. A number is added to a name that exists.
-        In ``.npy`` they are the last columns; in ``.npz`` and ``.mat`` arrays of their own, in ``.h5ad`` and ``.h5mu``
-        columns of ``obs``.
+        In ``.npz`` and ``.mat`` they are arrays of their own, in ``.h5ad`` and ``.h5mu`` columns of ``obs``; in
+        ``.npy`` and in text tables without a header they are left out.
 
     Returns
     -------
@@ -201,6 +209,9 @@ def write_like(view: ViewFile, frame: Any, path: Any, extra_columns: Mapping[str
     frame = _checked(view, frame)
     extras, names = _extras(view, frame, extra_columns or {})
     notes: list[str] = []
+    if extras and (view.format.kind == "npy" or view.format.header == "none"):
+        notes.append(f"{file.name!r} has no names of columns: {some(extras)} left out.")
+        extras, names = {}, {}
     _WRITERS[view.format.kind](view, frame, extras, notes, sink := io.BytesIO())
     write_whole(file, sink.getvalue())
     return WrittenView(file, names, tuple(notes))

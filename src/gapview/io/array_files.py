@@ -18,23 +18,29 @@ from scipy import sparse
 from ..errors import DataFileError, extra, some
 from ..utils.messages import numbered
 from ..utils.types import Array, Matrix
+from ..views.keys import as_keys
+from ..views.tables import counts_rows, demand_digits
 from ._dialect import unique_names
-from ._sources import READING, demand_size, is_hdf5, reporting_damage, suffix_of
+from ._sources import READING, decodable, demand_size, is_hdf5, reporting_damage, suffix_of
 from ._view_file import SourceFormat, ViewFile
 from .isolated import demand_package, read_isolated
-from .tables import as_keys
 
 _MOST_COMPRESSION = 1032  # the largest factor that deflate can reach
 _LABELS = ("y", "gt", "gnd", "truth", "groundtruth", "label", "labels", "truelabel", "truelabels", "target", "class")
 _NOT_VIEWS = (*_LABELS, "mask", "folds", "sample_ids", "view_names")
 
 
-def read_npy(file: Path) -> ViewFile:
-    """Read a single array of numpy: rows are samples."""
+def read_npy(file: Path, wanted: list[str] | None = None) -> ViewFile:
+    """Read a single array of numpy: rows are samples. It has no ids, so a wanted column of ids is an error."""
+    if wanted:
+        raise DataFileError(
+            f"{file.name!r} has no column {some(wanted)} to take the sample ids from: a .npy file holds numbers only. "
+            "Save ids and numbers with numpy.savez(…, view_0=…, sample_ids=…), or as a table."
+        )
     with _opened(file, "an array of numpy") as stream:
         array = np.lib.format.read_array(stream, allow_pickle=False)
     notes = ["An array without sample ids: rows are matched by their position."]
-    return _array_view(file, file.stem, array, None, None, notes)
+    return _array_view(file, decodable(file.stem), array, None, None, notes)
 
 
 @contextmanager
@@ -44,15 +50,20 @@ def _opened(file: Path, what: str, *advice: str) -> Iterator[BinaryIO]:
         yield stream
 
 
-def read_arrays(file: Path, kind: str) -> list[ViewFile]:
-    """Read the views of a ``.npz`` or ``.mat`` file."""
-    _demand_small(file, kind)
+def read_arrays(file: Path, kind: str, wanted: list[str] | None = None) -> list[ViewFile]:
+    """Read the views of a ``.npz`` or ``.mat`` file, with the ids in ``sample_ids`` or in a wanted vector."""
     contents, found, target, mask = read_contents(file, kind)
-    ids = _texts(_cells(contents["sample_ids"])) if "sample_ids" in contents else None
+    vector = next((name for name in wanted or ["sample_ids"] if name in contents), None)
+    if wanted and vector is None:
+        raise DataFileError(
+            f"{file.name!r} has no array {some(wanted)} to take the sample ids from; it has {some(contents, 8)}. Name "
+            "one of these."
+        )
+    ids = _texts(file, _cells(contents[vector])) if vector else None
     notes = [] if target is None else ["Labels of groups in the file are left out."]
     if ids is None:
         notes.append("The file has no sample ids: rows are matched by their position.")
-    names = [file.stem] if len(found) == 1 else list(found)
+    names = [decodable(file.stem)] if len(found) == 1 else list(found)
     return [
         _array_view(file, name, matrix, ids, None if mask is None else mask[:, k].astype(bool), notes)
         for k, (name, matrix) in enumerate(zip(names, found.values(), strict=True))
@@ -89,8 +100,7 @@ def _numbers(file: Path, name: str, values: Any) -> Matrix:
         )
     if min(values.shape) == 0:
         raise DataFileError(f"The view '{name}' in {file.name!r} is empty: its shape is {values.shape}. Leave it out.")
-    stored = values.nnz if sparse.issparse(values) else values.size
-    demand_size(file, int(stored), "cells", READING.limits.cells)
+    demand_size(file, _n_cells(values), "cells", READING.limits.cells)
     wanted = np.float32 if values.dtype.kind == "f" and values.dtype.itemsize <= 4 else np.float64
     with np.errstate(over="ignore"):  # numbers beyond double precision become infinite, which Views refuses
         return values.astype(wanted, copy=False)
@@ -116,7 +126,8 @@ def frame_of(
     return pd.DataFrame(matrix, index=index, columns=columns, copy=False)
 
 
-def _texts(cells: Sequence[Any]) -> list[str]:
+def _texts(file: Path, cells: Sequence[Any]) -> list[str]:
+    demand_digits(repr(file.name), cells)
     return [key or "" for key in as_keys(cells)]
 
 
@@ -128,10 +139,10 @@ def _cells(array: Any) -> list[Any]:
 
 def _demand_small(file: Path, kind: str) -> None:
     """Check the size of compressed arrays before any of them is decompressed; HDF5 is checked where it is read."""
-    if kind == "npz":
+    if kind == "npz" and zipfile.is_zipfile(file):
         with reporting_damage(file, "a .npz file of plain arrays"), zipfile.ZipFile(file) as archive:
             demand_size(file, sum(member.file_size for member in archive.infolist()), "bytes when unpacked")
-    elif not is_hdf5(file) and file.stat().st_size * _MOST_COMPRESSION > READING.limits.size:
+    elif kind == "mat" and not is_hdf5(file) and file.stat().st_size * _MOST_COMPRESSION > READING.limits.size:
         with reporting_damage(file, "a MATLAB file"):
             demand_size(file, sum(_unpacked_sizes(file)), "bytes when unpacked")
 
@@ -161,8 +172,8 @@ def read_omics(file: Path, kind: str, wanted: list[str] | None) -> list[ViewFile
 
 
 def _omics_view(file: Path, group: dict[str, Any]) -> ViewFile:
-    name = file.stem if group["name"] is None else str(group["name"])
-    ids, features = _texts(group["ids"]), [str(feature) for feature in group["features"]]
+    name = decodable(file.stem) if group["name"] is None else str(group["name"])
+    ids, features = _texts(file, group["ids"]), [str(feature) for feature in group["features"]]
     matrix = _numbers(file, name, group["X"])
     if matrix.shape != (len(ids), len(features)):
         raise DataFileError(
@@ -170,6 +181,10 @@ def _omics_view(file: Path, group: dict[str, Any]) -> ViewFile:
             f"{len(features)} features. Give a matrix with a row for each sample and a column for each feature."
         )
     features, suffix, column = unique_names(features)[0], suffix_of(file), group["column"]
+    if column is None and counts_rows(ids):  # AnnData numbers samples without names
+        source = SourceFormat(suffix[1:], suffix, tuple(features))
+        notes = ("The names of the observations only number them: rows are matched by their position.",)
+        return ViewFile(name, file, frame_of(matrix, None, features), False, source, notes)
     source = SourceFormat(suffix[1:], suffix, tuple(features), group["id_name"], "index")
     where = "names of the observations" if column is None else f"column '{column}' of obs"
     return ViewFile(name, file, frame_of(matrix, ids, features), True, source, (f"Sample ids are the {where}.",))
@@ -179,11 +194,23 @@ def _omics_view(file: Path, group: dict[str, Any]) -> ViewFile:
 
 
 def read_contents(file: Path, kind: str) -> tuple[dict[str, Any], dict[str, Any], Array | None, Array | None]:
-    """Return all arrays in a ``.npz`` or ``.mat`` file, and among them the views, the labels and the mask."""
+    """Return all arrays in a ``.npz`` or ``.mat`` file, and among them the views, the labels and the mask.
+
+    Sizes are checked before anything is decompressed.
+    """
+    demand_size(file, file.stat().st_size)
+    _demand_small(file, kind)
     contents = _read_npz(file) if kind == "npz" else _read_mat(file)
     target = _find_target(contents, file)
     found = _find_views(contents, target, file)
+    for matrix in found.values():
+        demand_size(file, _n_cells(matrix), "cells", READING.limits.cells)
     return contents, found, target, _find_mask(contents, list(found), file)
+
+
+def _n_cells(matrix: Any) -> int:
+    """Return the number of values that a matrix holds: of a sparse one the stored ones, or the rows or columns."""
+    return max(matrix.nnz, *matrix.shape) if sparse.issparse(matrix) else int(np.size(matrix))
 
 
 def _read_npz(file: Path) -> dict[str, Any]:

@@ -34,11 +34,12 @@ class Refused(Exception):
     """A file that is not read; carries the complete message for the user."""
 
 
-def too_large(file: str, size: int, what: str, limit: int) -> str:
-    """Return the message that something in a file exceeds a limit."""
+def too_large(file: str, size: int, what: str, limit: int, name: str = "cells") -> str:
+    """Return the message that something in a file exceeds a limit, which has a ``name`` in ``gapview.io.Limits``."""
     return (
         f"{file!r} is too large: {size:,} {what}; at most {limit:,} are read. Leave out columns or rows that are not "
-        "needed, or split the view into several."
+        f"needed, split the view into several, or raise the limit '{name}' with gapview.io.reading_with or the "
+        f"environment variable GAPVIEW_LIMITS, as in GAPVIEW_LIMITS={name}=1e11."
     )
 
 
@@ -179,12 +180,33 @@ def _read_group(file: str, modality: str | None, group: Any, cells: int, wanted:
         )
     values = group["X"]["data"] if hasattr(group["X"], "keys") else group["X"]  # of a sparse matrix, the stored values
     _check_size(file, values.size, "cells", cells)
-    column = next((name for name in wanted if name in group["obs"]), None)
+    column = _find_column(file, modality, group["obs"], wanted)
     ids, id_name = _read_names(group["obs"], column, read_elem)
     features, _ = _read_names(group["var"], None, read_elem)
     matrix = read_elem(group["X"])
     matrix = matrix if sparse.issparse(matrix) else np.asarray(matrix)
     return {"name": modality, "ids": ids, "id_name": id_name, "column": column, "X": matrix, "features": features}
+
+
+def _find_column(file: str, modality: str | None, obs: Any, wanted: Sequence[str]) -> str | None:
+    """Return the first wanted column of obs; None for the index, if it has that name or nothing is wanted."""
+    grouped = hasattr(obs, "keys")  # else as AnnData wrote it before version 0.7
+    index = str(obs.attrs["_index"]) if grouped else "index"
+    names = [str(name) for name in (obs if grouped else obs.dtype.names or ())]
+    for name in wanted:
+        if name in (index, index.removeprefix("_"), "obs_names"):
+            return None
+        if name in names and not name.startswith("__"):
+            return name
+    if not wanted:
+        return None
+    place = f"{file!r}" if modality is None else f"The view '{modality}' in {file!r}"
+    others = [name for name in names if name != index and not name.startswith("__")]
+    there = f"the columns {', '.join(map(repr, others[:8]))} and the names" if others else "only the names"
+    raise Refused(
+        f"{place} has no column {', '.join(map(repr, wanted))} in obs to take the sample ids from; it has {there} of "
+        f"the observations ({index.removeprefix('_')!r}). Name one of these."
+    )
 
 
 def _read_names(group: Any, column: str | None, read: Any) -> tuple[list[Any], str]:

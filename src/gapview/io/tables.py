@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-import datetime
-import re
 from collections import Counter
 from collections.abc import Callable, Sequence, Set
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ..errors import DataFileError, ParameterTypeError, extra, some
-from ..utils.messages import counted
+from ..errors import DataFileError, extra, some
+from ..utils.messages import counted, warn_user
+from ..utils.storage import unescape_formula
 from ..utils.types import Array
+from ..views import numerals as written
+from ..views.numerals import looks_like_dates
+from ..views.tables import encoded, warn_left_out
 from . import _dialect
-from ._sources import READING
 from ._view_file import SourceFormat
 
 DUPLICATES = ("raise", "first", "mean")
-_WHOLE = re.compile(r"([+-]?[0-9]+)(?:[.,]0+)?")
-_NEARLY_DISTINCT = 0.9  # the least share of distinct cells in a first column of text that holds ids
 _EMPTY = "without any value"  # kind of column
 
 
@@ -40,16 +40,51 @@ class RawTable:
     n_rows: int
     format: SourceFormat
     index: int | None = None  # position of the column that is the index of a pandas frame
-    written: Callable[[int], list[Any]] | None = None  # the cells of a column as text, before any conversion
+    texts: Callable[..., list[Any]] | None = None  # columns as text, before any conversion
+    head: list[list[str]] = field(default_factory=list)  # the first rows of a text table, their first columns only
     lines: Callable[[], list[int]] | None = None  # line of the file for every row
     notes: list[str] = field(default_factory=list)
+    doubts: list[str] = field(default_factory=list)  # columns that are left out though most cells are numbers
 
     def cells(self, position: int) -> list[Any]:
         """Return the cells of a column as they are written: text stripped, None for a missing value."""
         column = self.columns[position]
         converted = not arrow().types.is_string(column.type)
-        raw = self.written(position) if self.written and converted else column.to_pylist()
-        return [_plain(cell) for cell in raw]
+        if self.texts and converted:
+            column, converted = self.texts(position)[0], False
+        if converted:
+            return [_plain(cell) for cell in column.to_pylist()]
+        compute = arrow("compute")
+        stripped = compute.utf8_trim_whitespace(column)
+        missing = compute.is_in(compute.utf8_lower(stripped), arrow().array(_dialect.MISSING))
+        cells = compute.if_else(missing, None, stripped).to_pylist()
+        if self.format.kind != "text":
+            return list(cells)
+        return [cell if cell is None else unescape_formula(cell) for cell in cells]
+
+    def numbers(self, position: int) -> Array | None:
+        """Return the values of a column of numbers; missing ones are NaN."""
+        column = self.columns[position]
+        if arrow().types.is_decimal(column.type):
+            column = column.cast(arrow().float64(), safe=False)
+        return np.asarray(column.to_numpy(zero_copy_only=False) if hasattr(column, "offset") else column.to_numpy())
+
+    @property
+    def title(self) -> str:
+        """The table in a message."""
+        return repr(self.file.name)
+
+    @property
+    def has_header(self) -> bool:
+        """Whether the names are given, and not made from the positions."""
+        return self.format.header != "none"
+
+    def kind(self, position: int) -> str:
+        """Return whether a column holds text, numbers or anything else."""
+        kinds, kind = arrow().types, self.columns[position].type
+        if kinds.is_integer(kind) or kinds.is_floating(kind) or kinds.is_decimal(kind):
+            return "numbers"
+        return "text" if kinds.is_string(kind) or kinds.is_large_string(kind) or "string_view" in str(kind) else "other"
 
     def places(self, rows: Sequence[int]) -> str:
         """Return the positions of rows in words: ``line(s) 3, 7``, or ``row(s) …`` counted from 1."""
@@ -77,7 +112,11 @@ class Features:
     names: list[str] = field(default_factory=list)
     columns: list[Array] = field(default_factory=list)
     left_out: dict[str, list[str]] = field(default_factory=dict)  # kind of column: names
+    encoded: list[str] = field(default_factory=list)  # columns of text that became columns of 0 and 1
+    undecided: dict[str, str] = field(default_factory=dict)  # column whose marks may separate thousands: a number
+    grouped: dict[str, str] = field(default_factory=dict)  # column with thousands separators: a number
     notes: list[str] = field(default_factory=list)
+    doubts: list[str] = field(default_factory=list)  # columns that are left out though most cells are numbers
 
     def add(self, name: str, column: Array) -> None:
         """Add a column of numbers, unless it is empty."""
@@ -92,9 +131,18 @@ class Features:
         self.left_out.setdefault(kind, []).append(name)
 
     def matrix(self) -> Array:
-        """Return the columns as a matrix, in single precision if all of them have it."""
+        """Return the columns as a matrix, in single precision if all of them have it, and remove them from here."""
+        rows = np.empty((len(self.columns), len(self.columns[0])), np.result_type(*{c.dtype for c in self.columns}))
         with np.errstate(invalid="ignore"):  # a damaged file may hold signalling NaN
-            return np.stack(self.columns).T
+            for k in reversed(range(len(rows))):
+                rows[k] = self.columns.pop()  # its memory is free for the next ones
+        return rows.T
+
+    def warn(self, title: str) -> None:
+        """Warn of columns that are left out though they have values."""
+        for doubt in self.doubts:
+            warn_user(doubt)
+        warn_left_out(title, {kind: names for kind, names in self.left_out.items() if kind != _EMPTY})
 
     @property
     def empty(self) -> tuple[str, ...]:
@@ -102,24 +150,110 @@ class Features:
         return tuple(self.left_out.get(_EMPTY, ()))
 
 
-def find_features(table: RawTable, skip: Set[int], encode: bool) -> Features:
-    """Return the columns of numbers of a table, except those at the positions in ``skip``."""
+class _Numerals:
+    """The numbers in the columns of a text table, and which of their marks are decimal."""
+
+    def __init__(self, table: RawTable, skip: Set[int], given: str | None) -> None:
+        self.table, self.skip, self.given = table, skip, given
+        self.own = table.format.decimal
+
+    @cached_property
+    def marks(self) -> written.Marks:
+        """The evidence of the whole file, except the numbers that the parser converted after its first rows."""
+        found = self._in_head()
+        for position, column in enumerate(self.table.columns):
+            if position not in self.skip and _is_text(column.type):
+                found.add(self.table.cells(position))
+        return found
+
+    def _in_head(self) -> written.Marks:
+        found = written.Marks()
+        for row in self.table.head:
+            found.add(cell for position, cell in enumerate(row) if position not in self.skip)
+        return found
+
+    def verdict(self, mark: str) -> str | None:
+        """Return how to read a column whose marks stand where thousands separators do."""
+        return self.marks.reading(mark, self.table.format.separator, self.given)
+
+    def doubtful(self) -> dict[int, list[Any]]:
+        """Return the cells of the converted columns in which all marks stand where thousands separators do.
+
+        The texts are parsed again only if the first rows and the columns of text leave the decimal mark open.
+        """
+        kinds, texts = arrow().types, self.table.texts
+        floats = [k for k, c in enumerate(self.table.columns) if k not in self.skip and kinds.is_floating(c.type)]
+        if texts is None or not floats or self._in_head().settles(self.own) or self.verdict(self.own) == "decimal":
+            return {}
+        compute, found = arrow("compute"), {}
+        for position, column in zip(floats, texts(*floats), strict=True):
+            marked = column.filter(compute.match_substring(column, self.own))
+            if len(marked) and compute.all(compute.match_substring_regex(marked, written.ONE_GROUP)).as_py():
+                found[position] = [_plain(cell) for cell in column.to_pylist()]
+            elif len(marked):
+                self.marks.decimal.add(self.own)
+        return found
+
+    def read(self, cells: list[str], name: str, found: Features) -> list[float] | None:
+        """Return a column of text as numbers, or None; record a column that cannot be decided."""
+        mark = written.group_mark(cells)
+        if mark is None:
+            other = "." if self.own == "," else ","
+            numbers = written.as_numbers(cells, self.own) or written.as_numbers(cells, other)
+            if numbers is not None:
+                return numbers
+        for separator in (mark,) if mark else written.SEPARATORS:
+            numbers = written.without_separators(cells, separator)
+            if numbers is None:
+                continue
+            verdict = "thousands" if separator == written.SPACES else self.verdict(separator)
+            example = next(cell for cell in cells if any(one in cell for one in separator))
+            if verdict == "decimal":
+                numbers = written.as_numbers(cells, separator)
+            if verdict is None or numbers is None:
+                found.undecided[name] = example
+            elif verdict == "thousands":
+                found.grouped[name] = example
+            return numbers if verdict else None
+        return None
+
+
+def find_features(table: RawTable, skip: Set[int], encode: bool, decimal: str | None = None) -> Features:
+    """Return the columns of numbers of a table, except those at the positions in ``skip``.
+
+    ``decimal`` is the decimal mark of numbers such as ``1,234`` where nothing in the file decides it.
+    """
     names, repeated = _dialect.unique_names(table.names)
     found = Features()
     if repeated:
         found.notes.append(
             f"{counted(len(repeated), 'column')} had the name of another and got a number: {some(repeated)}."
         )
+    numerals = _Numerals(table, skip, decimal)
+    doubtful = numerals.doubtful()
     for position, (name, column) in enumerate(zip(names, table.columns, strict=True)):
-        if position not in skip:
-            _read_column(table, position, name, column, encode, found)
-    for kind, left_out in found.left_out.items():
-        advice = " Columns of text can be encoded as columns of 0 and 1 (encode)." if kind == "of text" else ""
-        found.notes.append(f"{counted(len(left_out), 'column')} {kind} left out: {some(left_out)}.{advice}")
+        if position in doubtful:
+            _read_text_column(table, doubtful[position], name, encode, found, numerals)
+        elif position not in skip:
+            _read_column(table, position, name, column, encode, found, numerals)
+    if found.grouped:
+        pairs = [f"'{name}' ({example})" for name, example in found.grouped.items()]
+        found.notes.append(
+            f"Numbers with thousands separators in {', '.join(pairs[:5])}{' and others' * (len(pairs) > 5)}."
+        )
+    if found.empty:
+        found.notes.append(f"{counted(len(found.empty), 'column')} {_EMPTY} left out: {some(found.empty)}.")
     return found
 
 
-def _read_column(table: RawTable, position: int, name: str, column: Any, encode: bool, found: Features) -> None:
+def _is_text(kind: Any) -> bool:
+    kinds = arrow().types
+    return kinds.is_string(kind) or kinds.is_large_string(kind) or "string_view" in str(kind)
+
+
+def _read_column(
+    table: RawTable, position: int, name: str, column: Any, encode: bool, found: Features, numerals: _Numerals
+) -> None:
     pa, kinds = arrow(), arrow().types
     kind = column.type
     if column.null_count == len(column):
@@ -131,43 +265,37 @@ def _read_column(table: RawTable, position: int, name: str, column: Any, encode:
         found.add(name, column.cast(pa.float32() if single else pa.float64(), safe=False).to_numpy())
     elif kinds.is_temporal(kind):
         found.leave_out("of dates or times", name)
-    elif kinds.is_string(kind) or kinds.is_large_string(kind) or "string_view" in str(kind):
-        _read_text_column(table, position, name, encode, found)
+    elif _is_text(kind):
+        _read_text_column(table, table.cells(position), name, encode, found, numerals)
     else:
         found.leave_out(f"of type {kind}" if len(str(kind)) < 30 else "of nested values", name)
 
 
-def _read_text_column(table: RawTable, position: int, name: str, encode: bool, found: Features) -> None:
-    """Detect numbers, true and false, dates or categories in a column that the parser read as text."""
-    cells = table.cells(position)
+def _read_text_column(
+    table: RawTable, cells: list[Any], name: str, encode: bool, found: Features, numerals: _Numerals
+) -> None:
+    """Detect numbers, true and false, dates or categories in a column of text."""
     rows = [row for row, cell in enumerate(cells) if cell is not None]
     present = [cells[row] for row in rows]
-    own = table.format.decimal
-    other = "." if own == "," else ","
-    numbers = _dialect.as_numbers(present, own)
-    if numbers is None and _dialect.looks_like_thousands(present):
-        example = next(cell for cell in present if other in cell or own in cell)
-        found.notes.append(
-            f"Column '{name}' left out: it is not clear whether '{example}' has a decimal mark or a mark of thousands. "
-            f"Write its numbers with a decimal '{own}' and without marks of thousands."
-        )
+    numbers = numerals.read(present, name, found)
+    if name in found.undecided:
         return
     if numbers is None:
-        numbers = _dialect.as_numbers(present, other) or _dialect.as_booleans(present)
+        numbers = _dialect.as_booleans(present)
     if numbers is not None:
         spread = np.full(table.n_rows, np.nan)
         spread[rows] = numbers
         found.add(name, spread)
-    elif _dialect.looks_like_dates(present):
+    elif looks_like_dates(present):
         found.leave_out("of dates or times", name)
     elif not _note_stray_words(table, name, cells, found) and not (encode and _encode(name, cells, found)):
         found.leave_out("of text" if not encode else "of text with too many different words", name)
 
 
 def _note_stray_words(table: RawTable, name: str, cells: list[Any], found: Features) -> bool:
-    """Add a note on the cells that are no numbers, if most of the others are; return whether there is one."""
+    """Add a doubt about the cells that are no numbers, if most of the others are; return whether there is one."""
     present = [cell for cell in cells if cell is not None]
-    strays = [row for row, cell in enumerate(cells) if cell is not None and not _dialect.is_number(cell)]
+    strays = [row for row, cell in enumerate(cells) if cell is not None and not written.is_numeral(cell)]
     if 2 * len(strays) >= len(present):
         return False
     reason = "some of its numbers have a decimal point, some a comma."
@@ -177,173 +305,45 @@ def _note_stray_words(table: RawTable, name: str, cells: list[Any], found: Featu
             f"{len(present) - len(strays)} of its {len(present)} cells are numbers, but not {words} "
             f"({table.places(strays)}). Write a number there, or nothing if the value is missing."
         )
-    found.notes.append(f"Column '{name}' left out: {reason}")
+    found.doubts.append(f"Column '{name}' of {table.title} left out: {reason}")
     return True
 
 
 def _encode(name: str, cells: list[Any], found: Features) -> bool:
     """Add a column of 0 and 1 for every word, if there are not too many; return whether there are."""
-    words = sorted({cell for cell in cells if cell is not None})
-    if len(words) > READING.limits.categories:
+    columns = encoded(name, cells)
+    if columns is None:
         return False
-    for word in words:
-        found.add(f"{name}={word}", np.array([np.nan if cell is None else float(cell == word) for cell in cells]))
+    words = [column.removeprefix(name + "=") for column in columns]
+    for column, numbers in columns.items():
+        found.add(column, np.array(numbers))
+    found.encoded.append(name)
     found.notes.append(f"Column '{name}' encoded as {counted(len(words), 'column')} of 0 and 1: {some(words, 20)}.")
     return True
 
 
-@dataclass(frozen=True)
-class Ids:
-    """The sample ids of a table; ``keys`` is None if it has none."""
-
-    keys: list[str | None] | None
-    format: SourceFormat  # that of the table, with the place and type of the ids
-    skip: set[int]  # columns that are no features
-    notes: list[str]
-
-
-def check_id_column(id_column: Any) -> list[str] | None:
-    """Return the possible names of the column of ids as a list."""
-    if id_column is None:
-        return None
-    names = [id_column] if isinstance(id_column, str) else id_column
-    if not isinstance(names, Sequence) or not names or not all(isinstance(name, str) for name in names):
-        raise ParameterTypeError(f"id_column must be the name of a column, or a list of names; got {id_column!r}.")
-    return list(names)
-
-
-def find_ids(table: RawTable, wanted: list[str] | None) -> Ids:
-    """Return the sample ids: the wanted column, the index, one with a usual name, or a first one of distinct text."""
-    if wanted is not None:
-        return _ids_in(table, _position(table, wanted))
-    unnamed = _unnamed(table)
-    counting = {unnamed} if unnamed is not None and _counts_rows(table, unnamed) else set()
-    if table.index is not None and table.index not in counting:
-        return _ids_in(table, table.index)
-    named = [position for position, name in enumerate(table.names) if _dialect.looks_like_id(name)]
-    weak = [k for k, name in enumerate(table.names) if _dialect.looks_like_id(name, weak=True) and _are_ids(table, k)]
-    named.sort(key=lambda position: _distinct_share(table, position) < 1)  # columns without repeats first
-    candidates = [position for position in (*named, unnamed, *weak) if position is not None]
-    chosen = next((position for position in candidates if position not in counting), None)
-    if chosen is None and not counting and table.names and _is_distinct_text(table):
-        chosen = 0
-    if chosen is not None:
-        others = {other for other in candidates if other != chosen and _distinct_share(table, other) == 1}
-        return _ids_in(table, chosen, others)
-    notes = ["No column of sample ids was found: rows are matched by their position."]
-    if counting:
-        notes.insert(0, "A column without a name counts the rows: it is left out.")
-    return Ids(None, table.format, counting, notes)
-
-
-def _ids_in(table: RawTable, position: int, others: Set[int] = frozenset()) -> Ids:
-    cells = table.cells(position)
-    whole = all(isinstance(cell, int) and not isinstance(cell, bool) for cell in cells if cell is not None)
-    place = "index" if position == table.index else "column"
-    name = table.names[position]
-    notes = [f"Sample ids are in the column '{name}'." if name else "Sample ids are in the first column."]
-    if others:
-        left = [table.names[other] or "the one without a name" for other in sorted(others)]
-        notes.append(f"Left out, since every row has another value, as in ids: {some(left)}.")
-    source = replace(table.format, id_name=name, id_place=place, id_type="integer" if whole else "text")
-    return Ids(as_keys(cells), source, {position, *others}, notes)
-
-
-def _position(table: RawTable, wanted: list[str]) -> int:
-    """Return the position of the first wanted column that the table has."""
-    for name in wanted:
-        for same in (str, str.lower):
-            found = [position for position, other in enumerate(table.names) if same(other) == same(name)]
-            if len(found) == 1:
-                return found[0]
-            if found:
-                raise DataFileError(
-                    f"{table.file.name!r} has {len(found)} columns '{name}'; the column of sample ids must have a "
-                    "unique name."
-                )
-    raise DataFileError(
-        f"{table.file.name!r} has no column {some(wanted)} to take the sample ids from; it has "
-        f"{some(table.names, 8)}. Name one of these."
-    )
-
-
-def _unnamed(table: RawTable) -> int | None:
-    """Return the index or first column if it has no name, as pandas and R write the names of rows."""
-    position = table.index or 0
-    if table.format.header == "none" or len(table.names) < 2 or not _dialect.is_unnamed(table.names[position]):
-        return None
-    return position
-
-
-def _counts_rows(table: RawTable, position: int) -> bool:
-    keys = as_keys(table.cells(position))
-    return any(keys == [str(row + start) for row in range(table.n_rows)] for start in (0, 1))
-
-
-def _distinct_share(table: RawTable, position: int) -> float:
-    cells = table.cells(position)
-    return 0.0 if not cells or None in cells else len(set(map(str, cells))) / len(cells)
-
-
-def _are_ids(table: RawTable, position: int) -> bool:
-    """Return whether a column holds distinct text or, as the first one, distinct integers."""
-    if _distinct_share(table, position) < 1:
-        return False
-    cells = table.cells(position)
-    return _are_text(cells) or (position == 0 and all(_WHOLE.fullmatch(str(cell)) for cell in cells))
-
-
-def _is_distinct_text(table: RawTable) -> bool:
-    cells = [cell for cell in table.cells(0) if cell is not None]
-    if not _are_text(cells) or _dialect.looks_like_dates(cells):
-        return False
-    return len(set(cells)) / len(cells) >= _NEARLY_DISTINCT
-
-
-def _are_text(cells: list[Any]) -> bool:
-    """Return whether most cells are no numbers, or all are and some have leading zeros, as '001'."""
-    if not cells or not all(isinstance(cell, str) for cell in cells):
-        return False
-    numbers = sum(map(_dialect.is_number, cells))
-    return 2 * numbers < len(cells) or (numbers == len(cells) and any(re.fullmatch("0[0-9]+", cell) for cell in cells))
-
-
-def as_keys(cells: Sequence[Any]) -> list[str | None]:
-    """Return ids as text, so that 1, 1.0 and '1' are the same sample; '001' stays unchanged."""
-    keys = [None if cell is None else _key(cell) for cell in cells]
-    if all(key is None or _WHOLE.fullmatch(key) for key in keys):  # integers that a program wrote as 1.0
-        return [None if key is None else _WHOLE.sub(r"\1", key) for key in keys]
-    return keys
-
-
-def _key(cell: Any) -> str:
-    if isinstance(cell, bytes):
-        return cell.decode("utf-8", "replace").strip()
-    if isinstance(cell, float) and cell.is_integer():
-        return str(int(cell))
-    if isinstance(cell, datetime.datetime) and cell.time() == datetime.time():
-        return str(cell.date())
-    return str(cell).strip()
-
-
 def check_ids(
-    file: Path, keys: Sequence[str | None], duplicates: str, places: Callable[[Sequence[int]], str]
+    file: Path,
+    keys: Sequence[str | None],
+    duplicates: str,
+    places: Callable[[Sequence[int]], str],
+    where: str = "",
 ) -> list[str]:
     """Return the ids that occur more than once; raise an error for these if ``duplicates`` is "raise".
 
-    A row without an id is an error, too.
+    A row without an id is an error, too. ``where`` names the column of ids, for messages.
     """
     without = [row for row, key in enumerate(keys) if not key]
     if without:
         raise DataFileError(
-            f"{file.name!r} has {counted(len(without), 'row')} without a sample id, in {places(without)}. "
+            f"{file.name!r} has {counted(len(without), 'row')} without a sample id{where}, in {places(without)}. "
             "Fill in the ids, or remove these rows."
         )
     twice = [str(key) for key, count in Counter(keys).items() if count > 1]
     if twice and duplicates == "raise":
         rows = [row for row, key in enumerate(keys) if key in twice[:3]]
         raise DataFileError(
-            f"{file.name!r} has {counted(len(twice), 'sample id')} more than once: {some(twice)}, first in "
+            f"{file.name!r} has {counted(len(twice), 'sample id')} more than once{where}: {some(twice)}, first in "
             f"{places(rows)}. Remove the repeats, or choose duplicates='first' (the first row of each is kept) or "
             "duplicates='mean' (their mean); if this is not the column of ids, name the right one (id_column)."
         )

@@ -20,6 +20,7 @@ from scipy import sparse
 from ..graph.bridges import BRIDGES
 from ..scaling import SCALES
 from ..utils.packing import demand
+from ..utils.types import Array
 from ..views import Views
 from ..views.core import demand_a_view_for_each
 
@@ -46,6 +47,8 @@ _AXES_OF_EVERY_VIEW: dict[str, tuple[str, ...]] = {
     "view_labels_": ("samples",),
     "codes_": ("codes", "components"),
 }
+_LARGEST_OF_BASIS = 1.001  # 1, and rounding errors of single precision
+_LABELS = ("labels_", "view_labels_")
 _KINDS_OF_CONTAINER = ("array", "sparse", "pandas", "polars")
 
 
@@ -65,8 +68,12 @@ def check_model(model: Any) -> None:
         _check_scalings(model.scalings_, model.views_)
     if hasattr(model, "view_weights_"):
         demand((model.view_weights_ > 0).all(), "a view has no weight")
+    if hasattr(model, "confidence_"):
+        _check_latent(model)
     if hasattr(model, "setting_"):
         _check_setting(model, model.views_.n_views)
+    if hasattr(model, "cluster_count_"):
+        _check_count(model.cluster_count_)
 
 
 def fits(value: Any, hint: Any) -> bool:
@@ -118,7 +125,7 @@ def _check_views(views: Views) -> None:
     demand(views.mask.dtype == bool and views.mask.ndim == 2, "the mask of the views is no matrix of truth values")
     demand(views.mask.shape[1] == n_views, f"the mask has shape {views.mask.shape} for {n_views} views")
     demand(views.sample_ids.shape == (views.n_samples,), "there is not one id for each sample")
-    demand(len(set(views.sample_ids.tolist())) == views.n_samples, "two samples have one id")
+    demand(_are_hashable(views.sample_ids), "an id of a sample cannot be compared")
     demand_a_view_for_each(views.mask, views.sample_ids)
     for k in range(n_views):
         _check_view(views, k)
@@ -128,8 +135,7 @@ def _check_view(views: Views, view: int) -> None:
     matrix, name = views.matrices[view], views.names[view]
     is_matrix = type(matrix) is np.ndarray or isinstance(matrix, sparse.csr_array)
     demand(is_matrix and matrix.ndim == 2, f"view '{name}' is no matrix")
-    is_real = matrix.dtype.kind == "f" and matrix.dtype.itemsize in (4, 8)
-    demand(is_real, f"view '{name}' holds values of type {matrix.dtype}")
+    demand(_is_real(matrix), f"view '{name}' holds values of type {matrix.dtype}")
     n_rows = int(views.mask[:, view].sum())
     demand(matrix.shape[0] == n_rows, f"view '{name}' has {matrix.shape[0]} rows for {n_rows} samples")
     demand(_is_finite(matrix), f"view '{name}' holds NaN or infinity")
@@ -140,9 +146,20 @@ def _check_view(views: Views, view: int) -> None:
     demand(container.kind in _KINDS_OF_CONTAINER, f"view '{name}' came in a {container.kind!r}")
 
 
+def _is_real(values: Any) -> bool:
+    """Return whether an array holds numbers as fits make them: float32 or float64 in the byte order of the machine."""
+    return values.dtype in (np.float32, np.float64) and values.dtype.isnative
+
+
 def _is_finite(values: Any) -> bool:
-    numbers = values.data if sparse.issparse(values) else values
-    return numbers.dtype.kind in "biu" or bool(numbers.dtype.kind == "f" and np.isfinite(numbers).all())
+    return bool(np.isfinite(values.data if sparse.issparse(values) else values).all())
+
+
+def _are_hashable(ids: Array) -> bool:
+    try:
+        return ids.dtype != object or all(hash(key) is not None for key in ids.tolist())
+    except TypeError:
+        return False
 
 
 def _check_axes(model: Any, views: Views) -> None:
@@ -173,14 +190,35 @@ def _check_shape(name: str, array: Any, axes: tuple[str, ...], sizes: dict[str, 
         expected = sizes.get(axis)
         sizes[axis] = found if expected is None else expected
         demand(found == sizes[axis], f"{name} has the shape {array.shape}, but there are {expected} {axis}")
-    demand(_is_finite(array), f"{name} holds NaN, infinity or no numbers")
+    if name in _LABELS:
+        demand(array.dtype in (np.int32, np.int64) and array.dtype.isnative, f"{name} has values of type {array.dtype}")
+    else:
+        demand(_is_real(array) and _is_finite(array), f"{name} holds NaN, infinity or values of type {array.dtype}")
 
 
 def _check_groups(model: Any) -> None:
     n_groups = len(model.cluster_centers_) if hasattr(model, "cluster_centers_") else model.views_.n_samples
     for labels in [model.labels_, *getattr(model, "view_labels_", [])]:
-        demand(labels.dtype.kind == "i", f"the labels are values of type {labels.dtype}")
         demand(len(labels) and labels.min() >= 0 and labels.max() < n_groups, "there are labels of unknown groups")
+
+
+def _check_latent(model: Any) -> None:
+    """Check ranges of values that methods for new samples multiply: products must not overflow."""
+    in_range = model.confidence_.min() >= 0 and model.confidence_.max() <= 1
+    demand(in_range, "confidence_ has values below 0 or above 1")
+    in_range = all(_largest(basis) <= _LARGEST_OF_BASIS for basis in model.bases_)
+    demand(in_range, "bases_ are not orthonormal")
+    for name in ("embedding_", "codes_", "cluster_centers_", "balance_", "graph_", "graphs_"):
+        values = getattr(model, name, [])
+        for array in values if isinstance(values, list) else [values]:
+            demand(_largest(array) <= np.sqrt(np.finfo(array.dtype).max), f"{name} has values that are too large")
+    with np.errstate(all="ignore"):
+        points = model.latent_points(model.embedding_)
+    demand(_is_finite(points), "embedding_ and balance_ do not belong together")
+
+
+def _largest(values: Any) -> float:
+    return float(np.abs(values.data if sparse.issparse(values) else values).max(initial=0))
 
 
 def _check_scalings(scalings: Any, views: Views) -> None:
@@ -190,7 +228,7 @@ def _check_scalings(scalings: Any, views: Views) -> None:
         demand(len(parts) != 1, f"view '{name}' has half a scaling")
         for part in parts:
             demand(part.shape == (n_features,), f"view '{name}' is scaled in other features")
-            demand(_is_finite(part) and part.dtype.kind == "f", f"view '{name}' is scaled to NaN")
+            demand(_is_real(part) and _is_finite(part), f"view '{name}' is scaled by NaN or values of another type")
         demand(not parts or (scaling.spread > 0).all(), f"view '{name}' has a spread of 0")
         length = scaling.row_length
         demand(length is None or (np.isfinite(length) and length >= 0), f"view '{name}' has rows of length {length}")
@@ -206,3 +244,11 @@ def _check_setting(model: Any, n_views: int) -> None:
     demand(0 <= selection.chosen < len(selection.trials), "the chosen setting was not tried")
     shapes = {trial.labels.shape for trial in selection.trials}
     demand(shapes == {(selection.n_samples,)}, "settings were tried on other samples")
+
+
+def _check_count(count: Any) -> None:
+    counts, *scores = count.counts, count.modularity, count.stability
+    are_counts = counts.ndim == 1 and counts.dtype.kind == "i" and len(counts) > 1
+    demand(are_counts and (counts >= 1).all() and len(np.unique(counts)) == len(counts), "counts of groups are no list")
+    for score in scores:
+        demand(score.shape == counts.shape and _is_real(score) and _is_finite(score), "a count of groups has no score")

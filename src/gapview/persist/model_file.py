@@ -26,7 +26,8 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from ..errors import DataFileError, GapviewError, InputError, InputTypeError, MissingExtraError
-from ..utils.packing import demand, from_json, to_json
+from ..utils.messages import shown
+from ..utils.packing import demand, demand_memory, from_json, to_json
 from ..utils.storage import write_whole
 from ..utils.types import Array
 from .consistency import check_model, fits, hints_of
@@ -39,9 +40,11 @@ _PREFIX = struct.Struct("<12sIQQ32s")
 _UNSIGNED = 32  # bytes of the prefix before its checksum
 _STEP = 64
 _MOST_HEADER = 2**24  # bytes; real headers have a few thousand
+_BLOCK_MEMORY, _FREE_MEMORY = 400, 200_000_000  # bytes for the objects of one block; for any file
 _CUT_OFF = "it was cut off while it was being read"
 _AGAIN = "Copy or download the file again, or save the model again."
 
+_REASONS = {"selection": "reason for the settings", "cluster_count": "reason for the number of groups"}
 _OUTPUT = "_sklearn_output_config"  # set by set_output
 _LONGEST = 200  # characters of a setting in a summary
 
@@ -71,6 +74,10 @@ class ModelSummary:
         ``name``, ``n_samples`` and ``n_features`` of every view.
     group_sizes : tuple of int
         Number of samples in group 0, 1, …
+    chosen : dict
+        What the fit has chosen from the data: of :class:`gapview.BridgedGRMF` the setting (for each view the scale, the
+        number of neighbours and the weight; bridge, reach, K, λ1, λ2), and the reasons for it (``selection``) and, with
+        ``n_clusters="auto"``, for the number of groups (``cluster_count``). Empty for methods that choose nothing.
     gapview_version : str
         Version of gapview that wrote the file.
     format_version : int
@@ -97,6 +104,7 @@ class ModelSummary:
     n_complete: int
     views: tuple[ViewSummary, ...]
     group_sizes: tuple[int, ...]
+    chosen: dict[str, Any]
     gapview_version: str
     format_version: int
 
@@ -107,6 +115,7 @@ class ModelSummary:
             f"in {len(self.group_sizes)} groups of {sizes}",
             *(f"  view {view.name!r}: {view.n_samples} × {view.n_features}" for view in self.views),
             *(f"  {name} = {value!r}" for name, value in self.settings.items()),
+            *(f"  {_REASONS.get(name, f'chosen {name}')}: {_in_words(value)}" for name, value in self.chosen.items()),
             f"  written by gapview {self.gapview_version}, format {self.format_version}",
         ]
         return "\n".join(lines)
@@ -123,9 +132,34 @@ def summarise(model: Any) -> ModelSummary:
         int(views.mask.all(axis=1).sum()),
         tuple(ViewSummary(*view) for view in facts),
         tuple(np.bincount(model.labels_).tolist()),
+        _chosen(model),
         version("gapview"),
         FORMAT,
     )
+
+
+def _chosen(model: Any) -> dict[str, Any]:
+    """Return what the fit has chosen from the data, in values that JSON can hold."""
+    names, found = model.views_.names, {}
+    if hasattr(model, "setting_"):
+        found = {
+            name: dict(zip(names, value, strict=True)) if isinstance(value, tuple) else shown_setting(value)
+            for name, value in asdict(model.setting_).items()
+        }
+    if hasattr(model, "view_weights_"):
+        found["view_weights"] = dict(zip(names, model.view_weights_.round(3).tolist(), strict=True))
+    if hasattr(model, "selection_"):
+        found["selection"] = str(model.selection_)
+    if hasattr(model, "cluster_count_"):
+        found["cluster_count"] = model.cluster_count_.reason()
+    return found
+
+
+def _in_words(value: Any) -> str:
+    """Return a chosen value as text: a dict as one value for each view."""
+    if isinstance(value, dict):
+        return ", ".join(f"{each} ({name})" for name, each in value.items())
+    return " ".join(str(value).split())
 
 
 def shown_setting(value: Any) -> Any:
@@ -157,7 +191,14 @@ def save(model: Any, path: Any) -> None:
     encoder = Encoder()
     attributes = {name: encoder.encode(value, f"model.{name}") for name, value in vars(model).items()}
     header = {"model": asdict(summarise(model))}
-    write_whole(file, pieces(header, encoder.to_blocks({"attributes": attributes})))
+    blocks = encoder.to_blocks({"attributes": attributes})
+    try:
+        demand_memory(blocks[0].tobytes(), sum(len(block) for block in blocks))  # as when it is loaded
+    except ValueError as error:
+        raise InputError(
+            f"The model cannot be saved: {error}. Give lists of numbers in its settings as NumPy arrays."
+        ) from None
+    write_whole(file, pieces(header, blocks))
 
 
 def load(path: Any) -> Any:
@@ -268,7 +309,9 @@ def _rebuilt(summary: ModelSummary, blocks: list[Array]) -> Any:
         setattr(model, name, value)
     check_model(model)
     model.check_fitted()
-    found = replace(summarise(model), settings=summary.settings, gapview_version=summary.gapview_version)
+    found = summarise(model)
+    # Not compared: what another version may word differently
+    found = replace(found, settings=summary.settings, chosen=summary.chosen, gapview_version=summary.gapview_version)
     demand(found == summary, "its header describes another model")
     return model
 
@@ -279,8 +322,12 @@ def _rebuilt(summary: ModelSummary, blocks: list[Array]) -> Any:
 def check_path(path: Any, expected: str = "path must be the path of a model file") -> Path:
     """Return a path, or raise unless it can be the name of a file or folder; ``expected`` begins the message."""
     if not isinstance(path, str | os.PathLike) or isinstance(os.fspath(path), bytes):
-        raise InputTypeError(f"{expected}, as text or a pathlib.Path; got {path!r}.")
-    if not os.fspath(path) or "\0" in os.fspath(path):
+        raise InputTypeError(f"{expected}, as text or a pathlib.Path; got {shown(path)}.")
+    try:
+        is_possible = os.fspath(path) and b"\0" not in os.fsencode(path)
+    except UnicodeEncodeError:  # a lone surrogate
+        is_possible = False
+    if not is_possible:
         raise DataFileError(f"No file or folder can be called {os.fspath(path)!r}.")
     return Path(path)
 
@@ -342,10 +389,11 @@ def read_header(stream: BinaryIO) -> dict[str, Any]:
     digest = hashlib.sha256(start[:_UNSIGNED] + text).digest()
     demand(digest == checksum, "it is damaged: the checksum of its header is wrong")
     demand(version >= 1, "there is no format 0")
-    header: dict[str, Any] = from_json(text)
+    header: dict[str, Any] = from_json(text, size)
     lengths = header.get("blocks") if isinstance(header, dict) else None
     are_listed = isinstance(lengths, list) and all(type(each) is int and each >= 0 for each in lengths)
     demand(are_listed, "its header does not list its blocks")
+    demand(len(header["blocks"]) * _BLOCK_MEMORY <= _FREE_MEMORY + size, "its header lists too many blocks")
     total = sum(each + -each % _STEP for each in header["blocks"])
     demand(total == length - _PREFIX.size - header_length, "its blocks do not have the lengths in its header")
     return header

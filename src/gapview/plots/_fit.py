@@ -15,7 +15,7 @@ from ..report.clustering.summary import feature_name, signed
 from ..report.drawing import draw_change, draw_frame, draw_objective, draw_weight_cells, fill_cells, legend_beside
 from ..report.style import INK, SERIES, SOFT, axes_for, load_matplotlib
 from ..trust import FeatureEffect, feature_effects, top_features
-from ..utils.messages import check_choice, check_integer, counted, shorten
+from ..utils.messages import check_choice, check_integer, counted, shorten, shown
 from ..utils.types import Array
 
 _LONGEST = 30  # characters of a name
@@ -257,7 +257,7 @@ def _weights(name: str, given: Any) -> list[float]:
     except (TypeError, ValueError):
         values = np.empty((0, 0))
     if values.ndim != 1 or not len(values) or not (np.isfinite(values) & (values >= 0)).all():
-        raise InputError(f"{name} must be a sequence of numbers of at least 0; got {given!r}.")
+        raise InputError(f"{name} must be a sequence of numbers of at least 0; got {shown(given)}.")
     return [float(value) for value in values]
 
 

@@ -11,7 +11,7 @@ from scipy.optimize import linear_sum_assignment
 
 from ..errors import GapviewError, InputError, SolutionError
 from ..persist.registry import storable_record
-from ..utils.messages import check_integer, check_real, random_generator, warn_user
+from ..utils.messages import MOST_REPEATS, check_integer, check_real, random_generator, warn_user
 from ..utils.types import Array
 from .confidence import read_labels
 
@@ -126,7 +126,7 @@ def cluster_stability(
     >>> stability.jaccard.shape, bool(stability.jaccard.min() > 0.9)
     ((3,), True)
     """
-    check_integer("n_resamples", n_resamples, low=1)
+    check_integer("n_resamples", n_resamples, low=1, high=MOST_REPEATS)
     check_real("share", share, low=0, high=1, open_low=True)
     check_integer("n_least", n_least, low=2)
     groups = read_labels(labels)

@@ -10,8 +10,9 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from fractions import Fraction
 from itertools import count
-from numbers import Integral, Real
+from numbers import Real
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -24,32 +25,58 @@ from ..errors import GapviewWarning, ParameterError, ParameterTypeError
 
 # -- parameters: every message names the parameter, the allowed values and the given value ---------------------
 
+LARGEST = 2**31 - 1  # of integer parameters
+MOST_COMPONENTS = 10**5
+MOST_REPEATS = 10**4  # of whole computations
+_MOST_EXACT = 2**53  # up to it a float holds every integer
+_LONGEST_VALUE = 200  # characters of a value in a message
 
-def check_integer(name: str, value: Any, *, low: int, also: Sequence[Any] = ()) -> None:
-    """Raise an error unless the value is an integer of at least ``low``, or one of the values in ``also``."""
-    _check_number(name, value, Integral, f"an integer of at least {low}", lambda number: bool(number >= low), also)
+
+def check_integer(name: str, value: Any, *, low: int, high: int = LARGEST, also: Sequence[Any] = ()) -> None:
+    """Raise an error unless the value is an integer from ``low`` to ``high``, or one of the values in ``also``."""
+    expected = f"an integer of at least {low}"
+    if isinstance(value, int | np.integer) and value > high:
+        expected += f" and at most {high}"
+    _check_number(name, value, (int, np.integer), expected, lambda number: bool(low <= number <= high), also)
 
 
 def check_real(
-    name: str, value: Any, *, low: float, high: float = math.inf, open_low: bool = False, also: Sequence[Any] = ()
+    name: str,
+    value: Any,
+    *,
+    low: float,
+    high: float = math.inf,
+    open_low: bool = False,
+    also: Sequence[Any] = (),
+    kinds: tuple[type, ...] = (Real,),
 ) -> None:
     """Raise an error unless the value is finite and between ``low`` and ``high``, or one of those in ``also``."""
     above = f"above {low:g}" if open_low else f"of at least {low:g}"
     below = "" if high == math.inf else f" and at most {high:g}"
+    if isinstance(value, int) and abs(value) > _MOST_EXACT:  # arrays do not take it
+        below += ", and a float (such as 1e30) beyond 2**53"
 
     def is_inside(number: Any) -> bool:  # False for NaN
+        if isinstance(number, int | Fraction) and not -_MOST_EXACT <= number <= _MOST_EXACT:
+            return False
         return math.isfinite(number) and (number > low if open_low else number >= low) and bool(number <= high)
 
-    _check_number(name, value, Real, f"a finite number {above}{below}", is_inside, also)
+    _check_number(name, value, kinds, f"a finite number {above}{below}", is_inside, also)
 
 
 def _check_number(
-    name: str, value: Any, kind: type, expected: str, is_inside: Callable[[Any], bool], also: Sequence[Any]
+    name: str,
+    value: Any,
+    kinds: tuple[type, ...],
+    expected: str,
+    is_inside: Callable[[Any], bool],
+    also: Sequence[Any],
 ) -> None:
     if _is_one_of(value, also):
         return
-    message = f"{name} must be {' or '.join([expected, *map(repr, also)])}; got {value!r}."
-    if not isinstance(value, kind) or isinstance(value, bool):
+    message = f"{name} must be {' or '.join([expected, *map(repr, also)])}; got {shown(value)}."
+    # NumPy counts durations as integers, and computes in single precision with float but not with longdouble
+    if not isinstance(value, kinds) or isinstance(value, bool | np.timedelta64 | np.longdouble):
         raise ParameterTypeError(message)
     if not is_inside(value):
         raise ParameterError(message)
@@ -58,24 +85,39 @@ def _check_number(
 def check_choice(name: str, value: Any, choices: Sequence[Any]) -> None:
     """Raise an error unless the value is one of ``choices``."""
     if not _is_one_of(value, choices):
-        raise ParameterError(f"{name} must be one of {', '.join(map(repr, choices))}; got {value!r}.")
+        raise ParameterError(f"{name} must be one of {', '.join(map(repr, choices))}; got {shown(value)}.")
 
 
 def check_flag(name: str, value: Any) -> None:
     """Raise an error unless the value is True or False."""
     if not isinstance(value, bool | np.bool_):
-        raise ParameterTypeError(f"{name} must be True or False; got {value!r}.")
+        raise ParameterTypeError(f"{name} must be True or False; got {shown(value)}.")
 
 
 def random_generator(random_state: Any) -> np.random.RandomState:
     """Return the random number generator for a seed, a RandomState or None."""
     try:
+        if isinstance(random_state, np.timedelta64):  # an integer for scikit-learn
+            raise ValueError
         generator: np.random.RandomState = check_random_state(random_state)
-    except ValueError:
+    except Exception:  # of the checks, or of the representation of an odd object
         raise ParameterError(
-            f"random_state must be None, an integer seed from 0 to 2**32 - 1 or a RandomState; got {random_state!r}."
+            "random_state must be None, an integer seed from 0 to 2**32 - 1 or a RandomState; "
+            f"got {shown(random_state)}."
         ) from None
     return generator
+
+
+def shown(value: Any) -> str:
+    """Return a value as Python writes it, shortened, for a message.
+
+    >>> shown([1, 2]), shown(10**9999)
+    ('[1, 2]', 'an object of type int')
+    """
+    try:
+        return shorten(repr(value), _LONGEST_VALUE)
+    except Exception:  # integers of too many digits, objects of the user
+        return f"an object of type {type(value).__name__}"
 
 
 def _is_one_of(value: Any, choices: Sequence[Any]) -> bool:
@@ -99,7 +141,7 @@ _LEFTOVERS: tuple[Any, ...] = (("error", None, np.exceptions.ComplexWarning, Non
 
 def warn_user(message: str, category: type[Warning] = GapviewWarning) -> None:
     """Issue a warning that names the first caller outside gapview and scikit-learn."""
-    if issubclass(category, _muted.get()):
+    if is_muted(category):
         return
     frame, level = sys._getframe(1), 2
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_INSIDE):
@@ -115,6 +157,11 @@ def muted(category: type[Warning]) -> Iterator[None]:
         yield
     finally:
         _muted.reset(before)
+
+
+def is_muted(category: type[Warning]) -> bool:
+    """Return whether warnings of :func:`warn_user` are suppressed in this thread, so that none need be computed."""
+    return issubclass(category, _muted.get())
 
 
 def absent_leftovers() -> list[Any]:

@@ -24,6 +24,8 @@ _MOST_AXES = 32
 _MOST_DEPTH = 30  # of nested values
 _LARGEST = 2**63
 _MOST_CHARACTER = 0x10FFFF
+_MEMORY = {b"{": 500, b"[": 200, b":": 150, b",": 64}  # bytes that a value in JSON can take, by the sign before it
+_FREE_MEMORY, _MOST_GROWTH = 200_000_000, 16  # bytes for any file, and for each byte of a file
 # Other formats can take far more memory than their entries take in the file
 _SPARSE = {
     f"{layout}_{kind}": getattr(sparse, f"{layout}_{kind}")
@@ -243,7 +245,7 @@ class Decoder:
     @classmethod
     def from_blocks(cls, blocks: list[Array]) -> tuple[Self, dict[str, Any]]:
         """Return a decoder for the blocks that :meth:`Encoder.to_blocks` has made, and their encoded values."""
-        state = from_json(blocks[0])
+        state = from_json(blocks[0], sum(len(block) for block in blocks))
         return cls(state["arrays"], blocks[1:], state["objects"]), state
 
     def decode(self, item: Any, depth: int = 0) -> Any:
@@ -294,12 +296,29 @@ def to_json(value: Any) -> bytes:
     return json.dumps(value, allow_nan=False, separators=(",", ":")).encode("ascii")
 
 
-def from_json(text: bytes | Array) -> Any:
-    """Read JSON as :func:`to_json` writes it; raise for repeated keys, NaN and excessive nesting."""
+def from_json(text: bytes | Array, n_bytes: int | None = None) -> Any:
+    """Read JSON as :func:`to_json` writes it; raise for repeated keys, NaN and excessive nesting.
+
+    If ``n_bytes``, the size of the file, is given, raise before parsing if the values would take far more memory.
+    """
+    content = bytes(text)
+    if n_bytes is not None:
+        demand_memory(content, n_bytes)
     try:
-        return json.loads(bytes(text).decode("ascii"), object_pairs_hook=_distinct, parse_constant=_no_constant)
+        return json.loads(content.decode("ascii"), object_pairs_hook=_distinct, parse_constant=_no_constant)
     except RecursionError:
         raise ValueError("its JSON is nested too deeply") from None
+
+
+def demand_memory(text: bytes, n_bytes: int) -> None:
+    """Raise a ValueError if the values of a JSON text may take far more memory than a file of ``n_bytes``.
+
+    Short text such as ``[[],[]]`` takes 40 times its length as lists. The memory is estimated from the number of
+    brackets, colons and commas, each with the memory of the values that it stands for before and after decoding.
+    """
+    needed = sum(size * text.count(sign) for sign, size in _MEMORY.items())
+    allowed = _FREE_MEMORY + _MOST_GROWTH * n_bytes
+    demand(needed <= allowed, f"its values may take {needed:,} bytes of memory, more than the {allowed:,} for its size")
 
 
 def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -66,7 +66,7 @@ def demand_finite(name: str, values: Matrix, ids: Array) -> None:
     rows = np.unique(where)
     raise InputError(
         f"View '{name}' contains infinity (inf) in {len(rows)} row(s), first for the sample(s) {some(ids[rows])}. "
-        "Values must be finite: replace infinities by NaN for a missing value, or by a number."
+        "Values must be finite, and below 1.8e308: replace infinities by NaN for a missing value, or by a number."
     )
 
 

@@ -9,12 +9,12 @@ import numpy as np
 from scipy import sparse
 
 from ..compute.arrays import row_blocks
-from ..errors import InputError, InputTypeError, some
-from ..utils.messages import check_choice
+from ..errors import GapviewWarning, InputError, InputTypeError, some
+from ..utils.messages import check_choice, is_muted, warn_user
 from ..utils.types import Matrix
 from .cells import PARTIAL_ROWS
-from .containers import Container
-from .core import Views, completed, read
+from .containers import Container, sound_sparse
+from .core import Views, completed, read, read_training
 
 
 class SampleCounts(Protocol):
@@ -43,9 +43,17 @@ class SampleCounts(Protocol):
 
 def training_views(data: Any, mask: Any, partial_rows: str, n_clusters: int) -> Views:
     """Return ``Views`` from which ``n_clusters`` clusters can be learned, or raise an error."""
-    views = Views(data, mask=mask, partial_rows=partial_rows)
+    views = read_training(data, mask, partial_rows)
     demand_enough(views, (is_constant(matrix) for matrix in views.one_by_one()), n_clusters)
+    warn_of_values(views)
     return views
+
+
+def warn_of_values(views: Views) -> None:
+    """Warn of values that make a result doubtful, such as codes for missing values or samples in other units."""
+    if not is_muted(GapviewWarning):
+        for finding in views.describe().warnings:
+            warn_user(str(finding))
 
 
 def demand_enough(views: SampleCounts, constant: Iterable[bool], n_clusters: int) -> None:
@@ -101,7 +109,7 @@ def is_constant(matrix: Any, cut: Callable[[Any], Iterable[slice]] = row_blocks)
 def new_views(data: Any, trained: Views, partial_rows: str = "raise") -> Views:
     """Return views of new samples in the order of training; any subset of the trained views may be given."""
     check_choice("partial_rows", partial_rows, PARTIAL_ROWS)
-    given = data if isinstance(data, Views) else read(data, None, None, None, None)
+    given = data if isinstance(data, Views) else read(data, links="report")
     places = _match(given, trained)
     frames = any(container.kind in ("pandas", "polars") for container in given._containers)
     matrices, containers = [], []
@@ -172,12 +180,16 @@ def one_per_view(given: Any, views: SampleCounts, expected: str) -> list[Any]:
 
 def real_matrix(given: Any, what: str, dtype: Any) -> Matrix:
     """Return a dense or sparse matrix of real numbers; numbers too large for the type become infinite."""
+    if sparse.issparse(given):
+        given = sound_sparse(what, given)
+    elif isinstance(given, np.ma.MaskedArray) and np.ma.is_masked(given):
+        raise InputError(f"{what} must hold a number in every place; got a masked array. Fill the masked places.")
     try:
         matrix = given if sparse.issparse(given) else np.asarray(given)
         is_complex = np.iscomplexobj(matrix)
         with np.errstate(over="ignore"):  # the caller refuses infinity with its own message
             matrix = matrix if is_complex else matrix.astype(dtype)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise InputTypeError(f"{what} cannot be read as a matrix of numbers: {str(error).rstrip('.')}.") from None
     if is_complex:
         raise InputTypeError(f"{what} must hold real numbers; got complex ones. Take their real part or their size.")

@@ -6,8 +6,10 @@ the user passes one of its objects.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from decimal import Decimal
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -15,14 +17,14 @@ from scipy import sparse
 
 from ..compute.arrays import is_tensor
 from ..errors import InputError, InputTypeError, some
-from ..utils.packing import as_objects
 from ..utils.types import Array, Matrix
+from .tables import counts_rows, may_be_row_numbers
 
 EXPECTED = (
     "Expected a list or a dict of views, each a 2-D array, a pandas or polars frame, a SciPy sparse matrix or an "
     "AnnData; or a MuData; or a gapview.Views"
 )
-_ID_COLUMNS = ("sample_id", "id", "sample", "ID", "Id", "index")
+_NOTHING = ("NoneType", "NAType", "NaTType", "MaskedConstant")  # types of objects that stand for a missing value
 
 
 @dataclass(frozen=True)
@@ -63,6 +65,10 @@ class RawView:
     values: Matrix | None  # None: the user passed None, no sample has the view
     ids: Array | None = None  # None: row i is sample i
     container: Container = Container()
+    numbering: Array | None = None  # the index of a frame without ids
+    id_label: Any = None  # label of the column of a frame that holds the ids
+    may_be_row_numbers: bool = False  # whether the ids may only be numbers of rows
+    notes: tuple[str, ...] = ()  # on ids and columns
 
     @property
     def n_rows(self) -> int:
@@ -81,11 +87,17 @@ def descends(data: Any, library: str, *names: str) -> bool:
     return any(c.__module__.split(".")[0] == library and c.__name__ in names for c in type(data).__mro__)
 
 
+def has_default_index(frame: Any) -> bool:
+    """Return whether the index of a pandas frame is 0, 1, 2, … as if none had been given."""
+    return descends(frame.index, "pandas", "RangeIndex") and frame.index.start == 0 and frame.index.step == 1
+
+
 def named_views(data: Any) -> tuple[list[tuple[str, Any]], bool, str]:
     """Return (name, view) pairs, whether the user gave the names, and the kind of outer container."""
     if descends(data, "mudata", "MuData"):
         data = data.mod
     if isinstance(data, Mapping):
+        demand_encodable("the name of a view", map(str, data))
         return [(str(name), view) for name, view in data.items()], True, "dict"
     if _is_one_view(data):
         return [("view_0", data)], False, "single"
@@ -94,16 +106,12 @@ def named_views(data: Any) -> tuple[list[tuple[str, Any]], bool, str]:
     raise InputTypeError(f"{EXPECTED}; got {_describe(data)}.")
 
 
-def read_view(name: str, view: Any, id_column: str | None) -> RawView:
-    """Read one view from its container, without checking its values."""
+def read_other(name: str, view: Any, wanted: Any) -> RawView:
+    """Read a view that is no frame."""
     if view is None:
         return RawView(name, None)
     if descends(view, "anndata", "AnnData"):
-        return _read_anndata(name, view)
-    if descends(view, "pandas", "DataFrame"):
-        return _read_pandas(name, view, id_column)
-    if descends(view, "polars", "DataFrame", "LazyFrame"):
-        return _read_polars(name, view, id_column)
+        return _read_anndata(name, view, wanted)
     if sparse.issparse(view):
         return RawView(name, _read_sparse(name, view), container=Container("sparse"))
     return RawView(name, _read_array(name, view))
@@ -119,8 +127,9 @@ def _is_one_view(data: Any) -> bool:
 def _read_array(name: str, view: Any) -> Array:
     if isinstance(view, str | bytes) or np.isscalar(view) or isinstance(view, Mapping | set):
         raise InputTypeError(f"View '{name}' is {_describe(view)}, not a matrix. {EXPECTED}.")
-    if isinstance(view, np.ma.MaskedArray):  # masked values are missing
-        view = np.ma.filled(view.astype(np.float64), np.nan)
+    _demand_no_containers_within(name, view)
+    if isinstance(view, np.ma.MaskedArray):
+        return _read_masked(name, view)
     if is_tensor(view) and view.device.type != "cpu":  # it stays on its device
         demand_two_dimensions(name, view)
         return view if str(view.dtype) == "torch.float64" else view.float()  # type: ignore[no-any-return]
@@ -135,9 +144,78 @@ def _read_array(name: str, view: Any) -> Array:
     return np.asarray(as_numbers(name, values))
 
 
+def _demand_no_containers_within(name: str, view: Any) -> None:
+    """Raise an error if a list or tuple holds frames, AnnData or sparse matrices in place of rows."""
+    parts = {type(part): part for part in view} if isinstance(view, list | tuple) else {}
+    for kind, part in parts.items():
+        if _is_container(part):
+            advice = f"Give the {kind.__name__} itself."
+            if kind.__name__ == "AnnData":
+                advice = "Give the AnnData itself, or a layer of it as a frame: adata.to_df(layer='counts')."
+            raise InputTypeError(
+                f"View '{name}' is a {type(view).__name__} that holds {_describe(part)}, and a view is one matrix. "
+                f"{advice}"
+            )
+
+
+def _is_container(data: Any) -> bool:
+    is_frame = descends(data, "pandas", "DataFrame") or descends(data, "polars", "DataFrame", "LazyFrame")
+    is_omics = descends(data, "anndata", "AnnData") or descends(data, "mudata", "MuData")
+    return is_frame or is_omics or sparse.issparse(data) or type(data).__module__.split(".")[0].startswith("dask")
+
+
+def _read_masked(name: str, view: Any) -> Array:
+    """Return a masked array with NaN where it is masked."""
+    demand_two_dimensions(name, view)
+    hidden, values = np.ma.getmaskarray(view), np.ma.getdata(view)
+    if values.dtype.kind == "O":
+        values = values.copy()
+        values[hidden] = None
+    numbers = np.asarray(as_numbers(name, values))
+    return np.where(hidden, numbers.dtype.type(np.nan), numbers) if hidden.any() else numbers
+
+
 def _read_sparse(name: str, view: Any) -> sparse.csr_array:
     demand_two_dimensions(name, view)
-    return sparse.csr_array(as_numbers(name, view))
+    matrix = sound_sparse(f"View '{name}'", view)
+    if matrix.dtype.kind == "O":
+        matrix.data = as_numbers(name, matrix.data)
+    return sparse.csr_array(as_numbers(name, matrix))
+
+
+def sound_sparse(what: str, matrix: Any) -> sparse.csr_array:
+    """Return a sparse matrix in CSR format with sorted indices, each of which occurs once; values are not converted.
+
+    Raises
+    ------
+    InputError
+        If its indices do not fit its shape. SciPy would read outside its arrays.
+    """
+    compressed = {"csr": sparse.csr_array, "csc": sparse.csc_array, "bsr": sparse.bsr_array}
+    try:
+        if matrix.format in compressed:  # a new object, since the check may change index types
+            matrix = compressed[matrix.format](matrix)
+            matrix.check_format(full_check=True)
+        elif matrix.format == "lil":
+            if not np.array_equal([*map(len, matrix.rows)], [*map(len, matrix.data)]):
+                raise ValueError("its lists of indices and of data differ in length")
+        else:
+            matrix = matrix.tocoo()
+            if not all(len(index) == len(matrix.data) for index in matrix.coords):
+                raise ValueError("index and data arrays differ in length")
+            for index, size in zip(matrix.coords, matrix.shape, strict=True):
+                if len(index) and (index.min() < 0 or index.max() >= size):
+                    raise ValueError("index values must be at least 0 and less than the shape")
+        rows = sparse.csr_array(matrix)
+        rows.check_format(full_check=True)
+    except (ValueError, TypeError, IndexError, OverflowError) as error:
+        raise InputError(
+            f"{what} is a damaged sparse matrix: {str(error).rstrip('.')}. Build it again from its source."
+        ) from None
+    if not rows.has_canonical_format:
+        rows = rows.copy()
+        rows.sum_duplicates()
+    return rows
 
 
 def demand_two_dimensions(name: str, values: Any) -> None:
@@ -163,108 +241,118 @@ def as_numbers(name: str, values: Matrix) -> Matrix:
         with np.errstate(over="ignore"):  # numbers beyond float64 become infinity, which is refused later
             return values.astype(np.float32 if single else np.float64, copy=False)
     if kind == "c":
-        raise InputError(
-            f"View '{name}' holds complex numbers. Complex data not supported: "
-            "give real and imaginary parts, or magnitudes, as separate columns."
-        )
-    cells = values.ravel().tolist() if kind == "O" else []
-    if kind == "O" and not any(isinstance(cell, str | bytes) for cell in cells):
-        try:  # None and pandas' NA stand for a missing value
-            numbers = [np.nan if _is_nothing(cell) else float(cell) for cell in cells]
-            return np.array(numbers, dtype=np.float64).reshape(values.shape)
-        except (TypeError, ValueError):
-            pass
-    found = "text" if kind in "US" or cells else f"values of type {values.dtype}"
-    raise InputTypeError(
+        raise _complex_numbers(name)
+    if kind == "O":
+        return _object_numbers(name, values)
+    raise _no_numbers(name, "text" if kind in "UST" else f"values of type {values.dtype}")
+
+
+def _object_numbers(name: str, values: Array) -> Array:
+    """Return Python objects as float64, None and pandas' NA as NaN; numbers beyond float64 become infinity."""
+    cells = values.ravel().tolist()
+    for kind in dict.fromkeys(map(type, cells)):
+        if issubclass(kind, str | bytes | bytearray):
+            raise _no_numbers(name, "text")
+        if issubclass(kind, complex | np.complexfloating):
+            raise _complex_numbers(name)
+        if not is_number_type(kind) and kind.__name__ not in _NOTHING:
+            raise _no_numbers(name, f"values of type {kind.__name__}")
+    try:
+        numbers = [np.nan if is_missing(cell) else _as_float(cell) for cell in cells]
+    except ValueError as error:  # a signalling NaN
+        raise _no_numbers(name, f"a value that is none ({error})") from None
+    return np.array(numbers, dtype=np.float64).reshape(values.shape)
+
+
+def is_number_type(kind: type) -> bool:
+    """Return whether objects of a type are real numbers; NumPy counts durations as integers."""
+    return issubclass(kind, Real | Decimal | np.bool_) and not issubclass(kind, np.timedelta64)
+
+
+def _as_float(cell: Any) -> float:
+    try:
+        return float(cell)
+    except OverflowError:  # of integers and fractions; refused later, as other infinities are
+        return np.inf if cell > 0 else -np.inf
+
+
+def _complex_numbers(name: str) -> InputError:
+    return InputError(
+        f"View '{name}' holds complex numbers. Complex data not supported: "
+        "give real and imaginary parts, or magnitudes, as separate columns."
+    )
+
+
+def _no_numbers(name: str, found: str) -> InputTypeError:
+    return InputTypeError(
         f"View '{name}' must hold numbers; got {found}. Convert text that stands for numbers with .astype(float), and "
         "encode or drop what is not numeric."
     )
 
 
-def _is_nothing(cell: Any) -> bool:
-    return cell is None or type(cell).__name__ in ("NAType", "NaTType")
+def is_missing(cell: Any) -> bool:
+    """Return whether a cell stands for a missing value."""
+    return type(cell).__name__ in _NOTHING or (isinstance(cell, float) and cell != cell)
 
 
-def _read_pandas(name: str, view: Any, id_column: str | None) -> RawView:
-    demand_distinct_columns(name, view.columns)
-    if id_column is not None:
-        _demand_column(name, id_column, view.columns)
-        view = view.set_index(id_column)
-    is_keyed = id_column is not None or not has_default_index(view)
-    named = [] if is_keyed else [column for column in _ID_COLUMNS if column in list(view.columns)]
-    if named:
-        raise InputError(
-            f"View '{name}' has the default index 0, 1, 2, … and a column '{named[0]}', which looks like sample ids. "
-            f"Give gapview.Views(…, id_column='{named[0]}') or set it as the index; rename it if it is a feature."
-        )
-    text = [column for column in view.columns if not _is_numeric(view[column])]
-    if text:
-        raise _text_columns(name, text)
-    single = len(view.columns) > 0 and all(dtype == np.float32 or dtype == np.float16 for dtype in view.dtypes)
-    values = view.to_numpy(dtype=np.float32 if single else np.float64, na_value=np.nan)
-    ids = view.index.astype(object).to_numpy() if is_keyed else None  # dates stay dates
-    return RawView(name, values, ids, Container("pandas", tuple(view.columns), view.index.name))
-
-
-def has_default_index(frame: Any) -> bool:
-    """Return whether the index of a pandas frame is 0, 1, 2, … as if none had been given."""
-    return descends(frame.index, "pandas", "RangeIndex") and frame.index.start == 0 and frame.index.step == 1
-
-
-def _is_numeric(column: Any) -> bool:
-    kind = getattr(column.dtype, "kind", "O")
-    if kind == "O":
-        cells = [cell for cell in column.tolist() if not _is_nothing(cell)]
-        return all(isinstance(cell, int | float | np.number | np.bool_) for cell in cells)
-    return kind in "iufb"
-
-
-def _read_polars(name: str, view: Any, id_column: str | None) -> RawView:
-    if descends(view, "polars", "LazyFrame"):
-        view = view.collect()
-    text = [column for column, dtype in view.schema.items() if not (dtype.is_numeric() or str(dtype) == "Boolean")]
-    if id_column is None:
-        named = [column for column in _ID_COLUMNS if column in view.columns]
-        candidates = named or text
-        if len(candidates) != 1:
-            found = f"the columns {some(candidates)} could be it" if candidates else "it has no column of text"
-            raise InputError(
-                f"View '{name}' is a polars frame in which the column of sample ids is not clear: {found}. "
-                "Give gapview.Views(…, id_column='…')."
-            )
-        id_column = candidates[0]
-    _demand_column(name, id_column, view.columns)
-    text = [column for column in text if column != id_column]
-    if text:
-        raise _text_columns(name, text)
-    table = view.drop(id_column)
-    single = bool(table.columns) and all(str(dtype) == "Float32" for dtype in table.dtypes)
-    columns = [table[column].cast(float).fill_null(float("nan")).to_numpy() for column in table.columns]
-    values = np.column_stack(columns) if columns else np.empty((view.height, 0))
-    values = values.astype(np.float32) if single else values
-    container = Container("polars", tuple(table.columns), id_column)
-    return RawView(name, values, as_objects(view[id_column].to_list()), container)
-
-
-def _read_anndata(name: str, view: Any) -> RawView:
-    if view.X is None:
-        raise InputError(f"View '{name}' is an AnnData without a matrix: its .X is None. Put the values into .X.")
-    values = view.X[:] if hasattr(view.X, "file") else view.X  # a backed file is read
-    values = values.to_memory() if hasattr(values, "to_memory") else values
+def _read_anndata(name: str, view: Any, wanted: Any) -> RawView:
+    values = _matrix_of(name, view)
     matrix = _read_sparse(name, values) if sparse.issparse(values) else _read_array(name, values)
     demand_distinct_columns(name, view.var_names)
     container = Container("pandas", tuple(view.var_names), view.obs_names.name)
-    return RawView(name, matrix, np.asarray(view.obs_names, dtype=object), container)
+    ids = np.asarray(view.obs_names, dtype=object)
+    if isinstance(wanted, list):
+        _demand_column(name, wanted, view.obs)
+        ids = np.asarray(view.obs[next(column for column in wanted if column in view.obs)].astype(object))
+    # AnnData numbers samples without names
+    elif wanted is False or (wanted is None and view.obs_names.name is None and counts_rows(ids.tolist())):
+        return RawView(name, matrix, None, container, ids)
+    may_be = wanted is None and view.obs_names.name is None and may_be_row_numbers(ids.tolist())
+    return RawView(name, matrix, ids, container, may_be_row_numbers=may_be)
 
 
-def _demand_column(name: str, column: str, columns: Any) -> None:
-    if column not in list(columns):
-        raise InputError(f"View '{name}' has no column '{column}' to take the sample ids from; it has {some(columns)}.")
+def _demand_column(name: str, wanted: Sequence[str], obs: Any) -> None:
+    if not set(wanted) & set(obs.columns):
+        raise InputError(
+            f"View '{name}' is an AnnData without the column {some(wanted)} in .obs to take the sample ids from; it "
+            f"has {some(obs.columns) or 'none'}. Name one of these, or leave id_column out to take its obs_names."
+        )
+
+
+def _matrix_of(name: str, view: Any) -> Any:
+    """Return the matrix of an AnnData; that of a backed file is read."""
+    try:
+        values = view.X
+    except (ValueError, TypeError) as error:  # slices with a negative step of a file
+        if not view.isbacked:
+            raise
+        raise InputError(
+            f"View '{name}' is a part of a backed AnnData that anndata cannot read: {str(error).rstrip('.')}. Read the "
+            "file first, and take the part then: adata.to_memory()[…]."
+        ) from None
+    if values is None:
+        raise InputError(f"View '{name}' is an AnnData without a matrix: its .X is None. Put the values into .X.")
+    values = values[:] if hasattr(values, "file") else values
+    return values.to_memory() if hasattr(values, "to_memory") else values
+
+
+def demand_encodable(what: str, names: Iterable[Any]) -> None:
+    """Raise an error if text among the names has no UTF-8 form, and so cannot be printed or written to files."""
+    texts = [name for name in names if isinstance(name, str)]
+    try:
+        "".join(texts).encode()
+    except UnicodeEncodeError:
+        odd = next(text for text in texts if any("\ud800" <= letter <= "\udfff" for letter in text))
+        raise InputError(
+            f"Names and ids must be text that can be written as UTF-8; {what}, {odd!r}, cannot (a lone surrogate, "
+            "often of a file name or a file in another encoding). Rename it."
+        ) from None
 
 
 def demand_distinct_columns(name: str, columns: Any) -> None:
-    """Raise an error if two columns have the same name."""
+    """Raise an error if two columns have the same name, or a name that no file can hold."""
     texts = [str(column) for column in columns]
+    demand_encodable(f"a feature of view '{name}'", texts)
     if len(set(texts)) < len(texts):
         twice = repeats(texts)
         raise InputError(
@@ -277,14 +365,6 @@ def repeats(items: Sequence[Any]) -> list[Any]:
     """Return the items that occurred before in the sequence."""
     seen: set[Any] = set()
     return [item for item in items if item in seen or seen.add(item)]  # type: ignore[func-returns-value]
-
-
-def _text_columns(name: str, columns: list[Any]) -> InputTypeError:
-    return InputTypeError(
-        f"View '{name}' must hold numbers; {len(columns)} column(s) hold something else: {some(columns)}. "
-        "Drop or encode them; if one of them holds the sample ids, make it the index or give "
-        "gapview.Views(…, id_column='…')."
-    )
 
 
 def _describe(data: Any) -> str:

@@ -10,11 +10,16 @@ from scipy import sparse
 
 from ..compute.arrays import host, is_tensor, like, to_device
 from ..errors import InputError, InputTypeError, some
-from ..utils.messages import check_choice
+from ..utils.messages import check_choice, warn_user
 from ..utils.types import Array, Matrix
 from .cells import PARTIAL_ROWS, SelectedRows, complete_rows, count_missing_cells, demand_finite, select_rows
-from .containers import EXPECTED, Container, RawView, named_views, read_view
-from .joining import join, read_mask
+from .containers import EXPECTED, Container, RawView, demand_encodable, is_missing, named_views
+from .description import Description, describe
+from .ids import check_links, report_similar
+from .joining import join, keys_of, read_mask
+from .keys import as_keys
+from .orientation import check_orientation, stated_orientation
+from .reading import AS_GIVEN, Reading, read_views
 
 
 class Views:
@@ -36,8 +41,23 @@ class Views:
         Names of the views; by default the keys of a dict, else ``view_0``, ``view_1``, …
     sample_ids : sequence, optional
         Ids of the samples, for views without ids.
-    id_column : str, optional
-        Column of the frames that holds the sample ids, if they are not in the index.
+    id_column : str, sequence of str or bool, optional
+        Column of the frames that holds the sample ids, or several names of which the first that exists is used. True
+        takes the index of every frame, False matches rows by their position. By default ids are the index of a frame,
+        unless it only numbers the rows, or else a column of the same name in all frames, of unique text, or with a
+        name such as ``id`` or ``patient``. Ids are compared as text: 1, 1.0 and "1" are one sample, "001" is another.
+    id_pattern : str, callable or dict, optional
+        How ids are rewritten before views are joined: a regular expression of which the first group, or the whole
+        match, is the id; ``"PATTERN=>TEXT"`` replaces all matches; ``"lower"``, ``"nfc"``, ``"nfkc"``, ``"ascii"``,
+        ``"spaces"``, ``"hyphens"``, ``"zeros"`` and ``"separators"`` unify the form. A list is applied in order. A dict
+        has one of these for each of some views.
+    orient : {"samples", "features"} or dict, optional
+        What the rows of a view are. ``"features"`` transposes it; ``"samples"`` accepts it unchecked. By default rows
+        are samples, and a view that looks transposed is an error.
+    drop : str, sequence of str or dict, optional
+        Columns of frames to leave out, of all views or, in a dict, of each.
+    encode : bool, default=False
+        Turn columns of frames that hold text or categories into columns of 0 and 1; else they are left out.
     partial_rows : {"raise", "fill", "drop"}, default="raise"
         How to treat a row that has some but not all values: raise an error, fill its gaps from the five nearest rows
         of the same view, or treat the view as missing for that sample.
@@ -56,10 +76,15 @@ class Views:
         Names of the features of every view, None for a view without names.
     partial_rows : str
         The rule for rows that have some but not all values.
+    notes : tuple of str
+        How ids were found, how rows were matched, and which columns were encoded or left out.
 
     Notes
     -----
     Arrays that need no conversion are not copied: do not change them afterwards.
+
+    Views joined by id that share too few samples to learn from give a warning here, and an error in ``fit``. The guide
+    "How files and frames are read" lists what is detected, refused and not detected.
 
     Examples
     --------
@@ -73,6 +98,8 @@ class Views:
     >>> views[[0, 2]].mask
     array([[ True,  True],
            [False,  True]])
+    >>> views.notes
+    ('Rows are matched by their position: row i of every view is sample i.',)
     """
 
     _held: tuple[Any, ...]  # the matrices; of large ones the rows that are present, by reference
@@ -83,6 +110,8 @@ class Views:
     _named: bool  # the names are the user's own
     _outer: str  # "list", "dict" or "single": the container in which results are returned …
     _containers: tuple[Container, ...]  # … and the container of each view in it
+    _is_unlinked: bool = False  # views were matched by id, and share too few samples to learn from
+    notes: tuple[str, ...] = ()
     partial_rows: str = "raise"
 
     def __init__(
@@ -92,16 +121,24 @@ class Views:
         mask: Any = None,
         names: Sequence[str] | None = None,
         sample_ids: Any = None,
-        id_column: str | None = None,
+        id_column: str | Sequence[str] | bool | None = None,
+        id_pattern: Any = None,
+        orient: Any = None,
+        drop: Any = None,
+        encode: bool = False,
         partial_rows: str = "raise",
     ) -> None:
         check_choice("partial_rows", partial_rows, PARTIAL_ROWS)
+        reading = Reading(id_column, id_pattern, orient, drop, encode)
         if isinstance(data, Views):
-            if names is not None or sample_ids is not None or id_column is not None:
-                raise InputError("A Views has names and sample ids already. Leave out names, sample_ids and id_column.")
+            if names is not None or sample_ids is not None or reading != AS_GIVEN:
+                raise InputError(
+                    "A Views is read and joined already. Leave out names, sample_ids, id_column, id_pattern, orient, "
+                    "drop and encode, or give them when you make it."
+                )
             self.__dict__.update((data if mask is None else data.hide(mask)).__dict__)
             return
-        gappy = read(data, mask, names, sample_ids, id_column)
+        gappy = read(data, mask, names, sample_ids, reading, links="warn")
         self.__dict__.update(completed(gappy, partial_rows).__dict__, partial_rows=partial_rows)
 
     def with_matrices(
@@ -208,6 +245,19 @@ class Views:
         """Number of samples, and of features of all views together, as scikit-learn expects."""
         return self.n_samples, sum(self.n_features)
 
+    def demand_links(self) -> None:
+        """Raise an error if views that were matched by id share too few samples to learn from.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from gapview import Views
+        >>> Views([np.eye(3), np.ones((3, 2))]).demand_links()  # rows are matched by position
+        """
+        if self._is_unlinked:
+            keys = np.asarray(as_keys(self.sample_ids.tolist()), dtype=object)
+            check_links({name: keys[self.mask[:, k]].tolist() for k, name in enumerate(self.names)})
+
     def rows(self, view: int) -> Array:
         """Return the positions of the samples that have the view: row r of its matrix is sample ``rows(view)[r]``.
 
@@ -224,6 +274,28 @@ class Views:
         array([0, 2])
         """
         return np.flatnonzero(self.mask[:, view])
+
+    def describe(self) -> Description:
+        """Return what the values look like: ranges, kinds of values, and findings with a proposal each.
+
+        Findings are counts, logarithms, codes for missing values such as -999, samples or features in other units,
+        batch-like and outcome-like columns, constant and repeated columns, and features on very different scales.
+        Nothing is changed. Ranges and shares are exact; all else is computed from up to 2000 rows.
+
+        Returns
+        -------
+        Description
+            Readable text when printed; ``findings``, ``warnings`` and ``to_frame()`` for programs.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from gapview import Views
+        >>> print(Views({"scans": np.arange(12.0).reshape(6, 2), "flags": np.eye(6)}).describe())
+        scans: 6 samples × 2 features, whole numbers from 0 to 11, median 5.5, 8.3 % zeros
+        flags: 6 samples × 6 features, values 0 and 1, 83.3 % zeros
+        """
+        return describe(self)
 
     def __len__(self) -> int:
         return self.n_samples
@@ -276,7 +348,9 @@ class Views:
         mask = read_mask(keep, self.sample_ids, self.names) & self.mask
         demand_a_view_for_each(mask, self.sample_ids)
         pairs = enumerate(self.matrices)
-        return self.with_matrices([m[like(mask[self.mask[:, k], k], m)] for k, m in pairs], mask)
+        other = self.with_matrices([m[like(mask[self.mask[:, k], k], m)] for k, m in pairs], mask)
+        other._is_unlinked = False  # views that share no sample are intended
+        return other
 
     def to_device(self, device: Any) -> Views:
         """Return the same samples with dense matrices as tensors of PyTorch on a device.
@@ -350,13 +424,38 @@ class Views:
         return given[0] if self._outer == "single" else given
 
 
-def read(data: Any, mask: Any, names: Any, sample_ids: Any, id_column: str | None) -> Views:
-    """Read and join views; rows with gaps stay unchanged."""
+def read(
+    data: Any,
+    mask: Any = None,
+    names: Any = None,
+    sample_ids: Any = None,
+    reading: Reading = AS_GIVEN,
+    *,
+    links: str = "ignore",
+) -> Views:
+    """Read and join views; rows with gaps stay unchanged.
+
+    Parameters
+    ----------
+    data, mask, names, sample_ids
+        As in :class:`Views`.
+    reading : Reading
+        Its parameters on ids, columns and orientation.
+    links : {"ignore", "report", "warn", "raise"}, default="ignore"
+        Whether ids are compared between views. ``"report"``, for new samples, gives a warning for ids that nearly
+        match. For views that share too few samples to learn from, ``"warn"`` also gives a warning and ``"raise"``
+        raises an error; both raise an error for views that look transposed.
+    """
     pairs, named, outer = named_views(data)
     if not pairs:
         raise InputError(f"There are no views. {EXPECTED}; got an empty {type(data).__name__}.")
-    raw = [read_view(name, view, id_column) for name, view in _renamed(pairs, names)]
-    ids, places = join(raw, sample_ids)
+    raw = read_views(_renamed(pairs, names), reading)
+    if links in ("warn", "raise"):
+        check_orientation_of(raw, reading.orient)
+    ids, places, notes = join(raw, sample_ids)
+    is_linked = links != "ignore" and check_joined(raw, links)
+    demand_encodable("the name of a view", [view.name for view in raw])
+    demand_encodable("a sample id", ids.tolist() if ids.dtype == object else ())
     wanted = read_mask(mask, ids, [view.name for view in raw])
     present = np.zeros_like(wanted)
     matrices = []
@@ -372,6 +471,50 @@ def read(data: Any, mask: Any, names: Any, sample_ids: Any, id_column: str | Non
     views.feature_names = tuple(view.features for view in raw)
     views._named, views._outer = named or names is not None, outer
     views._containers = tuple(view.container for view in raw)
+    views._is_unlinked = links == "warn" and not is_linked
+    views.notes = (*(f"View '{view.name}': {note}" for view in raw for note in view.notes), *notes)
+    return views
+
+
+def check_orientation_of(raw: Sequence[RawView], orient: Any = None) -> None:
+    """Raise an error if a view whose orientation is not given looks transposed."""
+    given = [view for view in raw if view.values is not None]
+    check_orientation(
+        {view.name: None if view.ids is None else _as_text(view.ids) for view in given},
+        {view.name: None if view.features is None else view.features.tolist() for view in given},
+        stated_orientation(orient, [view.name for view in raw]),
+    )
+
+
+def _as_text(ids: Array) -> list[str]:
+    return [key or "" for key in as_keys([None if is_missing(key) else key for key in ids.tolist()])]
+
+
+def check_joined(raw: Sequence[RawView], links: str) -> bool:
+    """Return whether views share samples to learn from, or raise an error; warn of ids that nearly match."""
+    keys = {view.name: keys_of(view) for view in raw if view.ids is not None}
+    try:
+        if links != "report":
+            check_links(keys)
+    except InputError as error:
+        if links == "raise":
+            raise
+        warn_user(f"{error} They can be new samples for a model; a fit refuses them.")
+        return False
+    for doubt in report_similar(keys):
+        warn_user(doubt)
+    return True
+
+
+def read_training(data: Any, mask: Any = None, partial_rows: str = "raise", reading: Reading = AS_GIVEN) -> Views:
+    """Return ``Views`` of training data; unlike for :class:`Views`, views that share too few samples are an error."""
+    check_choice("partial_rows", partial_rows, PARTIAL_ROWS)
+    if isinstance(data, Views):
+        views = Views(data, mask=mask)
+        views.demand_links()
+        return views
+    views = completed(read(data, mask, reading=reading, links="raise"), partial_rows)
+    views.partial_rows = partial_rows
     return views
 
 

@@ -8,6 +8,7 @@ from .document import document
 from .fuzz import fuzz
 from .kill import kill
 from .load import load_test
+from .mistakes import mistakes
 from .numbers import numbers
 
 __all__ = ["reliability"]
@@ -18,5 +19,5 @@ def reliability() -> None:
     """Try to make gapview fail, and count the failures."""
 
 
-for _command in (document, fuzz, kill, load_test, numbers):
+for _command in (document, fuzz, kill, load_test, mistakes, numbers):
     reliability.add_command(_command)

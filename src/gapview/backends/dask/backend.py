@@ -27,12 +27,12 @@ from ...progress import tell
 from ...scaling import Scaling
 from ...utils.messages import random_generator
 from ...utils.types import Array
-from ...views import Views, demand_enough
+from ...views import Views, demand_enough, warn_of_values
 from ..base import SampleResults
 from ..memory import MemoryBackend
 from ..support import ONLY_UNION_ON_CLUSTER, output_kind, unsupported
 from .checkpoint import ClusterCheckpoint, identity_of_blocks
-from .clusters import balance_blocks, cluster_blocks, confidence_blocks
+from .clusters import balance_blocks, cluster_blocks, confidence_blocks, number_groups
 from .graph import BlockedGraph, bridged_problems, n_edges, split_graph, union_blocks, view_problems
 from .neighbors import knn_blocks
 from .problem import BlockedProblem, given_start, random_start
@@ -41,6 +41,7 @@ from .tasks import Tasks, current_tasks, split_by_block
 from .views import BlockedViews, collect_samples, draw_rows, drop_features, read_blocks, scale_views
 
 N_REFERENCE = 5000
+N_DESCRIBED = 2000
 
 
 @contextmanager
@@ -55,7 +56,9 @@ def open_backend(model: Any, data: Any, mask: Any, checkpoint: Any) -> Iterator[
     record = None if checkpoint is None else ClusterCheckpoint(checkpoint, identity_of_blocks(tasks, model, views))
     # The settings are chosen on the client, where no checkpoint records them
     with recording(None, model, views.template), restored_on_error(None if record is None else model.random_state):
-        yield DaskBackend(tasks, views, record)
+        backend = DaskBackend(tasks, views, record)
+        warn_of_values(backend.draw(N_DESCRIBED, 0))
+        yield backend
 
 
 def _check_supported(model: Any) -> None:
@@ -185,7 +188,8 @@ class DaskBackend:
         self, points: list[Any], n_clusters: int, random_state: np.random.RandomState
     ) -> tuple[list[Any], Array]:
         """Run k-means on rows scaled to unit length; return handles of the labels, and the centres."""
-        return cluster_blocks(self.tasks, points, self.scaled.starts, n_clusters, random_state)
+        labels, centers = cluster_blocks(self.tasks, points, self.scaled.starts, n_clusters, random_state)
+        return number_groups(self.tasks, labels, self.ids, centers)
 
     def confidence(self, points: list[Any], labels: list[Any], centers: Array, graph: BlockedGraph | None) -> list[Any]:
         """Return handles of the confidence of every sample."""

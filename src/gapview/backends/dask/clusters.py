@@ -9,7 +9,15 @@ from typing import Any
 import numpy as np
 from sklearn.metrics import pairwise_distances_argmin
 
-from ...clusters import balanced, balancing_in_blocks, check_representation, cluster_rows, warn_of_zeros
+from ...clusters import (
+    balanced,
+    balancing_in_blocks,
+    check_representation,
+    cluster_rows,
+    group_order_in_blocks,
+    renumbered,
+    warn_of_zeros,
+)
 from ...compute.engine import single_threaded
 from ...scaling import unit_rows
 from ...trust.confidence import N_STEPS, distance_affinity, distances_to, own_shares
@@ -91,6 +99,16 @@ def _sums(rows: Array, centers: Array) -> Array:
     points, labels = unit_rows(rows).astype(np.float64), _nearest_center(rows, centers)
     belongs = labels[None, :] == np.arange(len(centers))[:, None]
     return np.column_stack([belongs @ points, belongs.sum(axis=1)])
+
+
+def number_groups(tasks: Tasks, labels: list[Any], ids: list[Any], centers: Array) -> tuple[list[Any], Array]:
+    """Return handles of the labels, and the centres, of groups in the order of :func:`gapview.clusters.group_order`."""
+
+    def reduce(function: Callable[[Array, Array], Any], combine: Callable[[Sequence[Any]], Any]) -> Any:
+        return tasks.total("groups", combine, tasks.map("groups", function, labels, ids))
+
+    order = group_order_in_blocks(reduce, len(centers))
+    return tasks.map("groups", renumbered, labels, [order] * len(labels)), centers[order]
 
 
 # -- confidence ------------------------------------------------------------------------------------------------

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from typing import Any
 from uuid import uuid4
 
@@ -13,6 +15,7 @@ from scipy import sparse
 from ...errors import InputError, InputTypeError
 from ...scaling import BlockedRows, Scaling, check_variation, fit_blocks, scale_per_view
 from ...utils.messages import check_choice
+from ...utils.packing import as_objects
 from ...utils.types import Array
 from ...views import Views
 from ...views.cells import N_OF_EVERY_VIEW, PARTIAL_ROWS, count_missing_cells, draw_samples, row_summary
@@ -23,15 +26,20 @@ from ...views.containers import (
     demand_two_dimensions,
     descends,
     named_views,
-    read_view,
 )
-from ...views.core import completed, demand_features, read
-from ...views.joining import demand_equal_length
+from ...views.core import check_joined, check_orientation_of, completed, demand_features, read
+from ...views.joining import demand_equal_length, demand_ids_everywhere
+from ...views.reading import Reading, read_views
+from ...views.tables import report_row_numbers
 from ..support import unsupported
 from . import dask_kind
 from .tasks import Tasks, exchange_parts, flatten, register_size, split_by_block
 
 _MOST_CHECKED = 10**7  # rows of which the client can hold the summaries
+_BY_INDEX = Reading(id_column=True)
+_ROWS_INSPECTED = 10_000  # of each view, to detect ids and columns of numbers
+_MOST_IDS = 2 * 10**6  # that the client checks
+_NUMBER = re.compile(r"[+-]?[0-9]{1,400}([.,][0-9]*)?([eE][+-]?[0-9]{1,2})?")  # text that may be a whole number
 
 register_size(Views)
 
@@ -233,7 +241,7 @@ def _read_block(
     by_name = dict(zip(names, chunks, strict=True))
     given: Any = {"dict": by_name, "list": list(chunks), "single": chunks[0]}[outer]
     ids = None if begin is None else np.arange(begin, begin + len(chunks[0]))
-    views = read(given, mask, None, ids, None)
+    views = read(given, mask, None, ids, _BY_INDEX)
     if partial_rows == "fill" and any(count_missing_cells(matrix).any() for matrix in views.matrices):
         raise unsupported("filling on a cluster")
     return completed(views, partial_rows)
@@ -255,7 +263,8 @@ def _summaries(chunks: Sequence[Any], *, names: Sequence[str]) -> list[Any]:
     """Return the summary of the rows of each view in a block, as a frame with the same ids if the view is one."""
     summaries: list[Any] = []
     for name, chunk in zip(names, chunks, strict=True):
-        summary = row_summary(read_view(name, chunk, None).values)
+        (view,) = read_views([(name, chunk)], _BY_INDEX)
+        summary = row_summary(view.values)
         summaries.append(type(chunk)(summary, index=chunk.index) if hasattr(chunk, "index") else summary)
     return summaries
 
@@ -343,21 +352,107 @@ def _join_frames(tasks: Tasks, names: Sequence[str], frames: Sequence[Any]) -> l
             raise InputError(f"View '{name}' must be a Dask dataframe like the others; got {type(frame).__name__}.")
         demand_distinct_columns(name, frame.columns)
     n_blocks = max(frame.npartitions for frame in frames)
+    partitions, heads = _with_ids(tasks, names, tasks.read(list(frames)))
     of_views = []
-    for partitions in tasks.read(list(frames)):
-        split = tasks.map("sort-ids", _split_by_hash, partitions, n_blocks=n_blocks)
+    for own in partitions:
+        split = tasks.map("sort-ids", split_by_hash, own, n_blocks=n_blocks)
         of_views.append(tasks.map("join-ids", _stack_frames, exchange_parts(tasks, "sort-ids", split, n_blocks)))
-    return [list(own) for own in zip(*of_views, strict=True)]
+    chunks = [list(own) for own in zip(*of_views, strict=True)]
+    _check_ids(tasks, heads, chunks)
+    return chunks
 
 
-def _split_by_hash(frame: Any, *, n_blocks: int) -> list[Any]:
+def _with_ids(
+    tasks: Tasks, names: Sequence[str], partitions: Sequence[list[Any]]
+) -> tuple[list[list[Any]], list[RawView]]:
+    """Return the partitions of every view with sample ids as index and columns of numbers, and its first rows.
+
+    Ids and columns are detected from the first rows of each view, as those of frames in memory are from all rows.
+    """
+    heads = [_first_rows(tasks, own) for own in partitions]
+    raw = read_views(list(zip(names, heads, strict=True)), is_sample=True)
+    check_orientation_of(raw)
+    demand_ids_everywhere(raw)
+    found = []
+    for view, head, own in zip(raw, heads, partitions, strict=True):
+        columns = list(view.container.columns or ())
+        is_ready = view.id_label is None and len(columns) == head.shape[1]
+        found.append(own if is_ready else tasks.map("read", _selected, own, label=view.id_label, columns=columns))
+    return found, raw
+
+
+def _first_rows(tasks: Tasks, partitions: Sequence[Any]) -> Any:
+    """Return the first rows of the first partition that has any."""
+    for partition in partitions:
+        head = tasks.gather(tasks.submit("read", _head, partition))
+        if len(head):
+            break
+    return head
+
+
+def _head(frame: Any) -> Any:
+    return frame.head(_ROWS_INSPECTED)
+
+
+def _selected(frame: Any, *, label: Any, columns: Sequence[Any]) -> Any:
+    return (frame if label is None else frame.set_index(label))[list(columns)]
+
+
+def _check_ids(tasks: Tasks, heads: Sequence[RawView], chunks: Sequence[Any]) -> None:
+    """Check ids as those of frames in memory are checked; of very many, those in the first blocks.
+
+    A block holds the rows of all views with its ids, so that some blocks are a random sample of the samples.
+    """
+    n_rows = np.array(tasks.collect("check", _lengths, chunks))
+    names = [head.name for head in heads]
+    if heads[0].ids is None:
+        lengths = n_rows.sum(axis=0).tolist()
+        raw = [RawView(name, np.broadcast_to(0.0, (n, 1))) for name, n in zip(names, lengths, strict=True)]
+        demand_equal_length(raw, lengths[0], f"view '{names[0]}'")
+        return
+    n_checked = max(1, int((n_rows.sum(axis=1).cumsum() <= _MOST_IDS).sum()))
+    indices = tasks.collect("check", _ids_of, chunks[:n_checked])
+    ids = [as_objects([key for block in own for key in block]) for own in zip(*indices, strict=True)]
+    numbered = [f"view '{head.name}'" for head in heads if head.may_be_row_numbers]
+    report_row_numbers(numbered, [frozenset(map(str, own)) for own in ids])
+    check_joined([RawView(name, np.empty((len(own), 0)), own) for name, own in zip(names, ids, strict=True)], "raise")
+
+
+def _lengths(chunks: Sequence[Any]) -> list[int]:
+    return [len(chunk) for chunk in chunks]
+
+
+def _ids_of(chunks: Sequence[Any]) -> list[list[Any]]:
+    return [chunk.index.tolist() for chunk in chunks]
+
+
+def split_by_hash(frame: Any, *, n_blocks: int) -> list[Any]:
+    """Return the rows of a frame for every block, by a hash of their ids; the index of each part holds objects."""
     import pandas as pd
 
-    # Numbers and text are hashed by their value, whatever the type of the index of a partition
     keys = frame.index.astype(object)
-    block = pd.util.hash_array(keys.map(str).to_numpy(dtype=object), categorize=False) % n_blocks
+    hashed = np.array([_hash_key(key) for key in keys], dtype=object)
+    block = pd.util.hash_array(hashed, categorize=False) % n_blocks
     frame = frame.set_axis(keys, axis=0)
     return [frame[block == number] for number in range(n_blocks)]
+
+
+def _hash_key(key: Any) -> str:
+    """Return text that is the same for ids that may be one sample, such as 1, 1.0, "1" and "1.0".
+
+    Other ids may have the same text, such as 1 and "001": it selects the block, in which ids are then compared. It
+    depends on one id alone, since partitions of a frame may have ids of different types.
+    """
+    if isinstance(key, np.generic):
+        key = key.item()
+    if isinstance(key, int) or (isinstance(key, float) and key.is_integer()):
+        return str(int(key))
+    text = key.decode("utf-8", "replace") if isinstance(key, bytes) else str(key)
+    text = text.strip().removesuffix(" 00:00:00")  # of a date
+    if not _NUMBER.fullmatch(text):
+        return text
+    number = Decimal(text.replace(",", "."))
+    return str(int(number)) if number == int(number) else text
 
 
 def _stack_frames(groups: Sequence[Sequence[Any]]) -> Any:

@@ -18,7 +18,7 @@ from ...graph.neighbors import Search
 from ...progress import phase
 from ...scaling import Scaling, check_variation, fit_blocks, row_lengths, rows_in_blocks, scale_per_view
 from ...utils.types import Array
-from ...views import Views, training_views
+from ...views import Views, training_views, warn_of_values
 from ...views.cells import draw_from
 from ..memory import MemoryBackend
 from ..support import unsupported
@@ -56,6 +56,8 @@ def open_backend(model: Any, data: Any, mask: Any) -> Iterator[MemoryBackend]:
     plan.check(budget)
     if getattr(model, "bridge", "union") in ("joint", "both"):
         raise unsupported("bridge on disk", bridge=model.bridge, **sizes)
+    with phase("reading"):
+        warn_of_values(views)
     with Scratch() as scratch:
         yield DiskBackend(views, plan, budget, scratch)
 

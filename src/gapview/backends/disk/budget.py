@@ -7,16 +7,20 @@ import re
 import shutil
 import tempfile
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from numbers import Real
 from typing import Any
 
+import numpy as np
 from scipy import sparse
 
 from ...compute.engine import NumpyEngine, single_threaded_blas
 from ...errors import DataFileError, ParameterError, ParameterTypeError
 from ...factorization.starts import MOST_FEATURES, ROWS_AT_A_TIME
 from ...graph.knn import resolve_n_neighbors
+from ...scaling import is_small_sparse
+from ...utils.messages import shown
 from ...views import Views
 from ...views.cells import TRIED_PER_CLUSTER
 
@@ -43,15 +47,17 @@ def read_budget(budget: Any) -> int | None:
     """
     if budget is None:
         return None
+    number = math.inf
     if isinstance(budget, str):
         found = _TEXT.fullmatch(budget)
         number = float(found[1]) * (1024 if found[3] else 1000) ** _POWERS[found[2].lower()] if found else 0.0
-    elif isinstance(budget, Real) and not isinstance(budget, bool):
-        number = float(budget)
+    elif isinstance(budget, Real) and not isinstance(budget, bool | np.timedelta64):
+        with suppress(OverflowError):  # of huge integers
+            number = float(budget)
     else:
-        raise ParameterTypeError(f"memory_budget must be {_ALLOWED}; got {budget!r}.")
+        raise ParameterTypeError(f"memory_budget must be {_ALLOWED}; got {shown(budget)}.")
     if not 1 <= number < float("inf"):  # also true of NaN
-        raise ParameterError(f"memory_budget must be {_ALLOWED}; got {budget!r}.")
+        raise ParameterError(f"memory_budget must be {_ALLOWED}; got {shown(budget)}.")
     return int(number)
 
 
@@ -122,7 +128,7 @@ def fit_size(model: Any, views: Views) -> FitSize:
 
 def _width(matrix: Any) -> int:
     """Return the number of features; for a sparse view, the number of dense features of the same size in bytes."""
-    if not sparse.issparse(matrix):
+    if not sparse.issparse(matrix) or is_small_sparse(matrix):
         return int(matrix.shape[1])
     return -int(-matrix.nnz * (matrix.dtype.itemsize + 4) // (matrix.shape[0] * matrix.dtype.itemsize))
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import copy
+import mmap
 import os
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -19,6 +21,7 @@ from ..support import unsupported
 from .files import FileRows, new_block, read_bytes, read_rows
 
 _BLOCK_BYTES = 2**20
+_N_COMPARED = 4  # rows
 
 
 def is_mapped(view: Any) -> bool:
@@ -42,7 +45,7 @@ class MappedFile:
 
     name: str  # of the view, for messages
     path: str
-    stamp: tuple[int, int]  # size and time of the last change
+    stamp: tuple[int, ...]  # identity, size and time of the last change
     offset: int
     shape: tuple[int, int]
     strides: tuple[int, int]
@@ -103,15 +106,39 @@ def mapped_file(name: str, view: Any) -> MappedFile:
     # The attribute ``offset`` of a part of a map is that of the whole map
     offset = whole.offset + view.__array_interface__["data"][0] - whole.__array_interface__["data"][0]
     path = os.fspath(whole.filename)
-    file = MappedFile(name, path, (0, 0), int(offset), view.shape, view.strides, view.dtype)
+    file = MappedFile(name, path, (), int(offset), view.shape, view.strides, view.dtype)
     try:
-        return replace(file, stamp=_stamp(os.stat(path)))
+        status = os.stat(path)
     except OSError as error:
         raise file._error(f"cannot be read: {error.strerror}. Restore it, or open the file again.") from None
+    file = replace(file, stamp=_stamp(status))
+    same = whole._mmap.size() == status.st_size and _is_open(status) and _agree(file, view)
+    if hasattr(mmap, "MADV_DONTNEED"):  # pages of the map do not stay in memory
+        whole._mmap.madvise(mmap.MADV_DONTNEED)
+    if not same:
+        raise file._error("has been replaced since it was opened. Open it again, and repeat the fit.")
+    return file
 
 
-def _stamp(status: os.stat_result) -> tuple[int, int]:
-    return status.st_size, status.st_mtime_ns
+def _stamp(status: os.stat_result) -> tuple[int, ...]:
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
+
+
+def _is_open(status: os.stat_result) -> bool:
+    """Return whether this process has the file open, as it has the file of every map; True where it is not known."""
+    folder = next((folder for folder in ("/proc/self/fd", "/dev/fd") if os.path.isdir(folder)), None)
+    for handle in os.listdir(folder) if folder else ():
+        with suppress(OSError):  # the handle of the listing itself
+            if os.path.samestat(os.fstat(int(handle)), status):
+                return True
+    return folder is None
+
+
+def _agree(file: MappedFile, view: Any) -> bool:
+    """Return whether some rows of a file are those of the map; another map of the new file may be open too."""
+    rows = np.unique(np.linspace(0, len(view) - 1, _N_COMPARED).astype(np.intp)) if len(view) else ()
+    parts = ((view[row : row + 1], file.read(row, row + 1)) for row in rows)
+    return all(np.array_equal(as_numbers(file.name, np.array(mapped)), read, equal_nan=True) for mapped, read in parts)
 
 
 class SourceRows(FileRows):
@@ -145,7 +172,7 @@ def read_mapped(data: Any, mask: Any, partial_rows: str, n_clusters: int) -> Vie
     by_name = dict(zip([name for name, _ in pairs], summaries, strict=True))
     given: Any = {"dict": by_name, "list": summaries, "single": summaries[0]}[outer]
     if partial_rows == "fill":
-        _check_no_gaps(read(given, mask, None, None, None))
+        _check_no_gaps(read(given, mask))
     checked = Views(given, mask=mask, partial_rows=partial_rows)
     views = checked.with_matrices([SourceRows(file, checked.rows(k)) for k, file in enumerate(files)])
     constant = (is_constant(matrix, lambda rows: rows.blocks(_BLOCK_BYTES)) for matrix in views.matrices)

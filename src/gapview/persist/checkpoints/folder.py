@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -13,7 +12,7 @@ from typing import Any, Self
 from ...errors import DataFileError
 from ...utils.messages import warn_user
 from ...utils.packing import demand, to_json
-from ...utils.storage import lock_folder, sync_folder, write_whole
+from ...utils.storage import TEMPORARY, lock_folder, sync_folder, write_whole
 from ...views import Views
 from ..model_file import check_path, opened, pieces, read_blocks, read_header
 from ..registry import Decoder, Encoder
@@ -22,7 +21,6 @@ from .journal import INSIDE, MISSING, Journal, restored_on_error, use_journal
 
 _ENDING = ".part"
 _IDENTITY = "fit" + _ENDING
-_UNFINISHED = re.compile(r"\.[\w.+-]+\.part\.[0-9a-f]{12}")  # names of temporary files of storage.write_whole
 
 
 class Checkpoint:
@@ -199,7 +197,7 @@ class CheckpointFolder:
         try:
             self._lock = lock_folder(self.path)
             names = {item.name for item in self.path.iterdir()}
-            for name in filter(_UNFINISHED.fullmatch, set(names)):  # left by a process that was killed
+            for name in filter(TEMPORARY.fullmatch, set(names)):  # left by a process that was killed
                 (self.path / name).unlink(missing_ok=True)
                 names.remove(name)
             if names and not self._is_of_this_fit(names):

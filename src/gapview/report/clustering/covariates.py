@@ -12,9 +12,9 @@ import numpy as np
 from scipy import stats
 
 from ...errors import InputError, InputTypeError, ParameterError, extra, some
-from ...io.tables import as_keys
 from ...utils.types import Array
 from ...views.containers import descends
+from ...views.keys import as_keys
 from .samples import associate, holm
 
 # -- tables ------------------------------------------------------------------------------------------------------------

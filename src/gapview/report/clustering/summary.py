@@ -14,6 +14,7 @@ from ...persist import model_file
 from ...trust import Agreement, FeatureEffect
 from ...utils.messages import NO_BREAK, shorten
 from ...utils.types import Array
+from ...views import Description
 from . import fit, samples
 from .covariates import Covariates, compare_covariates, match_covariates, read_pairs
 
@@ -26,6 +27,8 @@ class Summary(model_file.ModelSummary):
 
     Attributes
     ----------
+    description : Description
+        What the values of the views look like.
     groups : tuple of GroupFacts
         Size, confidence and features of every group.
     labels, confidence : arrays of shape (n_samples,)
@@ -62,6 +65,7 @@ class Summary(model_file.ModelSummary):
     (60, [30, 30], 3)
     """
 
+    description: Description
     groups: tuple[samples.GroupFacts, ...]
     labels: Array = field(repr=False)
     confidence: Array = field(repr=False)
@@ -132,6 +136,7 @@ def summarise(
     gaps = samples.summarise_gaps(model.views_, model.labels_, n_groups)
     return Summary(
         **vars(facts),
+        description=model.views_.describe(),
         groups=samples.summarise_groups(model, n_groups),
         labels=model.labels_,
         confidence=model.confidence_,

@@ -8,10 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import ParameterTypeError
+from ...persist.model_file import check_path
 from ...utils.messages import check_flag, counted, percent, spelled
 from ...utils.storage import write_whole
 from ..page import Page, render
 from . import fit_sections, group_sections
+from .data_section import data_section
 from .samples import DOUBTFUL, MOST_SHOWN, summarise_map
 from .summary import Summary, summarise
 
@@ -34,6 +36,7 @@ def clustering_page(summary: Summary, title: str | None = None) -> Page:
     """
     n_groups = sum(group.n_samples > 0 for group in summary.groups)
     sections = (
+        data_section(summary),
         group_sections.group_section(summary),
         group_sections.map_section(summary),
         fit_sections.gap_section(summary),
@@ -92,10 +95,10 @@ def write_clustering_report(
     """Write the report on a clustering to one HTML file.
 
     The file has no references to other files or to the network. It stays below 3 MB; of more than 20,000 samples, the
-    map shows a subset, and states this. The same model gives the same file. Contents: the result in a sentence; the
-    groups and their features; a map of the samples; which samples lack which views, and whether missing views are
-    associated with the groups; agreement of the views; choice of the settings; convergence; recovery of hidden views;
-    samples of low confidence; how to repeat the fit.
+    map shows a subset, and states this. The same model gives the same file. Contents: the result in a sentence; what
+    the values of the views look like; the groups and their features; a map of the samples; which samples lack which
+    views, and whether missing views are associated with the groups; agreement of the views; choice of the settings;
+    convergence; recovery of hidden views; samples of low confidence; how to repeat the fit.
 
     Parameters
     ----------
@@ -151,10 +154,7 @@ def write_clustering_report(
     check_flag("no_ids", no_ids)
     if title is not None and not isinstance(title, str):
         raise ParameterTypeError(f"title must be text or None; got {title!r}.")
-    try:
-        file = Path(path)
-    except TypeError:
-        raise ParameterTypeError(f"path must be the path of a file; got {type(path).__name__}.") from None
+    file = check_path(path, "path must be the path of a file")
     summary = summarise(model, covariates=covariates, survival=survival, no_ids=no_ids, run=run)
     for most_shown in _MOST_SHOWN:
         if most_shown < min(MOST_SHOWN, summary.n_samples):

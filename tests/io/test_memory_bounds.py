@@ -1,0 +1,164 @@
+"""No file takes more than 20 times its uncompressed size and 200 MB of memory before it is read or refused."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import struct
+import subprocess
+import sys
+import zipfile
+
+import numpy as np
+import pytest
+from scipy.io import savemat
+
+from gapview.datasets import load_views
+from gapview.errors import DataFileError, ParameterError
+from gapview.io import read_view, reading_with
+from gapview.io._sources import limits_from
+
+pd = pytest.importorskip("pandas")
+pa = pytest.importorskip("pyarrow")
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the peak of memory is read from /proc")
+
+# Reads every file of a folder; prints the outcome and the peak of memory, the process that reads HDF5 included
+_PROGRAM = """
+import glob, json, os, re, sys, threading, time
+import pandas, pyarrow.csv, pyarrow.feather, pyarrow.parquet
+from gapview.errors import GapviewError
+from gapview.io import read_views
+
+def memory(what, process="self"):
+    with open(f"/proc/{process}/status") as lines:
+        return int(re.search(what + r":\\s+(\\d+)", lines.read())[1]) / 1024
+
+def watch():
+    while True:
+        for path in glob.glob("/proc/self/task/*/children"):
+            try:
+                with open(path) as line:
+                    peak[0] = max([peak[0], *(memory("VmHWM", child) for child in line.read().split())])
+            except (OSError, TypeError):
+                pass
+        time.sleep(0.01)
+
+peak = [0.0]
+threading.Thread(target=watch, daemon=True).start()
+found = {}
+for name in sorted(os.listdir(sys.argv[1])):
+    with open("/proc/self/clear_refs", "w") as file:
+        file.write("5")
+    before, peak[0] = memory("VmRSS"), 0.0
+    try:
+        outcome = "read" if read_views(os.path.join(sys.argv[1], name)) else ""
+    except GapviewError as error:
+        outcome = str(error)
+    found[name] = outcome, memory("VmHWM") - before, peak[0]
+print(json.dumps(found))
+"""
+
+
+def _array_header(shape):
+    sink = io.BytesIO()
+    np.lib.format.write_array_header_1_0(sink, {"descr": "<f8", "fortran_order": False, "shape": shape})
+    return sink.getvalue()
+
+
+def _write_files(folder):
+    """Write honest files, and small ones that unpack into gigabytes; return their uncompressed sizes in MB."""
+    rng = np.random.default_rng(0)
+    ids = [f"s{k}" for k in range(20_000)]
+    head = ("id," + ",".join(f"f{k}" for k in range(100)) + "\n").encode()
+    tables = {
+        "digits.csv": head + b"".join(f"{key},{','.join('7' * 100)}\n".encode() for key in ids),
+        "empty.csv": head
+        + b"s,"
+        + b",".join([b"1"] * 100)
+        + b"\n"
+        + b"".join(f"{k}{',' * 100}\n".encode() for k in ids),
+        "thin.csv": b"id,x\n" + b"".join(b"s%d,1\n" % k for k in range(300_000)),
+        "spaces.txt": b"id x y\n" + b"".join(b"s%d 1 2\n" % k for k in range(300_000)),
+    }
+    for name, content in tables.items():
+        (folder / name).write_bytes(content)
+    sizes = {name: len(content) / 1e6 for name, content in tables.items()}
+    with gzip.open(folder / "bomb.csv.gz", "wb", compresslevel=1) as stream:
+        for _ in range(40):
+            stream.write(b"0," * 500_000)  # one line
+    sizes["bomb.csv.gz"] = 40
+    values = rng.normal(size=(20_000, 50))
+    frame = pd.DataFrame(values, index=ids, columns=[f"f{k}" for k in range(50)])
+    frame.to_parquet(folder / "honest.parquet")
+    frame.to_feather(folder / "honest.feather")
+    codes = pa.array(np.zeros(20_000, dtype=np.int32))
+    words = pa.table({"id": ids, "word": pa.DictionaryArray.from_arrays(codes, pa.array(["x" * 10**6]))})
+    pa.parquet.write_table(words, folder / "bomb.parquet")
+    pa.feather.write_feather(words, folder / "bomb.feather")
+    np.save(folder / "honest.npy", values)
+    (folder / "bomb.npy").write_bytes(_array_header((10**6, 1000)) + b"0" * 1000)
+    np.savez(folder / "honest.npz", view_0=values, sample_ids=ids)
+    with (
+        zipfile.ZipFile(folder / "bomb.npz", "w", zipfile.ZIP_DEFLATED) as archive,
+        archive.open("view_0.npy", "w") as it,
+    ):
+        it.write(_array_header((10**6, 10)))
+    raw = bytearray((folder / "bomb.npz").read_bytes())
+    place = raw.rfind(b"PK\x01\x02")
+    raw[place + 24 : place + 28] = struct.pack("<I", 2**32 - 2)  # the size that the archive declares
+    (folder / "bomb.npz").write_bytes(raw)
+    savemat(folder / "honest.mat", {"view_0": values})
+    savemat(folder / "small.mat", {"view_0": values[:9, :3]})
+    sizes |= dict.fromkeys(("honest.parquet", "honest.feather", "honest.npy", "honest.npz", "honest.mat"), 8)
+    try:
+        import anndata
+        import h5py
+    except ImportError:
+        return sizes
+    data = anndata.AnnData(values, obs=pd.DataFrame(index=ids), var=pd.DataFrame(index=frame.columns))
+    data.write_h5ad(folder / "honest.h5ad")
+    data[:9, :3].copy().write_h5ad(folder / "small.h5ad")
+    data[:9, :3].copy().write_h5ad(folder / "bomb.h5ad")
+    with h5py.File(folder / "bomb.h5ad", "a") as archive:
+        del archive["X"]
+        archive.create_dataset("X", shape=(10**5, 10**4), dtype="f8", chunks=(1000, 1000))
+    return sizes | {"honest.h5ad": 8}
+
+
+@pytest.fixture(scope="module")
+def measured(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("files")
+    sizes = _write_files(folder)
+    done = subprocess.run([sys.executable, "-c", _PROGRAM, str(folder)], capture_output=True, text=True, check=True)
+    found = json.loads(done.stdout.splitlines()[-1])
+    return {name: (*found[name], sizes.get(name, 0.0)) for name in found}
+
+
+@pytest.mark.parametrize("kind", ["csv", "txt", "csv.gz", "parquet", "feather", "npy", "npz", "mat", "h5ad"])
+def test_peak_of_memory(measured, kind):
+    files = {name: found for name, found in measured.items() if name.split(".", 1)[1] == kind}
+    if not files:
+        pytest.skip("the package for this format is not installed")
+    least = min(child for _, _, child, _ in files.values())  # the modules that the reading process imports
+    for name, (outcome, own, child, size) in files.items():
+        assert (outcome == "read") != name.startswith("bomb"), (name, outcome)
+        assert own + child - least <= 20 * size + 200, (name, own, child, size)
+
+
+def test_limits_are_named_and_can_be_raised(tmp_path):
+    (tmp_path / "a.csv").write_text("id,x\ns1,1\ns2,2\n")
+    with reading_with(limits_from("size=10")), pytest.raises(DataFileError, match="raise the limit 'size' with"):
+        read_view(tmp_path / "a.csv")
+    with reading_with(limits_from("size=1e3, cells=4")):
+        assert len(read_view(tmp_path / "a.csv").frame) == 2
+    for wrong in ("size", "size=x", "sizes=3", "size=inf"):
+        with pytest.raises(ParameterError, match="GAPVIEW_LIMITS must hold pairs such as size=1e10"):
+            limits_from(wrong)
+
+
+def test_limits_hold_for_data_sets(tmp_path):
+    np.savez_compressed(tmp_path / "a.npz", view_0=np.zeros((100, 100)))
+    with reading_with(limits_from("size=1e4")), pytest.raises(DataFileError, match="80,.* bytes when unpacked"):
+        load_views(tmp_path / "a.npz")

@@ -320,3 +320,21 @@ class TestLooks:
     def test_large_tables(self):
         many = [f"S{k:07d}" for k in range(200_000)]
         checked(a=(many, GENES), b=(many[::-1], MIRNAS))
+
+
+def test_rows_with_names_that_only_features_have():
+    people = [f"Müller-{k}" for k in (313, 27, 480, 5, 91)]
+    components = [f"PC{k}" for k in range(1, 8)]
+    for ids, columns in (
+        ({"a": components}, {"a": people}),
+        ({"a": components, "b": components}, {"a": people, "b": people}),
+    ):
+        with pytest.raises(InputError, match="the rows look like features \\('PC1', 'PC2', 'PC3', …\\)"):
+            check_orientation(ids, columns)
+    for samples in (
+        people,
+        [f"CD{k}" for k in range(10, 17)],
+        [f"F{k}" for k in range(7)],
+        [f"V{k}" for k in range(7)],
+    ):
+        check_orientation({"a": samples}, {"a": ["weight", "height", "age"]})

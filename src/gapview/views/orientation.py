@@ -131,8 +131,14 @@ def check_orientation(
                 f"{len(common)} columns of '{table.name}' are ids of '{other.name}' "
                 f"({_shown([key for key in table.columns if key in common])}), while its rows are {_shown(table.ids)}"
             )
+    turned = turned or _all_turned(free)
     if not turned:
-        turned = _all_turned(free)
+        turned = {
+            table.name: f"in '{table.name}' the rows look like features ({_shown(table.ids)}), and the columns do not "
+            f"({_shown(table.columns)})"
+            for table in free
+            if _has_features_in_rows(table)
+        }
     if turned:
         raise InputError(_message(turned, list(ids_by_view)))
 
@@ -187,12 +193,14 @@ def _looks_turned(table: _Table) -> bool:
         return False
     if columns.certain_sample >= 0.9 and len(table.columns) >= 5:
         return True
-    if columns.sample >= 0.5 and rows.feature >= 0.5 and len(table.ids) >= 3:
-        return True
-    if len(table.ids) < 5 or table.counts_columns or not all(map(_NUMBER_OR_DATE.fullmatch, table.columns)):
+    return columns.sample >= 0.5 and rows.feature >= 0.5 and len(table.ids) >= 3
+
+
+def _has_features_in_rows(table: _Table) -> bool:
+    """Return whether the rows have names that samples do not have, and the columns other names."""
+    if len(table.ids) < 5 or len(table.columns) < 3 or table.counts_columns or table.column_looks.feature > 0.2:
         return False
-    # Single letters with numbers, as F12, may be samples: the columns of spectra are numbers, too
-    return sum(len(name) > 2 and bool(_CERTAIN_FEATURE.fullmatch(name)) for name in table.ids) >= 0.9 * len(table.ids)
+    return sum(bool(_CERTAIN_FEATURE.fullmatch(name)) for name in table.ids) >= 0.9 * len(table.ids)
 
 
 def _all_turned(free: Sequence[_Table]) -> dict[str, str]:
@@ -262,8 +270,8 @@ def _one_of(expressions: Sequence[str]) -> re.Pattern[str]:
 
 
 _CERTAIN, _LIKELY, _FEATURE = map(_one_of, (_CERTAIN_SAMPLES, _LIKELY_SAMPLES, _FEATURES))
-_CERTAIN_FEATURE = _one_of([each for each in _FEATURES if each != r"(?-i:[VF])\d+"])
-_NUMBER_OR_DATE = re.compile(r"[0-9.:/ T-]+")
+# Samples may be called F12, or CD12 for a disease
+_CERTAIN_FEATURE = _one_of([each for each in _FEATURES if not each.startswith(("(?-i:[VF])", "cd"))])
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from scipy import sparse
 from ..errors import DataFileError, InputTypeError, extra, some
 from ..utils.messages import check_choice, check_flag, counted, numbered, percent
 from ..utils.types import Array
-from ..views.id_patterns import note_on_rewrite, read_pattern, report_idle, rewrite
+from ..views.id_patterns import note_on_rewrite, read_pattern, rewrite_all
 from ..views.keys import as_keys
 from ..views.numerals import check_marks, undecided
 from ..views.orientation import read_orientation
@@ -217,19 +217,16 @@ def read_sources(sources: Sequence[OpenedView], options: Options) -> list[ViewFi
         if ids[name].position is not None:
             known[name] = [*known[name], *map(str, tables[name].cells(ids[name].position or 0))]
     check_dropped(drop, known)
-    patterns = read_pattern(options.id_pattern, names)
-    views, used, changed = [], {}, set()
-    for source, pattern in zip(sources, patterns, strict=True):
-        view, places = _view(source, ids.get(source.name), transposed[source.name], drop[source.name], options)
-        if pattern is not None and view.keyed:
-            keys = view.frame.index.tolist()
-            new = rewrite(view.name, keys, pattern)
-            used[view.name] = pattern
-            if note := note_on_rewrite(keys, new):
-                changed.add(view.name)
-                view = replace(view, frame=view.frame.set_axis(new, axis=0), notes=(*view.notes, note))
+    patterns = dict(zip(names, read_pattern(options.id_pattern, names), strict=True))
+    read = [_view(one, ids.get(one.name), transposed[one.name], drop[one.name], options) for one in sources]
+    keys = {view.name: view.frame.index.tolist() for view, _ in read if view.keyed and patterns[view.name]}
+    rewritten = rewrite_all(keys, patterns)
+    views = []
+    for view, places in read:
+        if note := note_on_rewrite(keys.get(view.name, []), rewritten.get(view.name, [])):
+            frame = view.frame.set_axis(rewritten[view.name], axis=0)
+            view = replace(view, frame=frame, notes=(*view.notes, note))
         views.append(_without_empty(view, options.duplicates, places))
-    report_idle(used, changed)
     if wanted is None and not tables and not any(transposed.values()):
         _report_row_numbers([view for view in views if view.keyed])
     return views

@@ -242,9 +242,10 @@ def _refuse_merged(view_name: str, keys: Sequence[str], new: Sequence[str], show
 
 def rewrite_all(keys_by_view: Mapping[str, Sequence[str]], given: Any) -> dict[str, list[str]]:
     """Return the ids of every view after ``id_pattern``; a pattern that changes no id of any view gives a warning."""
-    patterns = dict(zip(keys_by_view, read_pattern(given, list(keys_by_view)), strict=True))
+    own = {name: given.get(name) for name in keys_by_view} if isinstance(given, Mapping) else given
+    patterns = dict(zip(keys_by_view, read_pattern(own, list(keys_by_view)), strict=True))
     new = {name: rewrite(name, keys, patterns[name]) for name, keys in keys_by_view.items()}
-    report_idle(patterns, {name for name, keys in keys_by_view.items() if list(keys) != new[name]})
+    _report_idle(patterns, {name for name, keys in keys_by_view.items() if list(keys) != new[name]})
     return new
 
 
@@ -258,7 +259,7 @@ def note_on_rewrite(keys: Sequence[str], new: Sequence[str]) -> str | None:
     )
 
 
-def report_idle(patterns: Mapping[str, IdPattern | None], changed: Collection[str]) -> None:
+def _report_idle(patterns: Mapping[str, IdPattern | None], changed: Collection[str]) -> None:
     """Warn of patterns that change no id of any view.
 
     Parameters

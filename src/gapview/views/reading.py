@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,7 +13,7 @@ from ..utils.messages import check_flag
 from ..utils.packing import as_objects
 from .containers import Container, RawView, demand_distinct_columns, read_other
 from .frames import as_frame, is_frame
-from .id_patterns import note_on_rewrite, read_pattern, report_idle, rewrite
+from .id_patterns import IdPattern, note_on_rewrite, read_pattern, rewrite_all
 from .keys import as_keys
 from .orientation import read_orientation
 from .tables import check_dropped, check_id_column, find_id_columns, read_drop, report_row_numbers
@@ -45,7 +45,7 @@ def read_views(
     check_flag("encode", reading.encode)
     drop = read_drop(reading.drop, names)
     transposed = read_orientation(reading.orient, names)
-    patterns = read_pattern(reading.id_pattern, names)
+    patterns = dict(zip(names, read_pattern(reading.id_pattern, names), strict=True))
     frames = {name: as_frame(name, view) for name, view in pairs if is_frame(view)}
     columns = {name: frame.names for name, frame in frames.items()}
     columns |= {name: list(map(str, view.var_names)) for name, view in pairs if hasattr(view, "var_names")}
@@ -58,28 +58,37 @@ def read_views(
     )
     for name in by_features & set(frames):
         found[name] = find_id_columns([frames[name]], None)[0].of_features()
-    raw, used, changed = [], {}, set()
-    for (name, view), own, is_transposed, pattern in zip(pairs, drop, transposed, patterns, strict=True):
+    raw = []
+    for (name, view), own, is_transposed in zip(pairs, drop, transposed, strict=True):
         frame = frames.get(name)
         one = (
             _without(read_other(name, view, wanted), own)
             if frame is None
             else frame.read(found[name], own, reading.encode)
         )
-        one = _transposed(one) if is_transposed else one
-        if pattern is not None and one.ids is not None:
-            keys = [key or "" for key in as_keys(one.ids.tolist())]
-            new = rewrite(name, keys, pattern)
-            used[name] = pattern
-            if note := note_on_rewrite(keys, new):
-                changed.add(name)
-                one = replace(one, ids=as_objects(new), notes=(*one.notes, note))
-        raw.append(one)
-    report_idle(used, changed)
+        raw.append(_transposed(one) if is_transposed else one)
+    raw = _rewritten(raw, patterns)
     keyed = [one for one in raw if one.ids is not None]
     if not frames and all(one.may_be_row_numbers for one in keyed):
         report_row_numbers([f"view '{one.name}'" for one in keyed], [set(map(str, _ids(one))) for one in keyed])
     return raw
+
+
+def _rewritten(raw: list[RawView], patterns: Mapping[str, IdPattern | None]) -> list[RawView]:
+    """Return views with rewritten ids."""
+    keys = {
+        one.name: [key or "" for key in as_keys(one.ids.tolist())]
+        for one in raw
+        if one.ids is not None and patterns[one.name] is not None
+    }
+    rewritten = rewrite_all(keys, patterns)
+    notes = {name: note_on_rewrite(keys[name], new) for name, new in rewritten.items()}
+    return [
+        replace(one, ids=as_objects(rewritten[one.name]), notes=(*one.notes, note))
+        if (note := notes.get(one.name))
+        else one
+        for one in raw
+    ]
 
 
 def _ids(view: RawView) -> list[Any]:

@@ -118,19 +118,23 @@ def test_same_seed_same_labels(name, made):
     np.testing.assert_array_equal(first.embedding_, second.embedding_)
 
 
+def permuted(name, seed):
+    """Return an order of the samples, and a start in the given and in this order; None if the method takes none."""
+    rng = np.random.RandomState(seed)
+    samples, kind = rng.permutation(SIZE), METHODS[name][1]
+    if kind is None:
+        return samples, None, None
+    start = kind[0](rng)
+    return samples, start, kind[1](start, samples, range(len(FEATURES)))
+
+
 @each_method
 def test_permuting_samples_permutes_the_result(name, made):
     matrices, mask, _ = made
-    rng = np.random.RandomState(1)
-    start, kind = None, METHODS[name][1]
-    samples = rng.permutation(SIZE)
-    moved = None
-    if kind is not None:
-        start = kind[0](rng)
-        moved = kind[1](start, samples, range(len(FEATURES)))
+    samples, start, moved = permuted(name, 1)
     model = make(name, start).fit(matrices, mask=mask)
     other = make(name, moved).fit([matrix[samples] for matrix in matrices], mask=mask[samples])
-    if kind is not None:
+    if start is not None:
         np.testing.assert_allclose(other.embedding_, model.embedding_[samples], rtol=1e-5, atol=1e-7)
     assert adjusted_rand_score(model.labels_[samples], other.labels_) == pytest.approx(1.0)
 
@@ -156,13 +160,7 @@ def test_groups_are_numbered_by_size_then_by_smallest_id(name, made, n_kept):
 @each_method
 def test_the_label_of_an_id_does_not_depend_on_the_order_of_the_rows(name, made):
     matrices, mask, _ = made
-    rng = np.random.RandomState(4)
-    start, kind = None, METHODS[name][1]
-    samples = rng.permutation(SIZE)
-    moved = None
-    if kind is not None:
-        start = kind[0](rng)
-        moved = kind[1](start, samples, range(len(FEATURES)))
+    samples, start, moved = permuted(name, 4)
     for shown in (mask, np.ones_like(mask)):
         views = Views(matrices, mask=shown, sample_ids=[f"sample {i}" for i in range(SIZE)])
         model, other = make(name, start).fit(views), make(name, moved).fit(views[samples])

@@ -18,7 +18,7 @@ from ..views.id_patterns import note_on_rewrite, read_pattern, rewrite_all
 from ..views.keys import as_keys
 from ..views.numerals import check_marks, undecided
 from ..views.orientation import read_orientation
-from ..views.reading import TRANSPOSED
+from ..views.reading import TRANSPOSED, Reading
 from ..views.tables import (
     IdColumn,
     check_dropped,
@@ -167,14 +167,9 @@ def read_views(
 
 
 @dataclass(frozen=True)
-class Options:
-    """The parameters of :func:`read_views`."""
+class Options(Reading):
+    """The parameters of :func:`read_views`: those of :class:`gapview.Views`, and some of files alone."""
 
-    id_column: Any = None
-    id_pattern: Any = None
-    orient: Any = None
-    drop: Any = None
-    encode: bool = False
     duplicates: str = "raise"
     decimal: str | None = None  # the mark where nothing in a file decides it
 

@@ -15,7 +15,7 @@ from .containers import RawView, descends, has_default_index, is_missing, repeat
 from .keys import as_keys
 from .tables import demand_digits
 
-BY_ROW = "Rows are matched by their position: row i of every view is sample i."
+_BY_ROW = "Rows are matched by their position: row i of every view is sample i."
 
 
 def join(raw: Sequence[RawView], sample_ids: Any = None) -> tuple[Array, list[Array], list[str]]:
@@ -30,7 +30,7 @@ def join(raw: Sequence[RawView], sample_ids: Any = None) -> tuple[Array, list[Ar
         return ids, [np.arange(view.n_rows) for view in raw], []
     if not keyed:
         demand_equal_length(given, given[0].n_rows, f"view '{given[0].name}'")
-        notes = [BY_ROW] if len(given) > 1 else []
+        notes = [_BY_ROW] if len(given) > 1 else []
         return _row_ids(given), [np.arange(view.n_rows) for view in raw], notes
     demand_ids_everywhere(given)
     return _join_by_id(raw)

@@ -21,7 +21,7 @@ _NEARLY_DISTINCT = 0.9  # the least share of distinct cells in a column of ids: 
 _MOST = 0.5  # the least share of common values of columns of numbers that are taken as ids because of their common name
 _FEWEST_ROWS = 5  # in fewer rows, whole numbers of a feature are distinct by chance
 MOST_CATEGORIES = 20  # of a column that is encoded as columns of 0 and 1
-BY_ROW = "No column of sample ids was found: rows are matched by their position."
+_NO_IDS = "No column of sample ids was found: rows are matched by their position."
 _RECOVERED = ("gapview_recovered", "gapview_filled_cells")  # columns that ``gapview recover`` writes
 
 _OF_EMBEDDING = re.compile(r"[a-z]*(?:grmf|nmf|pvc|gpmvc|img|mic|spectral|kmeans|concat|view)\d+")
@@ -500,7 +500,7 @@ def _unclear(table: Table, column: _Candidate) -> InputError:
     )
 
 
-def _without_ids(table: Table, note: str = BY_ROW, counters: Set[int] = frozenset()) -> IdColumn:
+def _without_ids(table: Table, note: str = _NO_IDS, counters: Set[int] = frozenset()) -> IdColumn:
     if counters:
         listed = some([table.names[position] for position in sorted(counters)])
         return IdColumn(None, frozenset(counters), (f"Left out, since it counts the rows: {listed}.", note))

@@ -19,7 +19,7 @@ from pathlib import Path
 import click
 import pytest
 from click.testing import CliRunner
-from test_contract import made  # noqa: F401
+from test_contract import problem  # noqa: F401
 
 import gapview
 from gapview.commands.cli import main
@@ -160,12 +160,12 @@ def contract_tests():
 
 @pytest.mark.parametrize("test", list(contract_tests()))
 @pytest.mark.filterwarnings("ignore:The neighbour graph of the filled:gapview.errors.GapviewWarning")
-def test_the_worked_example_keeps_the_contract(test, made, folder, monkeypatch):  # noqa: F811
+def test_the_worked_example_keeps_the_contract(test, problem, folder, monkeypatch):  # noqa: F811
     file = next(block for block in blocks_of(DOCS / "guide" / "adding-a-method.md") if "# file:" in block.text)
     Reader(DOCS).do(file)
     method = importlib.import_module("similar_to").SimilarTo
     monkeypatch.setitem(inspect.unwrap(test).__globals__["METHODS"], "SimilarTo", (method(3), None))
-    test("SimilarTo", made)
+    test("SimilarTo", problem)
 
 
 def commands_of(path):

@@ -31,6 +31,27 @@ def test_the_same_as_from_python(model, put, tmp_path):
     assert (labels == fitted.labels_).mean() > 0.95
 
 
+@pytest.mark.parametrize(
+    "method", ["Concat", "CoRegularizedSpectral", "RobustMultiViewKMeans", "BipartiteSpectral", "MeanFilledSpectral"]
+)
+def test_other_methods_place_new_samples(method, put, tmp_path):
+    files = put("blood.csv", TRUTH.blood), put("scans.csv", TRUTH.scans)
+    run("cluster", *files, "-k", "3", "-o", tmp_path / "out", "--method", method, "--scale", "standard", "--no-report")
+    fitted = gapview.load(tmp_path / "out" / "model.gapview")
+    result = run("predict", tmp_path / "out" / "model.gapview", files[0], "-o", tmp_path / "p.csv")
+    assert "Groups" in result.output
+    expected = fitted.predict({"blood": TRUTH.blood}).tolist()
+    assert [int(row["label"]) for row in rows_of(tmp_path / "p.csv").values()] == expected
+
+
+def test_kernel_completion_names_what_it_lacks(put, tmp_path):
+    files = put("blood.csv", TRUTH.blood), put("scans.csv", TRUTH.scans)
+    result = run("cluster", *files, "-k", "3", "-o", tmp_path / "out", "--method", "KernelCompletion", code=1)
+    assert "KernelCompletion needs a view that all" in result.stderr
+    assert "BridgedGRMF" in result.stderr
+    assert not (tmp_path / "out").exists()
+
+
 def test_any_views_by_name_features_or_what_is_typed(model, put, tmp_path):
     new = TRUTH.blood.iloc[:9] + 0.01
     reordered = new[new.columns[::-1]].assign(more=1.0)

@@ -14,7 +14,21 @@ from sklearn.pipeline import make_pipeline
 
 import gapview
 from gapview import GRMF, BridgedGRMF
-from gapview.baselines import DCNMF, GPMVC, IMG, MIC, PVC, BestSingleView, Concat, ImputedKMeans, ImputedSpectral
+from gapview.baselines import (
+    DCNMF,
+    GPMVC,
+    IMG,
+    MIC,
+    PVC,
+    BestSingleView,
+    BipartiteSpectral,
+    Concat,
+    CoRegularizedSpectral,
+    ImputedKMeans,
+    ImputedSpectral,
+    MeanFilledSpectral,
+    RobustMultiViewKMeans,
+)
 from gapview.datasets import make_views
 from gapview.errors import GapviewError, MissingExtraError
 
@@ -33,6 +47,10 @@ OTHERS = {
     "ImputedSpectral": ImputedSpectral(2),
     "MIC": MIC(2, max_iter=3, n_steps=5),
     "PVC": PVC(2, sparsity_weight=1e-3),
+    "BipartiteSpectral": BipartiteSpectral(2),
+    "CoRegularizedSpectral": CoRegularizedSpectral(2),
+    "MeanFilledSpectral": MeanFilledSpectral(2),
+    "RobustMultiViewKMeans": RobustMultiViewKMeans(2),
 }
 QUIET = pytest.mark.filterwarnings(
     "ignore::gapview.errors.GapviewWarning", "ignore::sklearn.exceptions.ConvergenceWarning"
@@ -69,6 +87,9 @@ def test_labels_become_a_series_on_request_only(name, frames):
     assert type(model.labels_) is np.ndarray
     np.testing.assert_array_equal(groups, model.labels_)
     np.testing.assert_array_equal(groups, plain)
+    placed = model.predict({"a": frames["a"].iloc[:5]})
+    assert isinstance(placed, pd.Series)
+    assert (placed.name, list(placed.index)) == ("cluster", IDS[:5])
 
 
 @pytest.mark.parametrize("name", [*LATENT, "Concat", "ImputedKMeans"])

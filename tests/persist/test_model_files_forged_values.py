@@ -33,7 +33,8 @@ def uses(model, path):
     yield lambda: model.save(path)
     yield lambda: str(gapview.describe(path))
     yield lambda: repr(model)
-    if not hasattr(model, "predict"):
+    if not hasattr(model, "recover"):
+        yield lambda: model.predict(DATA.views, return_distance=True)
         return
     for method in ("neighbors", "centers"):
         yield lambda method=method: model.predict(DATA.views, method=method, return_distance=True)

@@ -23,6 +23,7 @@ COUNT = partial(check_integer, low=1)
 _FLOATS = (int, float, np.integer, np.floating)  # fractions would turn arrays into arrays of objects
 POSITIVE = partial(check_real, low=0, open_low=True, kinds=_FLOATS)
 CHECKS: dict[str, Check] = {
+    "affinity": partial(check_choice, choices=("rbf", "nearest_neighbors")),
     "basis_from": partial(check_choice, choices=("complete", "all")),
     "consensus": partial(check_choice, choices=("hard", "soft")),
     "n_components": partial(check_integer, low=1, high=MOST_COMPONENTS, also=[None]),
@@ -39,6 +40,7 @@ CHECKS: dict[str, Check] = {
         partial(check_real, low=0, kinds=_FLOATS),
     ),
     **dict.fromkeys(("normalize", "scale_penalty"), check_flag),
+    "weight_exponent": partial(check_real, low=1, high=100, open_low=True, kinds=_FLOATS),
 }
 
 
@@ -104,6 +106,27 @@ class FactorBaseline(Baseline):
             choices = ", ".join(map(repr, self._random_starts))
             raise InputTypeError(f"init must be {choices} or a pair {pair}; got {shown(self.init)}.")
         return self.init
+
+
+def has_converged(objective: Sequence[float], tol: float, lag: int = 1) -> bool:
+    """Return whether the relative change of the objective over the last ``lag`` values is below ``tol``."""
+    if len(objective) <= lag:
+        return False
+    before, now = objective[-1 - lag], objective[-1]
+    return abs(before - now) < tol * abs(before) or now == 0
+
+
+def demand_room(
+    model: Any, n_samples: int, n_squares: int, remedy: str = "Use another method or fewer samples"
+) -> None:
+    """Raise an error if there are more than ``max_samples`` for a method with ``n_squares`` matrices of n × n."""
+    if model.max_samples is not None and n_samples > model.max_samples:
+        raise InputError(
+            f"{type(model).__name__} holds matrices of n_samples × n_samples: {n_samples} samples need about "
+            f"{8 * n_squares * n_samples**2 / 2**30:.1f} GiB of memory, and time that grows with the square of their "
+            f"number or faster; max_samples={model.max_samples}. {remedy}, or raise the limit: "
+            f"max_samples={n_samples} (None for no limit)."
+        )
 
 
 def read_factor(values: Any, what: str, dtype: Any, *shapes: tuple[int, int]) -> Array:

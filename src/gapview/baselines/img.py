@@ -16,8 +16,9 @@ from ..scaling import scale_views
 from ..utils.messages import warn_user
 from ..utils.types import Array, Matrix
 from ..views import Views
-from .base import POSITIVE, FactorBaseline, baseline, read_factor
+from .base import POSITIVE, FactorBaseline, baseline, demand_room, read_factor
 from .nmf import COLLAPSED, Observed, PatternGroup, inner, pattern_groups
+from .spectral import graph_laplacian
 
 _N_SQUARES = 5  # n × n matrices at peak memory: the start, a graph and its Laplacian, two for the next graph
 _PENALTY_START, _PENALTY_GROWTH, _PENALTY_CAP = 0.1, 1.1, 1e10
@@ -118,7 +119,7 @@ class IMG(FactorBaseline):
 
     def _fit_views(self, views: Views, random_state: np.random.RandomState) -> None:
         n_samples, n_components = views.n_samples, self._code_length
-        self._check_size(n_samples)
+        demand_room(self, n_samples, _N_SQUARES)
         scaled, _ = scale_views(views, self.scale)
         problem = build_problem(scaled, views, self.basis_from)
         of_codes, of_graph = (n_samples, n_components), (n_samples, n_samples)
@@ -141,15 +142,6 @@ class IMG(FactorBaseline):
         cut = self.output == "cut"
         points = normalized_cut(solution.affinity, self.n_clusters) if cut else solution.codes
         self.labels_ = cluster_rows(points, self.n_clusters, random_state, normalize=not cut).labels
-
-    def _check_size(self, n_samples: int) -> None:
-        if self.max_samples is not None and n_samples > self.max_samples:
-            needed = _N_SQUARES * 8 * n_samples**2 / 2**30
-            raise InputError(
-                f"IMG holds several matrices of n_samples × n_samples: {n_samples} samples need about {needed:.1f} GiB "
-                f"of memory, and time that grows with the cube of their number; max_samples={self.max_samples}. "
-                f"Use another method or fewer samples, or raise the limit: max_samples={n_samples} (None for no limit)."
-            )
 
 
 @dataclass(frozen=True)
@@ -294,13 +286,6 @@ def graph_step(smooth: Array, spread: float) -> Array:
     affinity = np.subtract((1 + distances.sum(axis=0)) / len(smooth), distances, out=distances)
     np.maximum(affinity, 0, out=affinity)
     return np.asarray((affinity + affinity.T) / 2)
-
-
-def graph_laplacian(affinity: Array) -> Array:
-    """Return diag(A1) − A."""
-    laplacian = -affinity
-    laplacian.flat[:: len(affinity) + 1] += affinity.sum(axis=1)
-    return np.asarray(laplacian)
 
 
 def normalized_cut(affinity: Array, n_vectors: int) -> Array:

@@ -18,7 +18,7 @@ from ..scaling import row_lengths, scale_views, unit_rows
 from ..utils.messages import warn_user
 from ..utils.types import Array, Matrix
 from ..views import Views, is_constant
-from .base import FactorBaseline, read_factor
+from .base import FactorBaseline, has_converged, read_factor
 
 FLOOR = 1e-12  # smallest denominator of a quotient, as a share of the largest
 COLLAPSED = 1e-12  # share of ‖X‖² that PU has to reach
@@ -287,14 +287,6 @@ def move_scale(bases: Sequence[Array], codes: Array, sizes: Array) -> None:
     for basis in bases:
         basis /= sizes[:, None]
     codes *= sizes
-
-
-def has_converged(objective: Sequence[float], tol: float, lag: int = 1) -> bool:
-    """Return whether the relative change of the objective over the last ``lag`` values is below ``tol``."""
-    if len(objective) <= lag:
-        return False
-    before, now = objective[-1 - lag], objective[-1]
-    return abs(before - now) < tol * abs(before) or now == 0
 
 
 # -- results ---------------------------------------------------------------------------------------------------------

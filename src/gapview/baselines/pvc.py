@@ -11,7 +11,7 @@ from ..utils.messages import check_choice
 from ..utils.types import Array
 from ..views import Views
 from . import nmf
-from .base import NONNEGATIVE, baseline, without
+from .base import NONNEGATIVE, baseline, has_converged, without
 
 
 @baseline
@@ -132,7 +132,7 @@ class PVC(nmf.NonnegativeBaseline):
                 projected[v] = part.project(bases[v])
             _codes_steps(whole, penalty, codes, bases, projected)
             objective.append(objective_value(parts, penalty, codes, bases, projected))
-            if nmf.has_converged(objective, self.tol) or objective[-1] <= self.tol * energy:
+            if has_converged(objective, self.tol) or objective[-1] <= self.tol * energy:
                 break
         return codes, bases, objective
 

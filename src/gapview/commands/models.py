@@ -31,15 +31,10 @@ _FAR = 3.0  # distance, in units of the usual distance between neighbours, above
 _ADVICE = " Columns of text can be encoded as columns of 0 and 1 (encode)."  # the model determines the encoding
 
 
-def _load_latent(path: Path, partial_rows: str | None) -> Any:
-    """Return a model that can place new samples; ``partial_rows`` replaces its setting."""
+def _load(path: Path, partial_rows: str | None) -> Any:
+    """Return a model; ``partial_rows`` replaces its setting."""
     tell("Loading the model")
     model = load(path)
-    if not isinstance(model, LatentSpaceMixin):
-        raise InputTypeError(
-            f"{path.name!r} holds a model of {type(model).__name__}, which has groups for its training samples only. "
-            "Cluster the data with BridgedGRMF or GRMF for a model that places new samples and recovers views."
-        )
     model.set_output(transform="default")  # tables are written from arrays
     return model if partial_rows is None else model.set_params(partial_rows=partial_rows)
 
@@ -126,14 +121,13 @@ def predict_files(
     """Assign the samples of files to the groups of a model, and write a table; return its path."""
     results.check_new_file(output, [model, *(path for _, path in options.named_paths(files))], force=force)
     with show_warnings(show):
-        loaded = _load_latent(model, partial_rows)
+        loaded = _load(model, partial_rows)
         new, _ = _read_samples(loaded, files, show, **reading)
         tell("Placing samples")
         labels, distances = loaded.predict(new, return_distance=True)
         columns = {"label": labels.tolist(), "distance": [f"{value:.3f}" for value in distances]}
         results.write_samples(output, new, columns)
-    sizes = np.bincount(labels, minlength=len(loaded.cluster_centers_))
-    listed = joined([f"{size:,} in group {group}" for group, size in enumerate(sizes) if size])
+    listed = joined([f"{size:,} in group {group}" for group, size in enumerate(np.bincount(labels)) if size])
     show("Groups", f"{counted(new.n_samples, 'sample')}: {listed}.")
     if far := int((distances > _FAR).sum()):
         show(
@@ -169,7 +163,12 @@ def recover_files(
     Without files, the samples are those that the model was trained on.
     """
     with results.results_folder(output, force=force) as folder, show_warnings(show) as warned:
-        loaded = _load_latent(model, partial_rows)
+        loaded = _load(model, partial_rows)
+        if not isinstance(loaded, LatentSpaceMixin):
+            raise InputTypeError(
+                f"{model.name!r} holds a model of {type(loaded).__name__}, which cannot recover views. Cluster the "
+                "data with BridgedGRMF or GRMF."
+            )
         sources: list[ViewFile] = []
         given = loaded.views_ = loaded.views_.in_arrays()
         if files:

@@ -13,7 +13,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.utils.validation import check_is_fitted
 
-from ..backends.dask import demand_in_memory
+from ..backends.dask import demand_in_memory, is_for_cluster
 from ..backends.disk.views import read_into_memory
 from ..backends.support import output_kind
 from ..clusters import group_order, renumbered
@@ -21,11 +21,12 @@ from ..errors import InputTypeError, NotFittedError, described, extra
 from ..persist.checkpoints.journal import fit_generator
 from ..persist.model_file import save
 from ..progress import phase
-from ..scaling import SCALES
-from ..utils.messages import check_choice, check_integer, warn_user
-from ..utils.types import Array
-from ..views import Views, training_views
+from ..scaling import SCALES, Scaling, scale_views
+from ..utils.messages import check_choice, check_flag, check_integer, warn_user
+from ..utils.types import Array, Matrix
+from ..views import Views, compare, new_views, training_views
 from ..views.cells import PARTIAL_ROWS
+from .predict import distance_to_training, neighbor_vote
 
 CLUSTER = "cluster"  # name of a series of labels
 OUTPUTS = ("default", "pandas", "polars")
@@ -160,10 +161,98 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         self.fit(views, y, **options)
         return as_series(self, self.labels_, self.views_, CLUSTER)
 
+    def predict(self, views: Any, *, return_distance: bool = False) -> Any:
+        """Assign samples to the groups found in training, from the views they have.
+
+        A method that has a rule for new samples, such as centres or anchors, uses it. Other methods take the most
+        frequent label among the nearest training samples, found in every view of the sample and averaged over its
+        views; their number is the paper's rule (``n_neighbors="auto"`` of :class:`gapview.GRMF`).
+
+        Parameters
+        ----------
+        views : list or dict of views, or Views
+            Any subset of the views seen in training: a dict with some of their names, or a list with ``None`` for an
+            absent view.
+        return_distance : bool, default=False
+            Also return the distance of each sample to the training data.
+
+        Returns
+        -------
+        labels : array of shape (n_samples,)
+            Or a series with the name ``"cluster"`` and the ids of the samples, after ``set_output``.
+        distances : array of shape (n_samples,), if ``return_distance``
+            Distance to the nearest training sample in the scaled features, divided by the median distance from a
+            training sample to the nearest that is not its duplicate; the largest over the views. Around 1 for samples
+            like those in training; much larger for samples unlike any.
+
+        Examples
+        --------
+        >>> from gapview.baselines import Concat
+        >>> from gapview.datasets import make_views
+        >>> data = make_views(n_samples=200, n_clusters=3, random_state=0)
+        >>> model = Concat(n_clusters=3, random_state=0).fit(data.views[:150])
+        >>> model.predict({"view_0": data.views.matrices[0][150:]}).shape
+        (50,)
+        """
+        check_flag("return_distance", return_distance)
+        if is_for_cluster(self, views):
+            return self._on_cluster("predict", views, return_distance=return_distance)
+        given = self._read_new(views)
+        labels = as_series(self, self._predict_views(given).astype(self.labels_.dtype), given, CLUSTER)
+        if not return_distance:
+            return labels
+        return labels, as_series(self, distance_to_training(self, given), given, "distance")
+
+    def _predict_views(self, views: Views) -> Array:
+        """Return the group of each sample; here by a vote of its neighbours in the views it has."""
+        return neighbor_vote(self, views)
+
+    def scaled(self, views: Views) -> list[Matrix]:
+        """Return the matrices of views, scaled as in the fit.
+
+        Parameters
+        ----------
+        views : Views
+            Samples with the views of the model.
+
+        Returns
+        -------
+        list of arrays or csr_arrays
+            The present rows of each view.
+
+        Examples
+        --------
+        >>> from gapview import GRMF
+        >>> from gapview.datasets import make_views
+        >>> views = make_views(n_samples=60, n_clusters=2, missing_rate=0.3, random_state=0).views
+        >>> model = GRMF(n_clusters=2, random_state=0).fit(views)
+        >>> [matrix.shape == given.shape for matrix, given in zip(model.scaled(views), views.matrices)]
+        [True, True]
+        """
+        return [scaling.apply(matrix) for scaling, matrix in zip(self._scalings(), views.matrices, strict=True)]
+
+    def _scalings(self) -> list[Scaling]:
+        """Return the scaling of every view, fitted to the training samples."""
+        return scale_views(self.views_, self.scale)[1]
+
+    def _read_new(self, views: Any) -> Views:
+        """Read new samples; warn if their values are unlike those of the training samples."""
+        self.check_fitted()
+        given = new_views(views, self.views_, self.partial_rows)
+        for message in compare(given, self.views_):
+            warn_user(message)
+        return given
+
+    def _on_cluster(self, name: str, views: Any, **options: Any) -> Any:
+        """Apply a method to Dask collections block by block, or to a model that was fitted on a cluster."""
+        from ..backends.dask.apply import apply_to_blocks  # needs the extra "dask"
+
+        return apply_to_blocks(self, name, views, options)
+
     def set_output(self, *, transform: str | None = None) -> Self:
         """Set the container that ``fit_predict`` returns; ``labels_`` is always an array.
 
-        Where the method has them, ``predict``, ``transform`` and ``fit_transform`` return the same container.
+        ``predict`` and, where the method has them, ``transform`` and ``fit_transform`` return the same container.
 
         Parameters
         ----------

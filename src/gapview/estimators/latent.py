@@ -28,7 +28,7 @@ from ..scaling import Scaling, unit_rows
 from ..trust import Agreement, Stability, ViewEffects, cluster_stability, feature_effects, view_agreement
 from ..utils.messages import check_choice, check_flag, check_integer, check_real, muted, warn_user
 from ..utils.types import Array, Matrix
-from ..views import Views, compare, new_views
+from ..views import Views
 from .base import CLUSTER, as_frame, as_series, warn_no_effect, warn_unused_parameters
 from .predict import distance_to_training, fill_missing_rows, predict_labels, project, recover_rows
 
@@ -351,47 +351,12 @@ class LatentSpaceMixin(ClassNamePrefixFeaturesOutMixin, TransformerMixin):  # ty
         counts = resolve_n_neighbors("auto", given, len(self.cluster_centers_))
         return float(mean_modularity([labels], self.scaled(given), given, counts)[0])
 
-    def _on_cluster(self, name: str, views: Any, **options: Any) -> Any:
-        """Apply a method to Dask collections block by block, or to a model that was fitted on a cluster."""
-        from ..backends.dask.apply import apply_to_blocks  # needs the extra "dask"
-
-        return apply_to_blocks(self, name, views, options)
-
     def _warn_unused_neighbors(self, n_neighbors: int, method: str) -> None:
         reason, remedy = f"method='{method}' uses no neighbours", "use method='neighbors'"
         warn_no_effect(LatentSpaceMixin.predict, "n_neighbors", n_neighbors, reason, remedy)
 
-    def _read_new(self, views: Any) -> Views:
-        """Read new samples; warn if their values are unlike those of the training samples."""
-        self.check_fitted()
-        given = new_views(views, self.views_, self.partial_rows)
-        for message in compare(given, self.views_):
-            warn_user(message)
-        return given
-
-    def scaled(self, views: Views) -> list[Matrix]:
-        """Return the matrices of views, scaled as in the fit.
-
-        Parameters
-        ----------
-        views : Views
-            Samples with the views of the model.
-
-        Returns
-        -------
-        list of arrays or csr_arrays
-            The present rows of each view.
-
-        Examples
-        --------
-        >>> from gapview import GRMF
-        >>> from gapview.datasets import make_views
-        >>> views = make_views(n_samples=60, n_clusters=2, missing_rate=0.3, random_state=0).views
-        >>> model = GRMF(n_clusters=2, random_state=0).fit(views)
-        >>> [matrix.shape == given.shape for matrix, given in zip(model.scaled(views), views.matrices)]
-        [True, True]
-        """
-        return [scaling.apply(matrix) for scaling, matrix in zip(self.scalings_, views.matrices, strict=True)]
+    def _scalings(self) -> list[Scaling]:
+        return self.scalings_
 
     def _embed(self, views: Views) -> Array:
         """Return the codes of new samples."""

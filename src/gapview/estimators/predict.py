@@ -1,6 +1,6 @@
-"""New samples in the latent space of a fitted model: codes, labels, distances, rows of missing views.
+"""New samples of a fitted model: labels by neighbours, codes, distances, rows of missing views.
 
-The methods of :class:`gapview.estimators.latent.LatentSpaceMixin` call these functions.
+The methods of the base class and of :class:`gapview.estimators.latent.LatentSpaceMixin` call these functions.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from scipy import sparse
 
 from ..errors import InputError, SolutionError
 from ..graph.donors import donor_means
+from ..graph.knn import mean_neighbor_codes, resolve_n_neighbors
 from ..graph.neighbors import distance_to_distinct, nearest
 from ..utils.messages import warn_user
 from ..utils.types import Array, Matrix
@@ -43,12 +44,16 @@ def project(model: Any, views: Views, weights: Array) -> Array:
     with np.errstate(over="ignore", invalid="ignore"):
         for k, matrix in enumerate(views.matrices):
             total[views.rows(k)] += weights[k] * (model.scalings_[k].apply(matrix) @ model.bases_[k].T)
-    if not np.isfinite(total).all():
+    _demand_finite(total)
+    return np.asarray(total / (views.mask @ weights)[:, None])
+
+
+def _demand_finite(codes: Array) -> None:
+    if not np.isfinite(codes).all():
         raise InputError(
             "Some samples hold values so large that their place in the latent space is not finite as "
-            f"{total.dtype}. Give them in the units of the training data."
+            f"{codes.dtype}. Give them in the units of the training data."
         )
-    return np.asarray(total / (views.mask @ weights)[:, None])
 
 
 def predict_labels(model: Any, embedding: Array, method: str, n_neighbors: int) -> Array:
@@ -60,16 +65,71 @@ def predict_labels(model: Any, embedding: Array, method: str, n_neighbors: int) 
         If a code is zero.
     """
     points = model.latent_points(embedding)
+    if method == "centers":
+        return nearest_centers(model.cluster_centers_, points).astype(model.labels_.dtype)
+    _warn_of_no_place(points)
+    _, voters = nearest(model.latent_points(model.embedding_), min(n_neighbors, len(model.labels_)), points)
+    return majority(model.labels_[voters])
+
+
+def nearest_centers(centers: Array, points: Array) -> Array:
+    """Return the nearest centre of every point.
+
+    Raises
+    ------
+    InputError
+        If a point is not finite.
+
+    Warns
+    -----
+    GapviewWarning
+        If a point is zero.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gapview.estimators.predict import nearest_centers
+    >>> nearest_centers(np.eye(2), np.array([[0.0, 0.9], [0.8, 0.1]]))
+    array([1, 0])
+    """
+    _demand_finite(points)
+    _warn_of_no_place(points)
+    return np.asarray(nearest(centers, 1, points)[1][:, 0])
+
+
+def _warn_of_no_place(points: Array) -> None:
     n_empty = int((~points.any(axis=1)).sum())
     if n_empty:
         warn_user(
             f"{n_empty} sample(s) have no place in the latent space, so that the group they are assigned to means "
             "nothing: their rows are zeros, which have no direction."
         )
-    if method == "centers":
-        return nearest(model.cluster_centers_, 1, points)[1][:, 0].astype(model.labels_.dtype)  # type: ignore[no-any-return]
-    _, voters = nearest(model.latent_points(model.embedding_), min(n_neighbors, len(model.labels_)), points)
-    return majority(model.labels_[voters])
+
+
+def neighbor_vote(model: Any, views: Views) -> Array:
+    """Return the most frequent label of the nearest training samples, averaged over the views of each sample.
+
+    Of tied labels, that of the larger group is returned.
+
+    Parameters
+    ----------
+    model : MultiViewClusterer
+        The fitted model.
+    views : Views
+        Samples with the views of the model.
+    """
+    trained, n_groups = model.views_, int(model.labels_.max()) + 1
+    counts = resolve_n_neighbors("auto", trained, n_groups)
+    shares = mean_neighbor_codes(
+        model.scaled(trained),
+        trained,
+        np.eye(n_groups)[model.labels_],
+        model.scaled(views),
+        views,
+        counts,
+        [1.0] * trained.n_views,
+    )
+    return np.asarray(shares.argmax(axis=1))
 
 
 def majority(votes: Array) -> Array:
@@ -95,11 +155,10 @@ def distance_to_training(model: Any, views: Views) -> Array:
     Of several views, the largest distance counts.
     """
     farthest = np.zeros(views.n_samples)
-    for k, matrix in enumerate(views.matrices):
-        if not matrix.shape[0]:
+    for k, (trained, given) in enumerate(zip(model.scaled(model.views_), model.scaled(views), strict=True)):
+        if not given.shape[0]:
             continue
-        trained = model.scalings_[k].apply(model.views_.matrices[k])
-        distances, _ = nearest(trained, 1, model.scalings_[k].apply(matrix))
+        distances, _ = nearest(trained, 1, given)
         rows = views.rows(k)
         with np.errstate(over="ignore"):  # distances beyond the type become infinite
             farthest[rows] = np.maximum(farthest[rows], distances[:, 0] / _usual_distance(trained))

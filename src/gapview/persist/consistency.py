@@ -40,12 +40,19 @@ _AXES: dict[str, tuple[str, ...]] = {
     "affinity_matrix_": ("samples", "samples"),
     "objective_": ("iterations",),
     "residual_": ("iterations",),
+    "anchor_vectors_": ("anchors", "components"),
+    "kernel_widths_": ("views",),
 }
 _AXES_OF_EVERY_VIEW: dict[str, tuple[str, ...]] = {
     "bases_": ("components", "features"),
     "graphs_": ("rows", "rows"),
     "view_labels_": ("samples",),
     "codes_": ("codes", "components"),
+    "view_centers_": ("components", "features"),  # embedding_ has a column for every group
+    "anchors_": ("anchors", "features"),
+    "anchor_weights_": ("anchors",),
+    "coefficients_": ("rows", "components"),
+    "offsets_": ("components",),
 }
 _LARGEST_OF_BASIS = 1.001  # 1, and rounding errors of single precision
 _LABELS = ("labels_", "view_labels_")

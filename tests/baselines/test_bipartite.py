@@ -42,7 +42,7 @@ def naive_fusion(graphs, n_vectors, exponent, n_rounds):
         traces = []
         for graph in graphs:
             own = np.block([[np.zeros((n_samples, n_samples)), graph], [graph.T, np.zeros((n_anchors, n_anchors))]])
-            traces.append(np.trace(vectors.T @ (np.eye(len(own)) - own) @ vectors))
+            traces.append(np.trace(vectors.T @ (np.eye(len(own)) - own) @ vectors) + 0.01 * n_vectors)
         weights = view_weights(np.array(traces), exponent)
         objective.append(weights**exponent @ traces)
     return vectors[:n_samples], np.array(objective)

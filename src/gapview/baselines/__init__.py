@@ -1,4 +1,4 @@
-"""The methods that the paper compares with, and two pipelines of scikit-learn."""
+"""The methods that the paper compares with, the five that it builds on, and two pipelines of scikit-learn."""
 
 from .bipartite import BipartiteSpectral
 from .concat import Concat

@@ -23,6 +23,7 @@ from .robust_kmeans import GappedRows, completed_rows, fit_partition, view_weigh
 _MOST_ANCHORS = 1000
 _SAMPLES_PER_ANCHOR = 30  # from which the anchors are computed
 _EQUAL_WEIGHTS, _ANCHOR_ITERATIONS, _ANCHOR_TOL = 100.0, 10, 1e-3  # of the partition that gives the anchors
+_LEAST_TRACE = 0.01  # of a vector, so that no view gets all the weight
 _ROUNDING = 1e-7  # share of the largest singular value below which others are rounding errors
 
 
@@ -32,8 +33,8 @@ class BipartiteSpectral(Baseline):
 
     Anchors are centres of many small groups of samples, with a place in every view. In each view that it has, a sample
     is linked to its nearest anchors, with weights that sum to 1: Zₖ, samples × anchors, sparse. With Ẑₖ = ZₖΛₖ^−½, Λₖ
-    the column sums, the normalised Laplacian of the graph of view k has the trace hₖ = c − tr(UᵀẐₖV) for c orthonormal
-    vectors U of the samples and V of the anchors. The method minimises::
+    the column sums, the normalised Laplacian of the graph of view k has the trace c − tr(UᵀẐₖV) for c orthonormal
+    vectors U of the samples and V of the anchors; hₖ is this trace + 0.01 c. The method minimises::
 
         Σₖ αₖ^γ hₖ         Σₖ αₖ = 1, αₖ ≥ 0
 
@@ -235,8 +236,9 @@ def fuse_graphs(
     for _ in range(max_iter):
         fused = sum(weight * graph for weight, graph in zip(weights**exponent, graphs, strict=True))
         vectors, values, anchor_vectors = singular_vectors(fused, n_vectors)
-        traces = np.array([n_vectors - float(np.vdot(vectors, graph @ anchor_vectors)) for graph in graphs])
-        new = view_weights(np.maximum(traces, 0), exponent)
+        shared = [float(np.vdot(vectors, graph @ anchor_vectors)) for graph in graphs]
+        traces = (1 + _LEAST_TRACE) * n_vectors - np.array(shared)
+        new = view_weights(traces, exponent)
         objective.append(float(new**exponent @ traces))
         if has_converged(objective, tol):
             break

@@ -20,11 +20,12 @@ from gapview.datasets import make_views
 from gapview.errors import DataFileError
 from gapview.progress import phase
 from gapview_lab.cli import main
+from gapview_lab.common.markdown import render_markdown
 from gapview_lab.speed import ScaleRequest, fit_power, room, run_scale, scale, scale_runs
 from gapview_lab.speed.growth import Growth
 from gapview_lab.speed.made import read_made, write_made
 from gapview_lab.speed.phases import PHASES, PhaseClock, clocked_phases, peak_memory
-from gapview_lab.speed.scale_page import cause
+from gapview_lab.speed.scale_page import cause, scale_page
 from gapview_lab.speed.scale_runs import ScaleRun, ScaleTask, ScaleWork
 from pages import check_page
 
@@ -159,6 +160,27 @@ class TestSizes:
         assert "0 done now" in run(*options, "200,500").output
         CliRunner().invoke(main, ["speed-page", str(tmp_path / "d.md"), "--scale", str(out)])
         assert "### Where the time of GRMF goes" in (tmp_path / "d.md").read_text()
+
+    def test_a_rival_has_no_recall_no_goals_and_no_device(self, tmp_path, monkeypatch):
+        request = ScaleRequest(tmp_path, (200,), ("GRMF", "BipartiteSpectral"), device="cuda", quick=True)
+        with monkeypatch.context() as patch:
+            patch.setattr(scale, "to_device", lambda *arguments: None)
+            assert [(task.method, task.device) for task in scale._tasks(request)] == [
+                ("GRMF", "cuda"),
+                ("BipartiteSpectral", ""),
+            ]
+        outcome = run_scale(replace(request, device=None), silent, print)
+        rival = outcome.runs[1]
+        assert (rival.method, rival.status, np.isnan(rival.recall)) == ("BipartiteSpectral", "done", True)
+        assert rival.ari > 0.5
+        assert rival.n_iter >= 1
+        large = [replace(run, n_samples=1_000_000) for run in outcome.runs]
+        page = scale_page(large, scale.growths_of(large), outcome.run, {})
+        text = render_markdown(page)
+        assert "| GRMF, 1,000,000 samples: share of the neighbours found |" in text
+        assert "| BipartiteSpectral, 1,000,000 samples" not in text
+        assert "nan" not in text
+        check_page((tmp_path / "scale.html").read_text())
 
     def test_what_takes_too_long_is_said_and_larger_sizes_are_left_out(self, tmp_path, monkeypatch):
         def too_slow(tasks, store, work, n_jobs, progress, *, time_limit):

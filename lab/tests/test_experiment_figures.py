@@ -11,7 +11,7 @@ import pytest
 from gapview_lab.paper.captions import descent
 from gapview_lab.paper.figures import draw_figure2, draw_figure3, draw_figure4, draw_figure5
 from gapview_lab.paper.findings import answer, deviations, duels, far_words, problems
-from gapview_lab.paper.methods import COMPARED, as_setting
+from gapview_lab.paper.methods import COMPARED, NOT_RUN, as_setting
 from gapview_lab.paper.page import reproduction_page
 from gapview_lab.paper.published import METHODS, PAPER_DATA
 from gapview_lab.paper.tables import make_tables
@@ -200,6 +200,17 @@ class TestAnswer:
         assert "Handwritten digits 0 of 2 and 0 of 2; BUAA-visnir faces 0 of 2 and 0 of 2" in third
         assert {duel.rival for duel in duels(tables, "fixed")} == {"GPMVC"}
 
+    def test_methods_without_print_are_compared_apart(self):
+        more = [score("buaa", "CoRegularizedSpectral", rate, 99.0, fold) for rate in ONE.rates for fold in (0, 1)]
+        tables = make_tables(like_print(ONE) + more, ONE)
+        text = answer(tables)[-1]
+        assert "Of the paper’s seven methods, GRMF has the highest ACC in 2 of 2 cells" in text
+        assert "Of all 11 methods of the tables, it has the highest ACC in 0 of 2 cells by labels" in text
+        assert "Of all" not in answer(make_tables(like_print(ONE), ONE))[-1]
+        assert deviations(tables, "fixed") == ()
+        assert {duel.rival for duel in duels(tables, "fixed", COMPARED)} == {"CoRegularizedSpectral"}
+        assert "at 2 of 2 points" in draw_figure2(tables).get_label()
+
     def test_a_tie_is_not_a_lead_and_a_small_lead_not_a_clear_one(self):
         plan = replace(ONE, rates=(0.5,))
         tied = [score("buaa", name, 0.5, 60.0, fold) for name in METHODS for fold in (0, 1)]
@@ -265,6 +276,18 @@ class TestPage:
         # GRMF leads everywhere: ACC and NMI in three rows each, purity in two, at two rates
         assert tables.count('class="star"') == 8 * 2
         assert tables.split(">GRMF ")[1].count('class="star"') == 8 * 2
+
+    def test_methods_without_print_and_one_that_is_not_run(self):
+        more = [score("buaa", "CoRegularizedSpectral", rate, 99.0, fold) for rate in ONE.rates for fold in (0, 1)]
+        text = unescape(self.page(like_print(ONE) + more, ONE))
+        check_page(text)
+        table = text.split('id="table-3-buaa-visnir-faces"')[1].split("</table>")[0]
+        own = table.split(">CoRegularizedSpectral ")[1].split(">MeanFilledSpectral ")[0]
+        assert own.count("99.00") == own.count('class="star"') == 3 * 2 * 2  # scores, ways of choosing, rates
+        assert "print<" not in own
+        assert "nan" not in table
+        assert NOT_RUN["KernelCompletion"] in table
+        assert "n anchors auto, 50, 500 × n neighbors 3, 5, 10" in text
 
     def test_a_skipped_data_set_and_a_failed_cell(self):
         failed = "All codes <b>shrunk</b> to zero"

@@ -197,6 +197,15 @@ class TestRuns:
         peeked = work.run(replace(task, setting='{"view": "by labels"}'))[0]
         assert peeked.accuracy >= work.run(task)[0].accuracy
 
+    def test_a_method_that_needs_a_complete_view(self, tmp_path):
+        task, work = task_of(tmp_path, "KernelCompletion")
+        (run,) = work.run(task)
+        assert run.status == "it needs a complete view, and every view has gaps"
+        source = read_source("b", save(tmp_path / "b.npz", n_views=3, mask=gaps()))  # two views are complete
+        task = all_tasks([source], [ENTRANTS["KernelCompletion"]], 1, False)[0]
+        (run,) = LeagueWork({"b": source.path}, "1").run(task)
+        assert (run.rate, run.status) == (0.0, "done")
+
     def test_tuning_multiplies_the_runs(self, tmp_path):
         source = read_source("a", save(tmp_path / "a.npz", folds=folds()))
         entrants = [ENTRANTS["GRMF"], ENTRANTS["Concat"]]

@@ -109,6 +109,23 @@ class TestSummary:
         lucky = league_of(scores, {("a", 0.1, "Ours", 1)}, tuned=True)  # fails with one seed, whatever the setting
         assert not lucky.scores[LeagueCell("a", "paired", 0.1), "Ours"].mean
 
+    def test_a_method_that_ran_in_few_cells_leaves_the_means_of_the_others(self):
+        rates = (0.1, 0.3, 0.5, 0.7)
+        scores = {("a", rate, m, "{}"): [0.5] for rate in rates for m in ("Ours", "First", "Half", "Rare", "Never")}
+        failed = {("a", rate, m, 0) for m, ran in (("Half", 2), ("Rare", 1), ("Never", 0)) for rate in rates[ran:]}
+        summary = league_of(scores, failed)
+        assert summary.rare == {"Rare": 1, "Never": 0}
+        assert {place.method for place in summary.common.places} == {"Ours", "First", "Half"}
+        assert [cell.rate for cell in summary.common.cells] == [0.1, 0.3]
+        assert {one.rival: one.n_cells for one in summary.differences} == {"First": 4, "Half": 2, "Rare": 1}
+        text = " ".join(answer(summary))
+        assert "the 2 cells of 1 data set in which all 3 methods ran" in text
+        assert "in fewer than half of the cells are in none of these means: Rare (1 of 4) and Never (0 of 4)." in text
+        alone = league_of(scores, failed | {("a", rate, m, 0) for m in ("Ours", "First") for rate in rates[1:]})
+        assert {place.method for place in alone.common.places} == {"Half"}
+        only = {key: values for key, values in scores.items() if key[2] == "Rare"}
+        assert [place.method for place in league_of(only, failed).common.places] == ["Rare"]  # nothing else to rank
+
     def test_the_answer_is_honest_either_way(self):
         ahead = league_of(
             {

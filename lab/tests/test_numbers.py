@@ -12,6 +12,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gapview import GRMF, Views
+from gapview.baselines import (
+    BipartiteSpectral,
+    Concat,
+    CoRegularizedSpectral,
+    KernelCompletion,
+    MeanFilledSpectral,
+    RobustMultiViewKMeans,
+)
 from gapview_lab.reliability import numbers
 from gapview_lab.reliability.made_problems import Made, make_problem
 from gapview_lab.reliability.made_settings import METHODS
@@ -51,23 +59,20 @@ def test_problems_are_the_same_for_the_same_seed_and_differ_in_all_respects():
     assert max(made.n_samples for made in many) > 200
 
 
-PLAIN = Made(
-    "GRMF",
-    {"n_clusters": 2, "random_state": 0, "partial_rows": "raise", "scale": "unit", "consensus_weight": 100.0},
-    [np.random.RandomState(0).normal(size=(20, 4)), np.random.RandomState(1).normal(size=(20, 3))],
-    None,
-)
+COMMON = {"n_clusters": 2, "random_state": 0, "partial_rows": "raise", "scale": "unit"}
+VIEWS = [np.random.RandomState(0).normal(size=(20, 4)), np.random.RandomState(1).normal(size=(20, 3))]
+PLAIN = Made("GRMF", COMMON | {"consensus_weight": 100.0}, VIEWS, None)
 
 
-def spoiled(monkeypatch, change):
+def spoiled(monkeypatch, change, kind=GRMF):
     """Fit as usual, then change what the model has found."""
-    fit = GRMF.fit
+    fit = kind.fit
 
     def worse(self, *args, **options):
         change(fit(self, *args, **options))
         return self
 
-    monkeypatch.setattr(GRMF, "fit", worse)
+    monkeypatch.setattr(kind, "fit", worse)
 
 
 BREAKS = {
@@ -87,6 +92,58 @@ def test_broken_promises_are_found(promise, monkeypatch):
     assert outcome_of(PLAIN).kind == "result"
     spoiled(monkeypatch, BREAKS[promise])
     assert outcome_of(PLAIN).said == promise
+
+
+REVERSED = lambda model: setattr(model, "objective_", model.objective_[::-1].copy())  # noqa: E731
+BREAKS_OF_OTHERS = [
+    (CoRegularizedSpectral, {"consensus_weight": 0.5}, "the objective never falls", REVERSED),
+    (MeanFilledSpectral, {"consensus_weight": 0.1}, "the objective never falls", REVERSED),
+    (RobustMultiViewKMeans, {}, "the objective never rises", REVERSED),
+    (
+        BipartiteSpectral,
+        {},
+        "the objective never rises",
+        lambda model: setattr(model, "objective_", np.arange(float(model.n_iter_))),
+    ),
+    (
+        RobustMultiViewKMeans,
+        {},
+        "view weights sum to 1",
+        lambda model: setattr(model, "view_weights_", model.view_weights_ * 1.01),
+    ),
+    (
+        BipartiteSpectral,
+        {},
+        "a weight of at least 0 for every view",
+        lambda model: setattr(model, "view_weights_", np.array([1.5, -0.5])),
+    ),
+    (
+        Concat,
+        {},
+        "predict of training data: labels from 0 to n_clusters - 1",
+        lambda model: setattr(model, "_predict_views", lambda views: np.full(views.n_samples, 2)),
+    ),
+]
+
+
+@pytest.mark.parametrize(("kind", "more", "promise", "change"), BREAKS_OF_OTHERS)
+def test_broken_promises_of_the_baselines_are_found(kind, more, promise, change, monkeypatch):
+    made = Made(kind.__name__, COMMON | more, VIEWS, None)
+    assert outcome_of(made).kind == "result", outcome_of(made).said
+    spoiled(monkeypatch, change, kind)
+    assert outcome_of(made).said == promise
+
+
+def test_kernels_are_completed_only_from_a_complete_view(monkeypatch):
+    mask = np.ones((20, 2), dtype=bool)
+    mask[3, 0] = False
+    assert outcome_of(Made("KernelCompletion", COMMON, VIEWS, mask)).kind == "result"
+    mask[5, 1] = False
+    without = Made("KernelCompletion", COMMON, VIEWS, mask)
+    refused = outcome_of(without)
+    assert (refused.kind, refused.said) == ("refused", "InputError")
+    monkeypatch.setattr(KernelCompletion, "fit", lambda self, views, mask: Concat(**COMMON).fit(views, mask=mask))
+    assert outcome_of(without).said == "no result without a complete view"
 
 
 def test_other_errors_warnings_and_changed_input_are_found(monkeypatch):

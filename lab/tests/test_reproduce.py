@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from dataclasses import replace
+from inspect import signature
 from pathlib import Path
 
 import numpy as np
@@ -13,10 +14,11 @@ from click.testing import CliRunner
 from scipy.io import savemat
 
 from gapview import GRMF
+from gapview.baselines import KernelCompletion
 from gapview.datasets import paired_split
-from gapview.errors import DataFileError
+from gapview.errors import DataFileError, InputError
 from gapview_lab.cli import main
-from gapview_lab.paper.methods import COMPARED, as_setting, read_setting
+from gapview_lab.paper.methods import COMPARED, NOT_RUN, as_setting, read_setting
 from gapview_lab.paper.published import METHODS, PAPER_DATA, load_paper_data
 from gapview_lab.paper.store import PaperStore
 from gapview_lab.paper.tables import make_tables, markdown
@@ -48,6 +50,21 @@ class TestTasks:
         grid = {(s["consensus_weight"], s["sparsity_weight"]) for s in COMPARED["GRMF"].grid}
         assert grid == {(a, b) for a in (1, 10, 100) for b in (1e-5, 1e-3, 1e-1)}
 
+    def test_the_fixed_setting_is_the_default_of_methods_without_print(self):
+        for name in COMPARED.keys() - METHODS:
+            default = {key: value.default for key, value in signature(COMPARED[name].make).parameters.items()}
+            assert COMPARED[name].fixed.items() <= default.items()
+            for setting in COMPARED[name].grid:
+                COMPARED[name].make(3, **setting).check_parameters()
+
+    def test_what_is_not_run_cannot_run(self, tmp_path):
+        assert not COMPARED.keys() & NOT_RUN.keys()
+        small_buaa(tmp_path)
+        views = load_paper_data("buaa", tmp_path).views
+        for rate in PaperPlan(()).rates:
+            with pytest.raises(InputError, match="needs a view that all 90 samples have"):
+                KernelCompletion(10).fit(paired_split(views, rate, order=np.arange(90)))
+
     def test_printed_figures_are_complete(self):
         for data in PAPER_DATA.values():
             assert set(data.printed) == set(METHODS)
@@ -56,7 +73,7 @@ class TestTasks:
 
     def test_first_every_setting_on_fold_0_then_the_chosen_ones_on_the_others(self):
         first = list(first_tasks(PLAN))
-        assert len(first) == len(set(first)) == 2 * (2 * 2 + 5 * (2 + 8))
+        assert len(first) == len(set(first)) == 2 * (2 * 2 + 9 * (2 + 8))
         good = {"consensus_weight": 1.0, "sparsity_weight": 0.1}
         records = [record(accuracy=0.5), record(setting=good, accuracy=0.6)]
         assert chosen_settings(records, PLAN) == {("buaa", "GRMF", 0.1): as_setting(good)}
@@ -170,6 +187,17 @@ class TestTables:
         assert "† failed" in text
         assert "not run" in text
         assert "63.82 / 64.64" in text
+
+    def test_methods_without_print(self):
+        records = [record("BipartiteSpectral", accuracy=0.4), record("BipartiteSpectral", fold=1, accuracy=0.6)]
+        table = make_tables(records, PLAN)[0]
+        cell = table.cells["fixed", "BipartiteSpectral", 0.1]
+        assert cell.mean["accuracy"] == pytest.approx(50)
+        assert (cell.printed, cell.difference) == (None, None)
+        text = markdown([table])
+        assert "| **BipartiteSpectral** | *print* | – | – |\n| | by labels (of 9) | 50.00 / 25.00 / 50.00" in text
+        assert "| **KernelCompletion** | not run: needs a complete view, and both views have gaps" in text
+        assert "nan" not in text
 
 
 def test_a_failing_method_does_not_stop_the_others(tmp_path):

@@ -11,7 +11,7 @@ from scipy import linalg, sparse
 from gapview import Views
 from gapview.baselines import BipartiteSpectral
 from gapview.baselines.bipartite import anchor_links, fuse_graphs, singular_vectors
-from gapview.baselines.robust_kmeans import view_weights
+from gapview.baselines.partition import view_weights
 from gapview.datasets import make_views
 from gapview.errors import ParameterError
 from gapview.metrics import clustering_accuracy
@@ -33,9 +33,10 @@ def naive_links(matrix, anchors, n_neighbors, samples, n_samples):
 def naive_fusion(graphs, n_vectors, exponent, n_rounds):
     """Eigenvectors of the whole graph of samples and anchors, and the trace of every view's Laplacian."""
     n_samples, n_anchors = graphs[0].shape
-    weights = np.full(len(graphs), 1 / len(graphs))
+    traces = [1.0] * len(graphs)
     objective = []
     for _ in range(n_rounds):
+        weights = view_weights(np.array(traces), exponent)
         fused = sum(weight**exponent * graph for weight, graph in zip(weights, graphs, strict=True))
         whole = np.block([[np.zeros((n_samples, n_samples)), fused], [fused.T, np.zeros((n_anchors, n_anchors))]])
         vectors = linalg.eigh(whole)[1][:, -n_vectors:]
@@ -43,7 +44,6 @@ def naive_fusion(graphs, n_vectors, exponent, n_rounds):
         for graph in graphs:
             own = np.block([[np.zeros((n_samples, n_samples)), graph], [graph.T, np.zeros((n_anchors, n_anchors))]])
             traces.append(np.trace(vectors.T @ (np.eye(len(own)) - own) @ vectors) + 0.01 * n_vectors)
-        weights = view_weights(np.array(traces), exponent)
         objective.append(weights**exponent @ traces)
     return vectors[:n_samples], np.array(objective)
 
@@ -140,6 +140,13 @@ def test_samples_of_one_view_each_are_joined_by_the_anchors():
     assert clustering_accuracy(data.target, labels) > 0.95
 
 
+@pytest.mark.parametrize("max_iter", [1, 2, 3])
+def test_places_agree_also_if_the_iterations_have_not_converged(max_iter):
+    views = make_views(150, (6, 5), n_clusters=3, separation=2, missing_rate=0.4, random_state=0).views
+    model = BipartiteSpectral(3, weight_exponent=1.2, max_iter=max_iter, tol=0, random_state=0).fit(views)
+    np.testing.assert_array_equal(model.predict(views), model.labels_)
+
+
 @pytest.mark.parametrize(("n_anchors", "expected"), [("auto", 12), (5, 5), (500, 50)])
 def test_the_number_of_anchors(n_anchors, expected):
     views = make_views(50, n_clusters=3, random_state=0).views
@@ -164,7 +171,7 @@ def test_anchors_of_many_samples_come_from_some_of_them():
 
 def test_bad_parameters():
     views = make_views(30, n_clusters=2, random_state=0).views
-    for setting in ({"n_anchors": 0}, {"n_neighbors": 0}, {"weight_exponent": 1.0}, {"tol": -1.0}):
+    for setting in ({"n_anchors": 0}, {"n_anchors": 1}, {"n_neighbors": 1}, {"weight_exponent": 1.0}, {"tol": -1.0}):
         with pytest.raises(ParameterError, match=next(iter(setting))):
             BipartiteSpectral(2, **setting).fit(views)
 

@@ -65,7 +65,7 @@ def test_two_views_have_the_canonical_correlations_of_their_features(seed):
     views = [view + 0.3 * rng.normal(size=view.shape) for view in views]
     bases = [linalg.qr(view - view.mean(axis=0), mode="economic")[0] for view in views]
     correlations = linalg.svdvals(bases[0].T @ bases[1])[:3]
-    found = kernel_cca([view @ view.T for view in views], 1e-9, 3)
+    found = kernel_cca([view @ view.T for view in views], 1e-9, 3, np.ones(30))
     np.testing.assert_allclose(found.values, 1 + correlations, rtol=1e-4)
 
 
@@ -80,7 +80,7 @@ def test_the_representation_is_what_ridge_regression_predicts_best(seed, ridge_w
     for kernel in kernels:
         own = center @ kernel @ center
         total += own @ linalg.inv(own + ridge_weight * np.trace(own) / 15 * np.eye(15))
-    found = kernel_cca(kernels, ridge_weight, 3)
+    found = kernel_cca(kernels, ridge_weight, 3, np.ones(15))
     np.testing.assert_allclose(np.diag(found.vectors.T @ total @ found.vectors), found.values)
     np.testing.assert_allclose(found.values, linalg.eigvalsh((total + total.T) / 2)[::-1][:3])
 
@@ -90,7 +90,7 @@ def test_the_representation_is_what_ridge_regression_predicts_best(seed, ridge_w
 def test_predictions_are_those_of_ridge_regression_on_every_view(seed):
     rng = np.random.RandomState(seed)
     kernels = [random_kernel(rng, 14) for _ in range(3)]
-    found = kernel_cca(kernels, 0.5, 4)
+    found = kernel_cca(kernels, 0.5, 4, np.ones(14))
     center = np.eye(14) - 1 / 14
     predicted = [center @ kernel @ center @ own for kernel, own in zip(kernels, found.coefficients, strict=True)]
     np.testing.assert_allclose(np.mean(predicted, axis=0), found.predictions, atol=1e-9)
@@ -132,6 +132,28 @@ def test_without_a_complete_view_it_names_a_way_out():
         KernelCompletion(3).fit(matrices, mask=mask)
     kept = mask[:, 0]
     KernelCompletion(3, random_state=0).fit([matrix[kept] for matrix in matrices], mask=mask[kept])  # as it says
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_regression_kernels_of_nothing_but_rounding_errors(seed):
+    rng = np.random.RandomState(seed)
+    matrices = [rng.normal(size=(20, 3)), 1e9 + rng.normal(size=(20, 2))]
+    mask = np.ones((20, 2), dtype=bool)
+    mask[3:, 1] = False
+    assert np.isfinite(KernelCompletion(2, random_state=0).fit(matrices, mask=mask).embedding_).all()
+
+
+@pytest.mark.filterwarnings("ignore:View 'view_0'. in 1 sample:gapview.errors.GapviewWarning")
+def test_a_sample_without_links_gets_the_mean_of_the_others():
+    rng = np.random.RandomState(0)
+    matrices = [rng.normal(size=(30, 4)), rng.normal(size=(30, 3))]
+    matrices[0][0] = 1e6  # its kernel with all others is 0
+    mask = np.ones((30, 2), dtype=bool)
+    mask[0, 1] = False
+    laplacian = graph_laplacian(gaussian(matrices[0], matrices[0], 1.0) + 1e-9 / 30)
+    np.testing.assert_allclose(extension(laplacian, mask[:, 1])[0], 1 / 29)
+    for scale in (None, "standard"):
+        assert np.isfinite(KernelCompletion(2, scale=scale, random_state=0).fit(matrices, mask=mask).embedding_).all()
 
 
 def test_limits_and_bad_parameters():

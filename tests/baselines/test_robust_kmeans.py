@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from gapview import Views
-from gapview.baselines import Concat, RobustMultiViewKMeans
-from gapview.baselines.robust_kmeans import GappedRows, completed_rows, fit_partition, sample_weights, view_weights
+from gapview.baselines import BipartiteSpectral, Concat, RobustMultiViewKMeans
+from gapview.baselines.partition import GappedRows, completed_rows, fit_partition, sample_weights, view_weights
 from gapview.datasets import make_views
 from gapview.errors import ParameterError
 from gapview.metrics import clustering_accuracy, clustering_scores
@@ -28,12 +28,15 @@ def random_problem(seed):
 
 
 def naive_objective(matrices, mask, labels, centers, weights, exponent):
-    """The printed problem, row by row; a missing row is in no sum."""
-    return sum(
-        weights[k] ** exponent * np.linalg.norm(matrix[i] - centers[k][labels[i]])
-        for k, matrix in enumerate(matrices)
-        for i in np.flatnonzero(mask[:, k])
-    )
+    """The printed problem, row by row; a missing row is in no mean."""
+    value = 0.0
+    for k, matrix in enumerate(matrices):
+        present = np.flatnonzero(mask[:, k])
+        middle = matrix[present].mean(axis=0)
+        least = np.mean([np.linalg.norm(matrix[i] - middle) for i in present])
+        own = np.mean([np.linalg.norm(matrix[i] - centers[k][labels[i]]) for i in present])
+        value += weights[k] ** exponent * (own + 0.01 * least)
+    return value
 
 
 @given(st.integers(0, 2**16), st.sampled_from([1.1, 2.0, 5.0, 100.0]))
@@ -60,13 +63,23 @@ def test_view_weights_are_the_best_on_the_simplex(sums, exponent):
         assert best <= other**exponent @ sums * (1 + 1e-12)
 
 
-def test_view_weights_of_views_that_fit_exactly():
-    np.testing.assert_array_equal(view_weights(np.array([0.0, 2.0, 0.0]), 2.0), [0.5, 0.0, 0.5])
+def test_no_view_weight_is_zero():
+    assert (view_weights(np.array([1.0, 2.0]), 1.0001) > 0).all()
+
+
+def test_a_view_that_few_samples_have_does_not_decide():
+    data = make_views(300, (8, 6), n_clusters=3, separation=2.5, random_state=2)
+    mask = np.ones((300, 2), dtype=bool)
+    mask[3:, 1] = False
+    rare = RobustMultiViewKMeans(3, random_state=0).fit(data.views.matrices, mask=mask)
+    alone = RobustMultiViewKMeans(3, random_state=0).fit([data.views.matrices[0]])
+    assert clustering_accuracy(alone.labels_, rare.labels_) > 0.98
+    assert rare.view_weights_.min() > 0.05
 
 
 def test_weights_of_samples():
-    np.testing.assert_allclose(sample_weights(np.array([0.5, 2.0])), [1.0, 0.25])
-    assert np.isfinite(sample_weights(np.zeros(3))).all()
+    np.testing.assert_allclose(sample_weights(np.array([0.5, 2.0])), [4.0, 1.0])  # as 1 / (2 × 0.5) and 1 / (2 × 2)
+    np.testing.assert_array_equal(sample_weights(np.zeros(3)), 1)
 
 
 @given(st.integers(0, 2**16))
@@ -82,6 +95,7 @@ def test_costs_means_and_residuals_against_loops(seed):
     for i, group in product(range(len(mask)), range(3)):
         seen = np.flatnonzero(mask[i])
         expected = sum(factors[k] * np.linalg.norm(matrices[k][i] - centers[k][group]) for k in seen)
+        expected /= factors[seen].sum()
         assert costs[i, group] == pytest.approx(expected)
     for k, matrix in enumerate(matrices):
         present = np.flatnonzero(mask[:, k])
@@ -150,13 +164,31 @@ def test_training_samples_are_predicted_by_the_rule_of_the_fit():
     np.testing.assert_array_equal(model.embedding_.argmin(axis=1), model.labels_)
     scaled = [unit_rows(matrix) for matrix in data.views.matrices]
     first = int(data.views.rows(0)[0])
-    weights = model.view_weights_**5
+    weights = model.view_weights_**5 / data.views.n_present
     parts = [
         (weights[k], np.linalg.norm(scaled[k][list(data.views.rows(k)).index(first)] - model.view_centers_[k][0]))
         for k in np.flatnonzero(data.views.mask[first])
     ]
     expected = sum(w * d for w, d in parts) / sum(w for w, _ in parts)
     assert model.embedding_[first, 0] == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("method", [RobustMultiViewKMeans, BipartiteSpectral])
+def test_regression_rows_at_their_centres(method):
+    rows = np.repeat([[1.0], [-1.0]], 20, axis=0)
+    labels = method(2, random_state=0).fit([rows]).labels_
+    assert clustering_accuracy(rows.ravel() > 0, labels) == 1
+
+
+@pytest.mark.parametrize(("offset", "size", "dtype"), [(1e9, 1, float), (0, 1e30, np.float32), (0, 1e200, float)])
+def test_regression_rows_far_from_the_origin_and_huge_ones(offset, size, dtype):
+    rng = np.random.RandomState(0)
+    target = np.repeat([0, 1, 2], 20)
+    rows = offset + size * (9 * rng.normal(size=(3, 4))[target] + rng.normal(size=(60, 4)))
+    model = RobustMultiViewKMeans(3, scale=None, tol=0, random_state=0).fit([rows.astype(dtype)])
+    assert clustering_accuracy(target, model.labels_) == 1
+    assert np.isfinite(model.embedding_).all()
+    assert (np.diff(model.objective_) <= 1e-6 * model.objective_[:-1]).all()
 
 
 def test_bad_exponents():

@@ -20,7 +20,7 @@ from gapview.metrics import clustering_accuracy, clustering_scores
 from gapview.scaling import unit_rows
 from problems import random_mask
 
-pytestmark = pytest.mark.filterwarnings("ignore:Only . distinct groups:gapview.errors.GapviewWarning")
+pytestmark = pytest.mark.filterwarnings("ignore:Only .* distinct groups:gapview.errors.GapviewWarning")
 
 
 def random_views(seed):
@@ -116,7 +116,7 @@ def test_filled_samples_of_weight_0_do_not_count():
     own = 0.0
     for matrix in mean_filled([unit_rows(matrix) for matrix in views.matrices], views):
         present = views.mask[:, 0] if matrix.shape[1] == 6 else views.mask[:, 1]
-        width = median_distance(matrix)
+        width = median_distance(matrix[present])
         own += linalg.eigvalsh(naive_normalized(gaussian(matrix[present], matrix[present], width)))[-3:].sum()
     assert model.objective_[-1] == pytest.approx(own, abs=1e-6)
 
@@ -150,6 +150,32 @@ def test_normalised_affinities_against_the_formula(seed):
     expected = root @ weighted @ root
     np.testing.assert_allclose(normalized(affinity, weights), expected, atol=1e-12)
     np.testing.assert_allclose(normalized(sparse.csr_array(affinity), weights).toarray(), expected, atol=1e-12)
+
+
+def test_a_view_without_edges_is_refused():
+    rng = np.random.RandomState(0)
+    rows = np.full((600, 4), np.nan)
+    rows[0], rows[1] = 1, 0
+    with pytest.raises(InputError, match="no edge"):
+        CoRegularizedSpectral(3).fit([rng.normal(size=(600, 5)), rows])
+
+
+def test_the_width_of_the_kernel_comes_from_present_rows():
+    """Filled rows coincide: with most of them filled, the median distance of all rows would be 0."""
+    data = make_views(100, (5, 4), n_clusters=2, random_state=0)
+    mask = np.ones((100, 2), dtype=bool)
+    mask[15:, 1] = False
+    model = MeanFilledSpectral(2, n_neighbors="auto", random_state=0).fit(data.views.matrices, mask=mask)
+    assert clustering_accuracy(data.target, model.labels_) > 0.9
+    MeanFilledSpectral(2, affinity="nearest_neighbors", n_neighbors=20, random_state=0).fit(
+        data.views.matrices, mask=mask
+    )
+
+
+def test_regression_eigenvalues_that_coincide():
+    few = np.array([[0.0, 0], [1, 1], [1, 0]])[np.arange(24) % 3]
+    model = CoRegularizedSpectral(23, random_state=0).fit([few, few[::-1].copy()])
+    assert np.isfinite(model.embedding_).all()
 
 
 def test_too_many_samples_are_refused_with_a_way_out():

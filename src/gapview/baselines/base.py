@@ -9,9 +9,11 @@ from typing import Any, ClassVar, TypeVar, dataclass_transform
 
 import numpy as np
 
+from ..clusters import cluster_rows, warn_of_zeros
 from ..errors import InputError, InputTypeError
 from ..estimators.base import MultiViewClusterer, NoEffect
 from ..persist.registry import storable_method
+from ..progress import phase
 from ..utils.messages import MOST_COMPONENTS, MOST_REPEATS, check_choice, check_flag, check_integer, check_real, shown
 from ..utils.types import Array
 
@@ -72,6 +74,16 @@ class Baseline(MultiViewClusterer):
     random_state: Any = None
 
     _checks: ClassVar[tuple[tuple[str, Check], ...]] = ()
+
+    def _cluster(self, embedding: Array, random_state: np.random.RandomState) -> None:
+        """Run k-means on a representation with rows of unit length; set the attributes that hold the result."""
+        n_empty = int((~embedding.any(axis=1)).sum())
+        if n_empty:
+            warn_of_zeros(n_empty)
+        self.embedding_ = embedding
+        with phase("k-means"):
+            clustering = cluster_rows(embedding, self.n_clusters, random_state, normalize=False)
+        self.labels_, self.cluster_centers_ = clustering.labels, clustering.centers
 
     def check_parameters(self) -> None:
         """Raise an error if a parameter has a wrong type or value."""

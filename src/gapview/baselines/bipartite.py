@@ -7,18 +7,19 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
-from scipy import linalg, sparse
+from scipy import sparse
 
-from ..clusters import cluster_rows
+from ..errors import ParameterError
 from ..estimators.predict import nearest_centers
 from ..graph.neighbors import Search, nearest
+from ..progress import phase
 from ..scaling import scale_views, unit_rows
 from ..utils.messages import check_integer
 from ..utils.types import Array, Matrix
 from ..views import Views
 from ..views.cells import draw_from
-from .base import COUNT, Baseline, baseline, has_converged
-from .robust_kmeans import GappedRows, completed_rows, fit_partition, view_weights
+from .base import Baseline, baseline, has_converged
+from .partition import GappedRows, completed_rows, fit_partition, view_weights
 
 _MOST_ANCHORS = 1000
 _SAMPLES_PER_ANCHOR = 30  # from which the anchors are computed
@@ -34,7 +35,8 @@ class BipartiteSpectral(Baseline):
     Anchors are centres of many small groups of samples, with a place in every view. In each view that it has, a sample
     is linked to its nearest anchors, with weights that sum to 1: Zₖ, samples × anchors, sparse. With Ẑₖ = ZₖΛₖ^−½, Λₖ
     the column sums, the normalised Laplacian of the graph of view k has the trace c − tr(UᵀẐₖV) for c orthonormal
-    vectors U of the samples and V of the anchors; hₖ is this trace + 0.01 c. The method minimises::
+    vectors U of the samples and V of the anchors, where samples without the view count as isolated vertices. With hₖ
+    this trace + 0.01 c, so that no view takes all the weight, the method minimises::
 
         Σₖ αₖ^γ hₖ         Σₖ αₖ = 1, αₖ ≥ 0
 
@@ -50,10 +52,10 @@ class BipartiteSpectral(Baseline):
     n_clusters : int, default=8
         Number of groups, and of singular vectors.
     n_anchors : int or "auto", default="auto"
-        Number of anchors; all samples if there are fewer. ``"auto"`` is √(n_samples · n_clusters), at least
-        ``n_clusters`` and at most 1000. Time also grows with the cube of this number.
+        Number of anchors, at least ``n_clusters``; all samples if there are fewer. ``"auto"`` is √(n_samples ·
+        n_clusters), but at most 1000. Time also grows with the cube of this number.
     n_neighbors : int, default=5
-        Anchors that a sample is linked to in every view that it has.
+        Anchors that a sample is linked to in every view that it has, at least 2.
     weight_exponent : float, default=5.0
         γ, above 1: near 1 the view with the smoothest graph decides alone, with large values all views have equal
         weights.
@@ -83,7 +85,7 @@ class BipartiteSpectral(Baseline):
     anchor_vectors_ : array of shape (n_anchors, n_clusters)
         VΣ⁻¹, which maps links to anchors to U.
     view_weights_ : array of shape (n_views,)
-        α.
+        Weight α of every view.
     objective_ : array of shape (n_iter_,)
         Value of the problem above after every iteration; it never rises.
     n_iter_ : int
@@ -124,29 +126,38 @@ class BipartiteSpectral(Baseline):
     tol: float = 1e-6
 
     _fitted_attributes = ("cluster_centers_", "anchors_", "anchor_weights_", "anchor_vectors_", "view_weights_")
-    _checks = (("n_anchors", partial(check_integer, low=1, also=["auto"])), ("n_neighbors", COUNT))
+    _checks = (
+        ("n_anchors", partial(check_integer, low=1, also=["auto"])),
+        ("n_neighbors", partial(check_integer, low=2)),
+    )
 
     def _fit_views(self, views: Views, random_state: np.random.RandomState) -> None:
-        scaled, _ = scale_views(views, self.scale)
-        self.anchors_ = self._find_anchors(scaled, views, random_state)
-        links = self._links(scaled, views)
+        with phase("scaling"):
+            scaled, _ = scale_views(views, self.scale)
+        with phase("neighbours"):
+            self.anchors_ = self._find_anchors(scaled, views, random_state)
+            links = self._links(scaled, views)
         self.anchor_weights_ = [_inverse(np.sqrt(np.asarray(own.sum(axis=0)).ravel())) for own in links]
         graphs = [
             sparse.csr_array(own @ sparse.diags_array(weights))
             for own, weights in zip(links, self.anchor_weights_, strict=True)
         ]
-        solution = fuse_graphs(graphs, self.n_clusters, self.weight_exponent, self.max_iter, self.tol)
+        with phase("iterations"):
+            solution = fuse_graphs(graphs, self.n_clusters, self.weight_exponent, self.max_iter, self.tol)
         self.view_weights_, self.anchor_vectors_ = solution.weights, solution.anchor_vectors
         self.objective_, self.n_iter_ = solution.objective, len(solution.objective)
-        self.embedding_ = unit_rows(solution.vectors)
-        clustering = cluster_rows(self.embedding_, self.n_clusters, random_state, normalize=False)
-        self.labels_, self.cluster_centers_ = clustering.labels, clustering.centers
+        self._cluster(np.asarray(unit_rows(solution.vectors)), random_state)
 
     def _find_anchors(self, scaled: list[Matrix], views: Views, random_state: np.random.RandomState) -> list[Array]:
         """Return the place of the anchors in every view: the centres of a partition of some of the samples."""
         n_anchors = self.n_anchors
         if isinstance(n_anchors, str):
             n_anchors = max(self.n_clusters, min(int(np.sqrt(views.n_samples * self.n_clusters)), _MOST_ANCHORS))
+        elif n_anchors < self.n_clusters:
+            raise ParameterError(
+                f"n_anchors must be at least n_clusters={self.n_clusters}, and better several times that; got "
+                f"{n_anchors}."
+            )
         n_anchors = min(n_anchors, views.n_samples)
         drawn = draw_from(views.mask, _SAMPLES_PER_ANCHOR * n_anchors, int(random_state.randint(2**31 - 1)))
         part = views[drawn]
@@ -231,18 +242,17 @@ def fuse_graphs(
         Relative change of the objective at which to stop.
     """
     n_vectors = min(n_vectors, graphs[0].shape[1])
-    weights = np.full(len(graphs), 1 / len(graphs))
+    traces = np.ones(len(graphs))  # equal weights at first
     objective: list[float] = []
     for _ in range(max_iter):
+        weights = view_weights(traces, exponent)
         fused = sum(weight * graph for weight, graph in zip(weights**exponent, graphs, strict=True))
         vectors, values, anchor_vectors = singular_vectors(fused, n_vectors)
         shared = [float(np.vdot(vectors, graph @ anchor_vectors)) for graph in graphs]
         traces = (1 + _LEAST_TRACE) * n_vectors - np.array(shared)
-        new = view_weights(traces, exponent)
-        objective.append(float(new**exponent @ traces))
+        objective.append(float(weights**exponent @ traces))
         if has_converged(objective, tol):
             break
-        weights = new
     return FusedGraph(vectors, anchor_vectors * _inverse(values), weights, np.array(objective))
 
 
@@ -253,13 +263,12 @@ def singular_vectors(graph: sparse.csr_array, count: int) -> tuple[Array, Array,
     vectors of these are 0 on the left.
     """
     products = (graph.T @ graph).toarray()
-    size = len(products)
-    squares, right = linalg.eigh(products, subset_by_index=[size - count, size - 1])
-    values, right = np.sqrt(np.maximum(squares[::-1], 0)), right[:, ::-1]
+    squares, right = np.linalg.eigh(products)
+    values, right = np.sqrt(np.maximum(squares[::-1][:count], 0)), right[:, ::-1][:, :count]
     return graph @ (right * _inverse(values)), values, right
 
 
 def _inverse(values: Array) -> Array:
-    """Return 1 / values, 0 for those that are nothing but rounding errors."""
+    """Return 1 / values, 0 for values below rounding errors of the largest."""
     kept = values > _ROUNDING * values.max(initial=0)
     return np.where(kept, 1 / np.where(kept, values, 1), 0.0)

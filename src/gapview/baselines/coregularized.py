@@ -1,4 +1,4 @@
-"""``CoRegularizedSpectral``: spectral clustering of every view, with eigenvectors drawn towards each other."""
+"""``CoRegularizedSpectral``: spectral clustering of every view, with eigenvectors regularised towards each other."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from functools import partial
 
 import numpy as np
 
-from ..graph.knn import resolve_n_neighbors
+from ..graph.knn import check_edges, resolve_n_neighbors
 from ..scaling import scale_views, unit_rows
 from ..utils.messages import check_choice
 from ..views import Views
@@ -46,8 +46,8 @@ class CoRegularizedSpectral(CoupledBaseline):
         Neighbours of a sample in the graph, as in :class:`gapview.GRMF`.
     scale : {"unit", "center+unit", "standard", "standard+view", "standard+unit", None}, default="unit"
         As in :class:`gapview.GRMF`.
-    max_iter : int, default=100
-        Maximum number of iterations.
+    max_iter : int, default=30
+        Maximum number of iterations. Reaching it gives no warning: the groups hardly change after a few iterations.
     tol : float, default=1e-6
         Stop when the objective changes by less than this share of its value.
     max_samples : int or None, default=5000
@@ -108,10 +108,10 @@ class CoRegularizedSpectral(CoupledBaseline):
         scaled, _ = scale_views(views, self.scale)
         counts = resolve_n_neighbors(self.n_neighbors, views, self.n_clusters)
         even = np.ones(views.n_samples)
-        spectra = [
-            ViewSpectrum(normalized(affinity_matrix(matrix, self.affinity, count)), views.rows(k), even)
-            for k, (matrix, count) in enumerate(zip(scaled, counts, strict=True))
-        ]
+        pairs = zip(scaled, counts, strict=True)
+        graphs = [affinity_matrix(matrix, self.affinity, count) for matrix, count in pairs]
+        check_edges([graph.sum() for graph in graphs], views.names)
+        spectra = [ViewSpectrum(normalized(graph), views.rows(k), even) for k, graph in enumerate(graphs)]
         solution = self._solve(spectra, random_state, has_centroid=self.form == "centroid")
         parts = [solution.common] if self.form == "centroid" else solution.vectors
         self._cluster(np.hstack([unit_rows(part) for part in parts]), random_state)

@@ -6,17 +6,17 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy import linalg
+from scipy.sparse.linalg import aslinearoperator
 
-from ..clusters import cluster_rows
 from ..errors import InputError
 from ..estimators.predict import nearest_centers
 from ..scaling import scale_views, unit_rows
 from ..utils.types import Array
 from ..views import Views
 from .base import Baseline, baseline, demand_room
-from .spectral import gaussian, graph_laplacian, median_distance, squarable
+from .spectral import gaussian, graph_laplacian, leading_eigenvectors, median_distance, squarable
 
-_SINGULAR = 1e-9  # share of the mean diagonal that is added to a Laplacian before it is inverted
+_LEAST_LINK = 1e-9  # sum of the constant that is added to the affinities of a sample
 _OTHERS = "CoRegularizedSpectral, BridgedGRMF"
 
 
@@ -32,9 +32,8 @@ class KernelCompletion(Baseline):
         K = A Kcc Aᵀ
 
     Kernel CCA then finds a representation Z that all views predict well by ridge regression: the leading eigenvectors
-    of Σₖ Kₖ(Kₖ + κI)⁻¹, with centred kernels and κ a share of their mean diagonal. For two views and κ → 0, the columns
-    of Z are the sums of canonical variates. k-means on the predictions of Z, averaged over the views and with rows
-    scaled to unit length, gives the groups.
+    of Σₖ Kₖ(Kₖ + κI)⁻¹, with centred kernels and κ a share of their mean diagonal. k-means on the predictions of Z,
+    averaged over the views and with rows scaled to unit length, gives the groups.
 
     The method needs at least one complete view, time in the cube and memory in the square of the number of samples, and
     works in float64. New samples may have any of the views.
@@ -44,7 +43,7 @@ class KernelCompletion(Baseline):
     n_clusters : int, default=8
         Number of groups.
     n_components : int, optional
-        Number of columns of Z; by default the number of groups.
+        Number of columns of Z, at most n_samples − 1; by default the number of groups.
     ridge_weight : float, default=1.0
         κ, as a share of the mean diagonal of the centred kernel: larger values rely on fewer directions of each view.
     scale : {"unit", "center+unit", "standard", "standard+view", "standard+unit", None}, default="unit"
@@ -54,7 +53,7 @@ class KernelCompletion(Baseline):
     partial_rows : {"raise", "fill", "drop"}, default="raise"
         What to do with rows that have some but not all values, see :class:`gapview.Views`.
     random_state : int, RandomState or None, default=None
-        Seed of k-means.
+        Seed of the solver for eigenvectors and of k-means.
 
     Attributes
     ----------
@@ -67,7 +66,7 @@ class KernelCompletion(Baseline):
     coefficients_ : list of arrays of shape (n_present, n_components)
         Bₖ, for the samples that have view k: their kernel with a sample, times Bₖ, predicts its row of Z.
     offsets_ : list of arrays of shape (n_components,)
-        What is subtracted from that prediction, since kernels are centred.
+        Subtracted from that prediction, since kernels are centred.
     kernel_widths_ : array of shape (n_views,)
         σ of the kernel exp(−d²/2σ²) of every view: the median distance between its rows.
     sample_ids_ : array of shape (n_samples,)
@@ -82,7 +81,11 @@ class KernelCompletion(Baseline):
     -----
     The paper has two views, one of them complete. Here any number of views may be complete: the Laplacian is the sum of
     theirs. Kernel CCA has the maximum-variance form (Kettenring), which is for any number of views: each view predicts
-    one common representation.
+    one common representation. For two views with linear kernels and κ → 0, its columns are the sums of the canonical
+    variates.
+
+    The fit averages the predictions of all views, completed ones included; ``predict`` averages those of the views that
+    a sample has. The two agree for samples that have all views.
 
     References
     ----------
@@ -126,18 +129,18 @@ class KernelCompletion(Baseline):
         rows = [squarable(matrix) for matrix in scaled]
         self.kernel_widths_ = np.array([median_distance(own) for own in rows])
         kernels = [gaussian(own, own, width) for own, width in zip(rows, self.kernel_widths_, strict=True)]
-        laplacian = graph_laplacian(np.sum([kernels[k] for k in complete], axis=0))
+        # The constant links samples whose kernel with all others is 0
+        laplacian = graph_laplacian(_LEAST_LINK / n_samples + np.sum([kernels[k] for k in complete], axis=0))
         maps = [extension(laplacian, views.mask[:, k]) for k in range(views.n_views)]
         completed = [a @ kernel @ a.T for a, kernel in zip(maps, kernels, strict=True)]
-        n_components = min(self.n_components or self.n_clusters, n_samples)
-        solution = kernel_cca(completed, self.ridge_weight, n_components)
+        n_components = min(self.n_components or self.n_clusters, n_samples - 1)
+        start = random_state.uniform(-1, 1, size=n_samples)
+        solution = kernel_cca(completed, self.ridge_weight, n_components, start)
         self.coefficients_ = [a.T @ own for a, own in zip(maps, solution.coefficients, strict=True)]
         self.offsets_ = [
             kernel.mean(axis=0) @ own for kernel, own in zip(completed, solution.coefficients, strict=True)
         ]
-        self.embedding_ = unit_rows(solution.predictions)
-        clustering = cluster_rows(self.embedding_, self.n_clusters, random_state, normalize=False)
-        self.labels_, self.cluster_centers_ = clustering.labels, clustering.centers
+        self._cluster(np.asarray(unit_rows(solution.predictions)), random_state)
 
     def _predict_views(self, views: Views) -> Array:
         total = np.zeros((views.n_samples, self.embedding_.shape[1]))
@@ -171,7 +174,6 @@ def extension(laplacian: Array, present: Array) -> Array:
     weights[present] = np.eye(n_present)
     if n_present < len(present):
         inner = laplacian[np.ix_(~present, ~present)]
-        inner.flat[:: len(inner) + 1] += _SINGULAR * np.trace(inner) / len(inner)
         weights[~present] = -linalg.solve(inner, laplacian[np.ix_(~present, present)], assume_a="pos")
     return weights
 
@@ -186,7 +188,7 @@ class KernelCCA:
     predictions: Array  # mean of KₖBₖ over the views
 
 
-def kernel_cca(kernels: list[Array], ridge_weight: float, n_components: int) -> KernelCCA:
+def kernel_cca(kernels: list[Array], ridge_weight: float, n_components: int, start: Array) -> KernelCCA:
     """Return the leading eigenvectors of Σₖ Kₖ(Kₖ + κI)⁻¹ for centred kernels Kₖ.
 
     Parameters
@@ -197,18 +199,23 @@ def kernel_cca(kernels: list[Array], ridge_weight: float, n_components: int) -> 
         κ, as a share of the mean diagonal of the centred kernel.
     n_components : int
         Number of eigenvectors.
+    start : array of shape (n_samples,)
+        Start of the solver for eigenvectors.
     """
     size = len(kernels[0])
     total = np.zeros((size, size))
     factors = []
     for kernel in kernels:
         centered = kernel - kernel.mean(axis=0) - kernel.mean(axis=1)[:, None] + kernel.mean()
-        ridge = ridge_weight * (np.trace(centered) / size or 1.0)
+        least = (
+            size * np.finfo(np.float64).eps * kernel.diagonal().mean()
+        )  # the centred kernel may be all rounding errors
+        ridge = max(ridge_weight * np.trace(centered) / size, least)
         shifted = centered.copy()
         shifted.flat[:: size + 1] += ridge
         factors.append(linalg.cho_factor(shifted, overwrite_a=True))
         total += linalg.cho_solve(factors[-1], centered)
-    values, vectors = linalg.eigh((total + total.T) / 2, subset_by_index=[size - n_components, size - 1])
-    values, vectors = values[::-1], vectors[:, ::-1]
+    vectors = leading_eigenvectors(aslinearoperator((total + total.T) / 2), n_components, start)
+    values = np.einsum("ik,ik->k", vectors, total @ vectors)
     coefficients = [linalg.cho_solve(factor, vectors) for factor in factors]
     return KernelCCA(values, vectors, coefficients, vectors * values / len(kernels))

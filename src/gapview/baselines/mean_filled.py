@@ -6,7 +6,7 @@ from functools import partial
 
 import numpy as np
 
-from ..graph.knn import resolve_n_neighbors
+from ..graph.knn import neighbor_rule
 from ..scaling import scale_views, unit_rows
 from ..utils.messages import check_real
 from ..utils.types import Array
@@ -40,14 +40,14 @@ class MeanFilledSpectral(CoupledBaseline):
     consensus_weight : float, default=0.01
         λ: weight of the agreement of every view with the common representation.
     affinity : {"rbf", "nearest_neighbors"}, default="rbf"
-        A Gaussian kernel whose width is the median distance between rows, with memory in the square of the number of
-        samples; or a sparse graph of nearest neighbours.
+        A Gaussian kernel whose width is the median distance between present rows, with memory in the square of the
+        number of samples; or a sparse graph of nearest neighbours.
     n_neighbors : int or "auto", default="auto"
         Neighbours of a sample in that graph, as in :class:`gapview.GRMF`.
     scale : {"unit", "center+unit", "standard", "standard+view", "standard+unit", None}, default="unit"
         As in :class:`gapview.GRMF`; views are filled after they are scaled.
-    max_iter : int, default=100
-        Maximum number of iterations.
+    max_iter : int, default=30
+        Maximum number of iterations. Reaching it gives no warning: the groups hardly change after a few iterations.
     tol : float, default=1e-6
         Stop when the objective changes by less than this share of its value.
     max_samples : int or None, default=5000
@@ -93,18 +93,20 @@ class MeanFilledSpectral(CoupledBaseline):
 
     filled_weight: float | str = "auto"
     consensus_weight: float = 0.01
+    affinity: str = "rbf"
 
     _checks = (("filled_weight", partial(check_real, low=0, high=1, also=["auto"])),)
 
     def _fit_views(self, views: Views, random_state: np.random.RandomState) -> None:
         self._check_room(views)
         scaled, _ = scale_views(views, self.scale)
-        counts = resolve_n_neighbors(self.n_neighbors, views, self.n_clusters)
         everyone = np.arange(views.n_samples)
+        automatic = isinstance(self.n_neighbors, str)
+        count = neighbor_rule(views.n_samples, self.n_clusters) if automatic else int(self.n_neighbors)
         spectra = []
-        for k, (matrix, count) in enumerate(zip(mean_filled(scaled, views), counts, strict=True)):
+        for k, matrix in enumerate(mean_filled(scaled, views)):
             weights = self._weights(views.mask[:, k])
-            affinity = affinity_matrix(matrix, self.affinity, count)
+            affinity = affinity_matrix(matrix, self.affinity, count, views.mask[:, k])
             spectra.append(ViewSpectrum(normalized(affinity, weights), everyone, weights))
         solution = self._solve(spectra, random_state, has_centroid=True)
         self._cluster(unit_rows(solution.common), random_state)

@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 from scipy import linalg, sparse
-from scipy.sparse.linalg import LinearOperator, eigsh
+from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
+from scipy.spatial.distance import pdist
 from sklearn.metrics import pairwise_distances
 
-from ..clusters import cluster_rows
+from ..errors import SolutionError
 from ..estimators.base import NoEffect
 from ..graph.knn import knn_graph
 from ..utils.types import Array, Matrix
@@ -22,12 +23,14 @@ from .base import Baseline, demand_room, has_converged
 _USE_NEIGHBORS = "use affinity='nearest_neighbors'"
 _FEW = 400  # samples up to which eigenvectors are computed from the whole matrix, by a direct method
 _N_TYPICAL = 1000  # rows from which the median distance is computed
+_FARTHEST = 1e100  # values beyond have a kernel of 0 with all others
+_EIGEN_TOL = 1e-10
 
 
 # -- affinities ------------------------------------------------------------------------------------------------------
 
 
-def affinity_matrix(rows: Matrix, affinity: str, n_neighbors: int) -> Any:
+def affinity_matrix(rows: Matrix, affinity: str, n_neighbors: int, typical: Array | None = None) -> Any:
     """Return the affinities of rows in double precision: a Gaussian kernel, or a sparse graph of nearest neighbours.
 
     Parameters
@@ -39,10 +42,12 @@ def affinity_matrix(rows: Matrix, affinity: str, n_neighbors: int) -> Any:
         other, else 0.
     n_neighbors : int
         Neighbours of a row in the graph.
+    typical : bool array of shape (n_rows,), optional
+        Rows from which σ is computed; by default all.
     """
     if affinity == "rbf":
         points = squarable(rows)
-        return gaussian(points, points, median_distance(points))
+        return gaussian(points, points, median_distance(points if typical is None else points[typical]))
     return knn_graph(rows, n_neighbors).astype(np.float64)
 
 
@@ -52,20 +57,23 @@ def squarable(rows: Matrix, like: Matrix | None = None) -> Array:
     The power is that of ``like`` if given, so that the distances between both stay comparable.
     """
     values = dense(rows).astype(np.float64, copy=False)
-    return np.asarray(np.ldexp(values, -unit_for_squares(values if like is None else dense(like))))
+    unit = unit_for_squares(values if like is None else dense(like))
+    with np.errstate(over="ignore"):
+        return np.asarray(np.clip(np.ldexp(values, -unit), -_FARTHEST, _FARTHEST))
 
 
 def median_distance(rows: Array) -> float:
     """Return the median distance between different rows, from at most 1000 of them; 1 if all coincide."""
     chosen = rows[np.unique(np.linspace(0, len(rows) - 1, _N_TYPICAL).astype(np.intp))]
-    distances = pairwise_distances(chosen)[np.triu_indices(len(chosen), 1)]
+    distances = pdist(chosen)
     apart = distances[distances > 0]
     return float(np.median(apart)) if apart.size else 1.0
 
 
 def gaussian(rows: Array, others: Array, width: float) -> Array:
     """Return exp(−d²/2σ²) for the distances d between rows and others; ``width`` is σ."""
-    squares = pairwise_distances(rows, others, metric="sqeuclidean")
+    middle = others.mean(axis=0)  # products of rows far from the origin would round too much
+    squares = pairwise_distances(rows - middle, others - middle, metric="sqeuclidean")
     return np.asarray(np.exp(squares / (-2 * width**2), out=squares))
 
 
@@ -113,13 +121,19 @@ def leading_eigenvectors(operator: LinearOperator, count: int, start: Array, pre
     count = min(int(count), size)
     if size <= max(_FEW, 2 * count):
         whole = operator @ np.eye(size)
-        vectors = linalg.eigh((whole + whole.T) / 2, subset_by_index=[size - count, size - 1])[1][:, ::-1]
+        vectors = np.linalg.eigh((whole + whole.T) / 2)[1][:, ::-1][:, :count]
     else:
-        vectors = eigsh(operator, k=count, which="LA", v0=start)[1][:, ::-1]
+        try:
+            vectors = eigsh(operator, k=count, which="LA", v0=start, tol=_EIGEN_TOL)[1][:, ::-1]
+        except ArpackError as error:
+            raise SolutionError(
+                f"The eigenvectors of a graph of {size} samples were not found: {error} Use more neighbours, or fewer "
+                "groups."
+            ) from None
         if previous is not None:
             space, _ = linalg.qr(np.hstack([vectors, previous]), mode="economic")
             inner = space.T @ (operator @ space)
-            vectors = space @ linalg.eigh((inner + inner.T) / 2)[1][:, ::-1][:, :count]
+            vectors = space @ np.linalg.eigh((inner + inner.T) / 2)[1][:, ::-1][:, :count]
     largest = vectors[np.abs(vectors).argmax(axis=0), np.arange(count)]
     return np.asarray(vectors * np.where(largest < 0, -1.0, 1.0))
 
@@ -156,14 +170,14 @@ class ViewSpectrum:
 
 @dataclass(frozen=True)
 class CoupledSpectra:
-    """Views with eigenvectors Uₖ, drawn towards each other (pairwise) or towards common vectors U* (centroid).
+    """Views with eigenvectors Uₖ, regularised towards each other (pairwise) or towards common vectors U* (centroid).
 
     With λ the coupling and Ωₖ the weights of the samples in view k, the objectives to maximise are::
 
         pairwise   Σₖ tr(UₖᵀSₖUₖ)  +  λ Σₖ<ₗ ‖UₖᵀUₗ‖²
         centroid   Σₖ tr(UₖᵀSₖUₖ)  +  λ Σₖ ‖UₖᵀΩₖU*‖²
 
-    over orthonormal Uₖ and U*. Each step takes the leading eigenvectors of what a single factor is multiplied with, so
+    over orthonormal Uₖ and U*. Each step solves for one of them while the others are fixed, by leading eigenvectors, so
     that the objective never falls. The pairwise form has no weights of samples.
     """
 
@@ -217,10 +231,10 @@ class SpectralSolution:
 class CoupledBaseline(Baseline):
     """Base class of the methods that cluster coupled spectra of the views."""
 
-    consensus_weight: float = 1.0
-    affinity: str = "rbf"
+    consensus_weight: float
+    affinity: str
     n_neighbors: int | str = "auto"
-    max_iter: int = 100
+    max_iter: int = 30
     tol: float = 1e-6
     max_samples: int | None = 5000
 
@@ -243,8 +257,3 @@ class CoupledBaseline(Baseline):
         solution = problem.solve(self.max_iter, self.tol, start)
         self.objective_, self.n_iter_ = solution.objective, len(solution.objective)
         return solution
-
-    def _cluster(self, embedding: Array, random_state: np.random.RandomState) -> None:
-        self.embedding_ = embedding
-        clustering = cluster_rows(embedding, self.n_clusters, random_state, normalize=False)
-        self.labels_, self.cluster_centers_ = clustering.labels, clustering.centers

@@ -102,7 +102,7 @@ def _warn_of_no_place(points: Array) -> None:
     if n_empty:
         warn_user(
             f"{n_empty} sample(s) have no place in the latent space, so that the group they are assigned to means "
-            "nothing: their rows are zeros, which have no direction."
+            "nothing: their rows are zeros, which have no direction, or nothing links them to the training samples."
         )
 
 
@@ -129,6 +129,7 @@ def neighbor_vote(model: Any, views: Views) -> Array:
         counts,
         [1.0] * trained.n_views,
     )
+    _warn_of_no_place(shares)
     return np.asarray(shares.argmax(axis=1))
 
 

@@ -75,6 +75,8 @@ def check_model(model: Any) -> None:
         _check_scalings(model.scalings_, model.views_)
     if hasattr(model, "view_weights_"):
         demand((model.view_weights_ > 0).all(), "a view has no weight")
+    if hasattr(model, "kernel_widths_"):
+        demand((model.kernel_widths_ > 0).all(), "a kernel has no width")
     if hasattr(model, "confidence_"):
         _check_latent(model)
     if hasattr(model, "setting_"):
@@ -204,7 +206,10 @@ def _check_shape(name: str, array: Any, axes: tuple[str, ...], sizes: dict[str, 
 
 
 def _check_groups(model: Any) -> None:
-    n_groups = len(model.cluster_centers_) if hasattr(model, "cluster_centers_") else model.views_.n_samples
+    centers = getattr(model, "cluster_centers_", None)
+    if centers is None and hasattr(model, "view_centers_"):
+        centers = model.view_centers_[0]
+    n_groups = model.views_.n_samples if centers is None else len(centers)
     for labels in [model.labels_, *getattr(model, "view_labels_", [])]:
         demand(len(labels) and labels.min() >= 0 and labels.max() < n_groups, "there are labels of unknown groups")
 

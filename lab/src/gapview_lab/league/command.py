@@ -11,6 +11,7 @@ from rich.console import Console
 from gapview.commands.console import new_console, print_files, print_line
 
 from ..common.console import data_option, listed, results_option, runs_shown, say_runs
+from .findings import rare_words
 from .league import LeagueOutcome, LeagueRequest, run_league
 
 __all__ = ["league"]
@@ -77,7 +78,7 @@ def _print_league(console: Console, outcome: LeagueOutcome) -> None:
     say_runs(console, outcome)
     for summary in outcome.summaries:
         common, steady = summary.common, summary.steady
-        tables = {f"{len(common.cells)} cells in which all methods ran": common}
+        tables = {f"{len(common.cells)} cells in which all {len(common.places)} methods ran": common}
         if steady.cells != common.cells and steady.places:
             tables[f"all {len(steady.cells)} cells, methods that ran everywhere"] = steady
         for where, table in tables.items():
@@ -85,4 +86,6 @@ def _print_league(console: Console, outcome: LeagueOutcome) -> None:
                 order = sorted(table.places, key=lambda place: -place.mean[score])
                 means = ", ".join(f"{place.method} {place.mean[score]:.1f}" for place in order)
                 print_line(console, name, f"{summary.way}, {where}, mean in %: {means or 'none'}.")
+        if summary.rare:
+            print_line(console, "Absent", rare_words(summary))
     print_files(console, outcome.files)

@@ -8,11 +8,26 @@ from dataclasses import dataclass, field
 from importlib.metadata import version
 from typing import Any
 
-from gapview.baselines import DCNMF, GPMVC, IMG, MIC, PVC, BestSingleView, Concat, ImputedKMeans, ImputedSpectral
+from gapview.baselines import (
+    DCNMF,
+    GPMVC,
+    IMG,
+    MIC,
+    PVC,
+    BestSingleView,
+    BipartiteSpectral,
+    Concat,
+    CoRegularizedSpectral,
+    ImputedKMeans,
+    ImputedSpectral,
+    KernelCompletion,
+    MeanFilledSpectral,
+    RobustMultiViewKMeans,
+)
 from gapview.errors import ParameterError
 from gapview.estimators import GRMF, BridgedGRMF
 
-from ..paper.methods import Setting, as_setting, grid_of
+from ..paper.methods import IN_SIGHT, Setting, as_setting, grid_of
 from . import rivals
 
 __all__ = ["BY_LABELS", "ENTRANTS", "N_SETTINGS", "QUICK_METHODS", "Entrant", "choose_entrants"]
@@ -33,6 +48,7 @@ class Entrant:
     note: str = ""
     cost: float = 1.0  # rough seconds on a thousand samples of a thousand features
     is_ours: bool = False  # not a rival of ours
+    needs_complete_view: bool = False  # absent where every view has gaps
 
     @property
     def settings(self) -> tuple[str, ...]:
@@ -134,6 +150,36 @@ ENTRANTS: Mapping[str, Entrant] = {
             options={"nonnegative": "shift"},
             note=_SHIFTED,
             cost=10.0,
+        ),
+        _own(
+            CoRegularizedSpectral,
+            grid_of(scale=_SCALES, form=("pairwise", "centroid"), consensus_weight=(0.01, 0.05, 0.5)),
+            note=f"a sample that lacks a view is an isolated vertex of its graph; {IN_SIGHT}",
+        ),
+        _own(
+            MeanFilledSpectral,
+            grid_of(scale=_SCALES, affinity=("rbf", "nearest_neighbors"), consensus_weight=(1e-3, 1e-2, 1e-1)),
+            note=f"a reconstruction from its description in the paper; takes 5000 samples at most; {IN_SIGHT}",
+            cost=5.0,
+        ),
+        _own(
+            RobustMultiViewKMeans,
+            grid_of(scale=_SCALES, weight_exponent=(1.5, 2.0, 3.0, 5.0, 10.0, 20.0)),
+            note="missing rows have weight 0",
+            cost=5.0,
+        ),
+        _own(
+            BipartiteSpectral,
+            grid_of(scale=_SCALES, n_anchors=("auto", 500), n_neighbors=(3, 5, 10)),
+            note=f"made for many samples, its cost grows linearly with their number; {IN_SIGHT}",
+            cost=0.5,
+        ),
+        _own(
+            KernelCompletion,
+            grid_of(scale=_SCALES, ridge_weight=(1e-3, 1e-2, 1e-1, 1.0, 10.0, 100.0)),
+            note="needs a complete view, so it is absent where every view has gaps",
+            cost=5.0,
+            needs_complete_view=True,
         ),
         _rival(
             rivals.PIMVC,

@@ -8,7 +8,7 @@ from gapview.utils.messages import counted, joined
 
 from .summary import LABEL_FREE, Lead, LeagueSummary, Ranking
 
-__all__ = ["NAMES", "NEAR", "answer", "failures"]
+__all__ = ["NAMES", "NEAR", "answer", "failures", "rare_words"]
 
 NEAR = 2.0  # points below the best rival that count as level with it
 NAMES = {"accuracy": "ACC", "nmi": "NMI", "ari": "ARI", "purity": "purity"}
@@ -22,6 +22,8 @@ def answer(summary: LeagueSummary) -> tuple[str, ...]:
     if summary.steady.cells != summary.common.cells and summary.steady.places:
         count = counted(len(summary.steady.places), "method")
         sentences.append(_means(summary, summary.steady, f"Counting only the {count} that ran everywhere, over all"))
+    if summary.rare:
+        sentences.append(rare_words(summary))
     if summary.ours is None:
         sentences.append("No method of ours took part, so that nothing is compared with it.")
     else:
@@ -32,9 +34,16 @@ def answer(summary: LeagueSummary) -> tuple[str, ...]:
     return tuple(sentences)
 
 
+def rare_words(summary: LeagueSummary) -> str:
+    """Return a sentence on the methods that ran in fewer than half of the cells."""
+    found = joined([f"{method} ({n_cells} of {len(summary.cells)})" for method, n_cells in summary.rare.items()])
+    return f"Methods that ran in fewer than half of the cells are in none of these means: {found}."
+
+
 def _means(summary: LeagueSummary, table: Ranking, opening: str) -> str:
     if not table.places or not table.cells:
-        return f"There is no cell in which all {counted(len(summary.methods), 'method')} ran, so there are no means."
+        n_methods = counted(len(summary.methods) - len(summary.rare), "method")
+        return f"There is no cell in which all {n_methods} ran, so there are no means."
     where = f"{opening} {counted(len(table.cells), 'cell')} of {counted(table.n_data, 'data set')}"
     if summary.way == LABEL_FREE and table is summary.common:
         where += f" in which all {counted(len(table.places), 'method')} ran (a cell is one data set at one rate)"

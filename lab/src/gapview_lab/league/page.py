@@ -113,8 +113,9 @@ def _tuned_section(summary: LeagueSummary, setup: Setup) -> Section:
     )
     blocks: list[Block] = [Text(_UPPER_BOUND), Text(equal), *map(Text, answer(summary))]
     if summary.common.places:
-        cells = counted(len(summary.common.cells), "cell")
-        blocks.append(ranking_table(summary.common, f"Label-tuned, an upper bound: {cells} in which all methods ran"))
+        cells, methods = counted(len(summary.common.cells), "cell"), counted(len(summary.common.places), "method")
+        caption = f"Label-tuned, an upper bound: the {cells} in which all {methods} ran"
+        blocks.append(ranking_table(summary.common, caption))
     if summary.differences:
         blocks.append(difference_table(summary))
     for source in setup.sources:

@@ -27,6 +27,7 @@ __all__ = ["DEFAULT", "SCORES", "LeagueRun", "LeagueStore", "LeagueTask", "Leagu
 SCORES = ("accuracy", "nmi", "ari", "purity")
 DEFAULT = as_setting({})
 _OVER, _NOT_TRIED = "over the time limit", "not tried"
+_GAPS = "it needs a complete view, and every view has gaps"
 
 
 @dataclass(frozen=True)
@@ -114,6 +115,8 @@ class LeagueWork:
         loaded = load(task.data, self.paths[task.data])
         views, target = hidden(loaded, task.cell, task.seed)
         entrant = ENTRANTS[task.method]
+        if entrant.needs_complete_view and not views.mask.all(axis=0).any():
+            return [replace(self._blank(task), status=_GAPS)]
         setting = read_setting(task.setting)
         peek = setting.pop("view", None) == BY_LABELS
         begin = perf_counter()

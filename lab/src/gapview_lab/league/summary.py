@@ -1,7 +1,8 @@
 """Summarise runs: cells, overall means, ranks, and paired differences with intervals.
 
 Nobody is flattered by gaps. A method that fails with any seed is absent in that cell; means compare methods only over
-cells in which all of them ran; and a difference of two methods is taken over the cells in which both did.
+cells in which all of them ran; and a difference of two methods is taken over the cells in which both did. A method that
+ran in fewer than half of the cells is in no mean: the cells in which all others ran would be lost with it.
 """
 
 from __future__ import annotations
@@ -115,8 +116,9 @@ class LeagueSummary:
     cells: tuple[LeagueCell, ...]
     methods: tuple[str, ...]
     scores: Mapping[tuple[LeagueCell, str], Score]
-    common: Ranking  # all methods that ran anywhere, over the cells in which all of them did
+    common: Ranking  # all methods but the rare ones, over the cells in which all of them ran
     steady: Ranking  # the methods that ran in every cell, over all cells
+    rare: Mapping[str, int]  # methods that ran in fewer than half of the cells, and in how many
     ours: str | None  # the method that the others are compared with
     rivals: tuple[str, ...]  # those it is compared with: neither absent everywhere nor a variant of ours
     differences: tuple[Difference, ...]
@@ -145,8 +147,10 @@ def summarise(
     scores = {place: _best({s: _score(found, s) for s, found in tried.items()}) for place, tried in grouped.items()}
     cells = tuple(dict.fromkeys(cell for cell, _ in scores))
     methods = tuple(entrant.name for entrant in entrants)
-    somewhere = [name for name in methods if any(scores[cell, name].mean for cell in cells)]
-    shared = [cell for cell in cells if all(scores[cell, name].mean for name in somewhere)]
+    n_ran = {name: sum(bool(scores[cell, name].mean) for cell in cells) for name in methods}
+    somewhere = [name for name in methods if n_ran[name]]
+    ranked = [name for name in somewhere if 2 * n_ran[name] >= len(cells)] or somewhere or list(methods)
+    shared = [cell for cell in cells if all(scores[cell, name].mean for name in ranked)]
     everywhere = [name for name in methods if all(scores[cell, name].mean for cell in cells)]
     tuned = way == LABEL_TUNED  # then ours is the one that was tuned, too
     own = [e.name for e in sorted(entrants, key=lambda e: -len(e.settings) if tuned else 0) if e.is_ours]
@@ -165,8 +169,9 @@ def summarise(
         cells,
         methods,
         scores,
-        _table(scores, shared, somewhere),
+        _table(scores, shared, ranked),
         _table(scores, cells, everywhere),
+        {name: n_ran[name] for name in methods if name not in ranked},
         ours,
         tuple(rivals),
         tuple(differences),

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from gapview.utils.messages import NO_BREAK, counted, joined, number
+from gapview.utils.messages import NO_BREAK, counted, joined, number, spelled
 
 from .published import METHODS, PAPER_DATA
 from .tables import PaperTable
@@ -30,9 +30,9 @@ def caption2(tables: Sequence[PaperTable]) -> str:
                 total += 1
                 ahead += all(scores["GRMF"] > score for method, score in scores.items() if method != "GRMF")
     return (
-        "Purity of every method against the share of samples that have both views, mean over the folds, settings "
-        f"chosen by labels. GRMF has the highest purity at {ahead} of {counted(total, 'point')} where it can be "
-        "compared. The paper draws this figure without printing its numbers."
+        f"Purity of the paper’s {spelled(len(METHODS))} methods against the share of samples that have both views, "
+        f"mean over the folds, settings chosen by labels. GRMF has the highest purity at {ahead} of "
+        f"{counted(total, 'point')} where it can be compared. The paper draws this figure without printing its numbers."
     )
 
 

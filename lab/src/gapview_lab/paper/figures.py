@@ -29,7 +29,7 @@ Panel = Callable[[Any, str], None]
 
 
 def draw_figure2(tables: Sequence[PaperTable]) -> Figure | None:
-    """Draw the purity of all methods against the paired rate, settings chosen by labels."""
+    """Draw the purity of the paper's methods against the paired rate, settings chosen by labels."""
     shown = [table for table in tables if any(_purity(table, method)[0] for method in METHODS)]
     if not shown:
         return None

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from gapview.utils.messages import NO_BREAK, counted, joined, spelled
 
 from ..common.words import rates_text, signed
+from .methods import COMPARED
 from .published import METHODS, PaperData
 from .tables import CHOICES, PaperCell, PaperTable
 
@@ -41,14 +42,14 @@ class Duel:
         return self.lead > max(self.ours.spread["accuracy"], self.theirs.spread["accuracy"])
 
 
-def duels(tables: Iterable[PaperTable], choice: str) -> list[Duel]:
-    """Compare GRMF with the best other method wherever both have a score."""
+def duels(tables: Iterable[PaperTable], choice: str, methods: Iterable[str] = METHODS) -> list[Duel]:
+    """Compare GRMF with the best other of some methods, by default the paper's, wherever both have a score."""
+    rivals = [name for name in methods if name != OURS]
     found = []
     for table in tables:
         for rate in table.rates:
             ours = table.cells[choice, OURS, rate]
-            others = {name: table.cells[choice, name, rate] for name in METHODS if name != OURS}
-            scored = {name: cell for name, cell in others.items() if cell.mean}
+            scored = {name: cell for name in rivals if (cell := table.cells[choice, name, rate]).mean}
             if ours.mean and scored:
                 rival = max(scored, key=lambda name: scored[name].mean["accuracy"])
                 found.append(Duel(table.data, rate, ours, rival, scored[rival]))
@@ -87,20 +88,28 @@ def _rivals(tables: Sequence[PaperTable]) -> str:
     found = {choice: duels(tables, choice) for choice in CHOICES}
     if not any(found.values()):
         return "No other method has a score, so GRMF is compared with none."
-    parts = [f"in {_ahead(found[choice])} {_IN_SHORT[choice]}" for choice in CHOICES]
     printed = [_printed_ahead(table, rate) for table in tables for rate in table.rates]
     claim = f"in print in {sum(printed)} of {len(printed)}"
-    sentences = [f"Of the {spelled(len(METHODS))} methods, GRMF has the highest ACC {joined(parts)}; {claim}."]
+    opening = f"Of the paper’s {spelled(len(METHODS))} methods, GRMF has the highest ACC {_best_in(found)}; {claim}."
+    sentences = [opening]
     if len(tables) > 1:
         places = [
             f"{table.data.title} {' and '.join(_leads(found[way], table) for way in CHOICES)}" for table in tables
         ]
         sentences.append(f"Its leads data set by data set, by labels and with fixed settings: {'; '.join(places)}.")
-    return " ".join([*sentences, *_gaps(tables)])
+    sentences += _gaps(tables)
+    if any(table.mean_accuracy(choice).keys() - METHODS for table in tables for choice in CHOICES):
+        everyone = {choice: duels(tables, choice, COMPARED) for choice in CHOICES}
+        sentences.append(f"Of all {len(COMPARED)} methods of the tables, it has the highest ACC {_best_in(everyone)}.")
+    return " ".join(sentences)
+
+
+def _best_in(found: Mapping[str, Sequence[Duel]]) -> str:
+    return joined([f"in {_ahead(found[choice])} {_IN_SHORT[choice]}" for choice in CHOICES])
 
 
 def _gaps(tables: Sequence[PaperTable]) -> list[str]:
-    """Return a sentence on the cells in which not all methods could be compared."""
+    """Return a sentence on the cells in which not all methods of the paper could be compared."""
     parts = []
     for choice in CHOICES:
         places = [(table, rate) for table in tables for rate in table.rates]

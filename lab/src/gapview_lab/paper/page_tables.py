@@ -10,7 +10,7 @@ from gapview.utils.messages import counted, number
 
 from ..common.words import setting_text, signed
 from .findings import FAR, NEAR, Duel, duels, problems
-from .methods import COMPARED, read_setting
+from .methods import COMPARED, NOT_RUN, read_setting
 from .published import METHODS, PaperData
 from .tables import CHOICES, PaperCell, PaperTable
 from .tasks import PaperPlan
@@ -41,7 +41,7 @@ def glance_table(tables: Sequence[PaperTable]) -> Table:
             found = {duel.rate: duel for duel in duels([table], choice)}
             rows.append(Row((f"lead, {choice}",), tuple(_lead(found.get(rate)) for rate in table.rates)))
         groups.append(Group(tuple(rows), table.data.title, f"Table {table.data.table}"))
-    caption = "ACC of GRMF in %, with its difference from print, and its lead over the best of the other methods"
+    caption = "ACC of GRMF in %, with its difference from print, and its lead over the paper’s other methods"
     columns = ("", *(f"{rate:g}" for rate in tables[0].rates))
     return Table(caption, columns, tuple(groups), "paired rate", numbers=True)
 
@@ -56,10 +56,10 @@ def _lead(duel: Duel | None) -> Cell:
 def score_table(table: PaperTable) -> Table:
     """Show all scores of all methods on one data set, print beside them."""
     groups = []
-    for method in METHODS:
+    for method in COMPARED:
         rows = []
         for score in _SCORES:
-            if score in _PRINTED:
+            if score in _PRINTED and method in METHODS:
                 cells = tuple(_printed(table, method, score, rate) for rate in table.rates)
                 rows.append(Row((score, "print"), cells))
             for choice in CHOICES:
@@ -67,6 +67,8 @@ def score_table(table: PaperTable) -> Table:
                 rows.append(Row((score, choice), cells))
         count = table.cells["by labels", method, table.rates[0]].n_settings
         groups.append(Group(tuple(rows), method, "nothing to set" if count == 1 else f"{count} settings tried"))
+    nothing = (Row(("–", "–"), tuple(Cell("–", tone="muted") for _ in table.rates)),)
+    groups += [Group(nothing, method, reason) for method, reason in NOT_RUN.items()]
     columns = ("score", "settings", *(f"{rate:g}" for rate in table.rates))
     caption = f"{table.data.title}: scores in %, standard deviation over folds, difference from print in points"
     return Table(caption, columns, tuple(groups), "paired rate", problems(table), numbers=True)
@@ -86,9 +88,9 @@ def _in_print(table: PaperTable, method: str, score: str, rate: float) -> float:
 def _score(table: PaperTable, choice: str, method: str, score: str, rate: float) -> Cell:
     cell = table.cells[choice, method, rate]
     if not cell.mean:
-        return Cell(f"{cell.problem.split(' ')[0] or '–'} †", tone="problem", tip=cell.problem)
+        return Cell(f"{'failed' if cell.problem.startswith('failed') else '–'} †", tone="problem", tip=cell.problem)
     mean = cell.mean[_SCORES[score]]
-    others = [table.cells[choice, name, rate].mean for name in METHODS]
+    others = [table.cells[choice, name, rate].mean for name in COMPARED]
     top = round(mean, 2) >= max(round(other[_SCORES[score]], 2) for other in others if other)
     spread = f"±{cell.spread[_SCORES[score]]:.1f}" if cell.n_folds > 1 else ""
     difference = cell.difference[_PRINTED.index(score)] if cell.difference and score in _PRINTED else None
@@ -114,11 +116,11 @@ def _tip(cell: PaperCell, method: str, choice: str) -> str:
 def setting_table(table: PaperTable) -> Table:
     """Show which setting the labels chose."""
     rows = []
-    for method in METHODS:
+    for method in COMPARED:
         cells = [table.cells["by labels", method, rate] for rate in table.rates]
         rows.append(Row((method,), tuple(setting_text(read_setting(cell.setting)) for cell in cells)))
     columns = ("method", *(f"{rate:g}" for rate in table.rates))
-    return Table("Chosen by ACC on fold 0; weights of the terms", columns, (Group(tuple(rows)),), "paired rate")
+    return Table("Chosen by ACC on fold 0", columns, (Group(tuple(rows)),), "paired rate")
 
 
 def data_table(data: Sequence[PaperData]) -> Table:
@@ -130,10 +132,10 @@ def data_table(data: Sequence[PaperData]) -> Table:
 def method_table(plan: PaperPlan) -> Table:
     """List the settings of each method that were tried."""
     rows = []
-    for name in METHODS:
-        compared = COMPARED[name]
+    for name, compared in COMPARED.items():
         cells = (_grid_text(plan.settings(name)), setting_text(dict(compared.fixed)), compared.note)
         rows.append(Row((name,), cells))
+    rows += [Row((name,), ("–", "–", reason)) for name, reason in NOT_RUN.items()]
     return Table("Methods", ("method", "tried by labels", "fixed", "remark"), (Group(tuple(rows)),))
 
 
@@ -141,8 +143,13 @@ def _grid_text(settings: Sequence[str]) -> str:
     read = [read_setting(text) for text in settings]
     if len(read) == 1:
         return setting_text(read[0])
-    values = {name: sorted({setting[name] for setting in read}) for name in read[0]}
+    values = {name: sorted({setting[name] for setting in read}, key=_words_first) for name in read[0]}
     if math.prod(map(len, values.values())) != len(read):  # not a full grid: list what was tried
         return f"{len(read)} settings: " + " / ".join(setting_text(setting) for setting in read)
-    axes = (f"{name.removesuffix('_weight')} {', '.join(map(number, found))}" for name, found in values.items())
+    texts = {name: [one if isinstance(one, str) else number(one) for one in found] for name, found in values.items()}
+    axes = (f"{name.removesuffix('_weight').replace('_', ' ')} {', '.join(found)}" for name, found in texts.items())
     return f"{len(read)} settings: " + " × ".join(axes)
+
+
+def _words_first(value: str | float) -> tuple[bool, str | float]:
+    return not isinstance(value, str), value

@@ -12,7 +12,7 @@ from gapview.errors import DataFileError
 __all__ = ["METHODS", "PAPER_DATA", "RATES", "PaperData", "find_file", "load_paper_data"]
 
 RATES = (0.1, 0.3, 0.5, 0.7, 0.9)
-METHODS = ("BSV", "Concat", "PVC", "IMG", "DCNMF", "GPMVC", "GRMF")
+METHODS = ("BSV", "Concat", "PVC", "IMG", "DCNMF", "GPMVC", "GRMF")  # those with figures in print
 
 Printed = Mapping[str, tuple[tuple[float, float], ...]]
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .methods import COMPARED, as_setting
-from .published import METHODS, PAPER_DATA, PaperData
+from .methods import COMPARED, NOT_RUN, as_setting
+from .published import PAPER_DATA, PaperData
 from .tasks import PaperPlan, PaperRecord, chosen_settings
 
 __all__ = ["CHOICES", "PaperCell", "PaperTable", "make_tables", "markdown"]
@@ -29,7 +29,7 @@ class PaperCell:
     n_folds: int
     setting: str
     n_settings: int  # how many were tried for it
-    printed: tuple[float, float] | None  # ACC and NMI in the paper
+    printed: tuple[float, float] | None  # ACC and NMI in the paper, if the method is in its tables
     problem: str = ""  # why there is no score, or in how many runs the method failed
 
     @property
@@ -51,7 +51,7 @@ class PaperTable:
     def mean_accuracy(self, choice: str) -> dict[str, float]:
         """Return the ACC of every method that has run at all rates, averaged over them."""
         found = {}
-        for method in METHODS:
+        for method in COMPARED:
             values = [self.cells[choice, method, rate].mean.get("accuracy") for rate in self.rates]
             scores = [value for value in values if value is not None]
             if len(scores) == len(values):
@@ -70,27 +70,27 @@ def make_tables(records: Sequence[PaperRecord], plan: PaperPlan) -> list[PaperTa
     tables = []
     for key in plan.data:
         cells = {}
-        for method in METHODS:
+        for method in COMPARED:
             fixed = as_setting(COMPARED[method].fixed)
             n_settings = len(plan.settings(method))
-            for position, rate in enumerate(plan.rates):
-                printed = PAPER_DATA[key].printed[method][_position(rate)]
+            for rate in plan.rates:
+                printed = _in_print(PAPER_DATA[key], method, rate)
                 picks = {"by labels": chosen.get((key, method, rate), fixed), "fixed": fixed}
                 for choice, setting in picks.items():
                     found = by_place.get((key, method, rate, setting), [])
                     peek = choice == "by labels" and method == "BSV"
                     count = n_settings if choice == "by labels" else 1
-                    cells[choice, method, plan.rates[position]] = _cell(found, setting, count, printed, peek)
+                    cells[choice, method, rate] = _cell(found, setting, count, printed, peek)
         tables.append(PaperTable(PAPER_DATA[key], plan.rates, cells))
     return tables
 
 
-def _position(rate: float) -> int:
-    return round((rate - 0.1) / 0.2)
+def _in_print(data: PaperData, method: str, rate: float) -> tuple[float, float] | None:
+    return data.printed[method][round((rate - 0.1) / 0.2)] if method in data.printed else None
 
 
 def _cell(
-    records: Iterable[PaperRecord], setting: str, n_settings: int, printed: tuple[float, float], peek: bool
+    records: Iterable[PaperRecord], setting: str, n_settings: int, printed: tuple[float, float] | None, peek: bool
 ) -> PaperCell:
     runs = list(records)
     good = [record for record in runs if record.status == "done"]
@@ -122,20 +122,23 @@ def _markdown(table: PaperTable) -> str:
         "| method | settings | " + " | ".join(f"{rate:g}" for rate in table.rates) + " |",
         "|---|---|" + "---|" * len(table.rates),
     ]
-    for method in METHODS:
-        printed = " | ".join("{:.2f} / {:.2f}".format(*_printed(table, method, rate)) for rate in table.rates)
+    for method in COMPARED:
+        printed = " | ".join(_printed(table, method, rate) for rate in table.rates)
         lines.append(f"| **{method}** | *print* | {printed} |")
         for choice in CHOICES:
             shown = [table.cells[choice, method, rate] for rate in table.rates]
             count = shown[0].n_settings
             name = f"by labels (of {count})" if choice == "by labels" else choice
             lines.append(f"| | {name} | " + " | ".join(_text(cell) for cell in shown) + " |")
+    for method, reason in NOT_RUN.items():
+        lines.append(f"| **{method}** | {reason} | {' | '.join('–' * len(table.rates))} |")
     failures = {cell.problem for cell in table.cells.values() if cell.mean and cell.problem}
     return "\n".join([*lines, "", *(f"† {failure}" for failure in sorted(failures))]).rstrip()
 
 
-def _printed(table: PaperTable, method: str, rate: float) -> tuple[float, float]:
-    return table.cells["fixed", method, rate].printed or (float("nan"), float("nan"))
+def _printed(table: PaperTable, method: str, rate: float) -> str:
+    printed = table.cells["fixed", method, rate].printed
+    return "–" if printed is None else "{:.2f} / {:.2f}".format(*printed)
 
 
 def _text(cell: PaperCell) -> str:

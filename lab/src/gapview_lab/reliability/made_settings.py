@@ -25,6 +25,11 @@ METHODS = {
     "Concat": 3,
     "ImputedSpectral": 4,
     "ImputedKMeans": 3,
+    "CoRegularizedSpectral": 6,
+    "MeanFilledSpectral": 5,
+    "RobustMultiViewKMeans": 6,
+    "BipartiteSpectral": 6,
+    "KernelCompletion": 5,
 }
 _WEIGHTS = (0.0, 1e-12, 1e-5, 1e-3, 0.1, 1.0, 10.0, 100.0, 1e6, 1e30)
 
@@ -219,6 +224,56 @@ def _of_imputed(chance: _Chance, n_samples: int, n_clusters: int) -> dict[str, A
     return {"n_neighbors": _n_neighbors(chance, n_samples, 5), "n_init": chance.integer(1, 4)}
 
 
+def _of_coupled(chance: _Chance, n_samples: int) -> dict[str, Any]:
+    return {
+        "consensus_weight": chance.often(0.05, *_WEIGHTS, share=0.6),
+        "affinity": chance.one_of("nearest_neighbors", "rbf"),
+        "n_neighbors": _n_neighbors(chance, n_samples),
+        "max_iter": chance.often(chance.integer(2, 20), 1, 100, share=0.9),
+        "tol": chance.often(1e-6, 0.0, 1e-2),
+        "max_samples": chance.often(5000, None, 20, share=0.8),
+    }
+
+
+def _of_coregularized(chance: _Chance, n_samples: int, n_clusters: int) -> dict[str, Any]:
+    return _of_coupled(chance, n_samples) | {"form": chance.one_of("pairwise", "centroid")}
+
+
+def _of_mean_filled(chance: _Chance, n_samples: int, n_clusters: int) -> dict[str, Any]:
+    return _of_coupled(chance, n_samples) | {"filled_weight": chance.often("auto", 0.0, 1e-12, 0.5, 1.0)}
+
+
+def _exponent(chance: _Chance) -> float:
+    return float(chance.often(5.0, 1 + 1e-12, 1.001, 1.5, 2.0, 100.0, 1e6, 1e300))
+
+
+def _of_robust(chance: _Chance, n_samples: int, n_clusters: int) -> dict[str, Any]:
+    return {
+        "weight_exponent": _exponent(chance),
+        "n_init": chance.integer(1, 4),
+        "max_iter": chance.often(chance.integer(2, 25), 1, 100, share=0.85),
+        "tol": chance.often(1e-6, 0.0, 1e-2),
+    }
+
+
+def _of_bipartite(chance: _Chance, n_samples: int, n_clusters: int) -> dict[str, Any]:
+    return {
+        "n_anchors": chance.often("auto", 1, 2, chance.integer(1, 30), n_samples, n_samples + 5),
+        "n_neighbors": _n_neighbors(chance, n_samples, 5),
+        "weight_exponent": _exponent(chance),
+        "max_iter": chance.often(chance.integer(2, 25), 1, 50, share=0.85),
+        "tol": chance.often(1e-6, 0.0, 1e-2),
+    }
+
+
+def _of_completion(chance: _Chance, n_samples: int, n_clusters: int) -> dict[str, Any]:
+    return {
+        "n_components": _n_components(chance, n_samples, None),
+        "ridge_weight": chance.often(1.0, *_WEIGHTS, share=0.7),
+        "max_samples": chance.often(5000, None, 20, share=0.8),
+    }
+
+
 _OF_RIVALS = {
     "PVC": _of_pvc,
     "IMG": _of_img,
@@ -229,4 +284,9 @@ _OF_RIVALS = {
     "Concat": _of_concat,
     "ImputedSpectral": _of_spectral,
     "ImputedKMeans": _of_imputed,
+    "CoRegularizedSpectral": _of_coregularized,
+    "MeanFilledSpectral": _of_mean_filled,
+    "RobustMultiViewKMeans": _of_robust,
+    "BipartiteSpectral": _of_bipartite,
+    "KernelCompletion": _of_completion,
 }

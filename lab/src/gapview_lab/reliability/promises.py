@@ -26,6 +26,9 @@ __all__ = ["FitOutcome", "outcome_of"]
 _PACKAGE = f"{os.sep}gapview{os.sep}"
 _ROUNDING = 1000  # units in the last place that sums over all values of a problem may be off
 _MOSTLY_FALLS = ("MIC",)  # says itself that its objective has small rises
+_MAXIMISE = ("CoRegularizedSpectral", "MeanFilledSpectral")
+_WEIGHT_VIEWS = ("RobustMultiViewKMeans", "BipartiteSpectral")
+_LATENT = ("GRMF", "BridgedGRMF")
 
 
 @dataclass(frozen=True)
@@ -82,10 +85,10 @@ def _tried(made: Made) -> tuple[str, str]:
         _demand(all(map(_same, before, made.views)), "the views that came in have changed")
         views = Views(made.views, mask=made.mask, partial_rows=made.settings["partial_rows"])
         _check_result(fitted, made, views)
-        if made.method in ("GRMF", "BridgedGRMF"):
+        if made.method in _LATENT:
             _check_latent(fitted)
-            for step, _ in _used(fitted, made, views):  # noqa: B007  the last step is the one that failed
-                pass
+        for step, _ in _used(fitted, made, views):  # noqa: B007  the last step is the one that failed
+            pass
     except Broken as broken:
         return "defect", f"{step}: {broken}" if step != "fit" else str(broken)
     except Exception as error:
@@ -120,16 +123,27 @@ def _check_result(model: Any, made: Made, views: Views) -> None:
     _demand(np.array_equal(model.sample_ids_, np.arange(n_samples)), "samples stay in order")
     _demand(np.array_equal(model.views_.mask, views.mask), "the mask stays")
     _demand(len(model.embedding_) == n_samples and np.isfinite(model.embedding_).all(), "a finite embedding")
-    for name in ("codes_", "bases_"):
+    for name in ("codes_", "bases_", "view_centers_", "anchors_", "coefficients_", "cluster_centers_"):
         _demand(all(np.isfinite(each).all() for each in getattr(model, name, ())), f"{name} are finite")
     objective = getattr(model, "objective_", None)
     if objective is not None:
         _demand(len(objective) == model.n_iter_, "one value of the objective per iteration")
         _demand(np.isfinite(objective).all(), "a finite objective")
         if made.method not in _MOSTLY_FALLS:
-            allowed = _ROUNDING * float(np.finfo(model.embedding_.dtype).eps) * _size_of_objective(model, made, views)
-            rise = float(np.diff(objective).max(initial=0.0))
-            _demand(rise <= allowed, "the objective never rises")
+            kinds = [model.embedding_.dtype, *(centers.dtype for centers in getattr(model, "view_centers_", ()))]
+            rounding = max(float(np.finfo(kind).eps) for kind in kinds)
+            allowed = _ROUNDING * rounding * _size_of_objective(model, made, views)
+            steps = np.diff(objective)
+            if made.method in _MAXIMISE:
+                _demand(-steps.min(initial=0.0) <= allowed, "the objective never falls")
+            else:
+                _demand(steps.max(initial=0.0) <= allowed, "the objective never rises")
+    if made.method in _WEIGHT_VIEWS:
+        weights = model.view_weights_
+        _demand(weights.shape == (views.n_views,) and weights.min() >= 0, "a weight of at least 0 for every view")
+        _demand(abs(weights.sum() - 1) <= 1e-9, "view weights sum to 1")
+    if made.method == "KernelCompletion":
+        _demand(views.mask.all(axis=0).any(), "no result without a complete view")
 
 
 def _size_of_objective(model: Any, made: Made, views: Views) -> float:
@@ -147,6 +161,13 @@ def _size_of_objective(model: Any, made: Made, views: Views) -> float:
             reach = Reach(model.graph_, model.setting_.reach, views.rows(k), np.arange(views.n_samples))
             size += weight * _weight_of_rows(model, k, reach)
         return size + 2 * float(model.setting_.consensus_weight) * views.n_views * energy * (views.n_views > 1)
+    if made.method in _MAXIMISE:  # traces of products with orthonormal columns, which may cancel
+        return size + float(settings["n_clusters"] * views.n_views * (1 + views.n_views * settings["consensus_weight"]))
+    if made.method == "BipartiteSpectral":  # differences of numbers up to n_clusters
+        return size + float(settings["n_clusters"] * views.n_views)
+    if made.method == "RobustMultiViewKMeans":  # lengths of differences of rows and centres
+        scaled, _ = scale_views(views, settings["scale"])
+        return size + sum(float(row_lengths(matrix).sum(dtype=np.float64)) for matrix in scaled)
     size += _nonnegative_energy(views, settings["scale"], settings["nonnegative"])
     tie = float(settings.get("consensus_weight", 0.0))
     graph = float(settings.get("graph_weight", 0.0)) * (tie if made.method == "GPMVC" else 1.0)
@@ -188,7 +209,9 @@ def _check_latent(model: Any) -> None:
 
 def _used(model: Any, made: Made, views: Views) -> Iterator[tuple[str, None]]:
     """Use the model on its training data and on parts of them; yield the name of each step before it is done."""
-    n_clusters, n_components = len(model.cluster_centers_), model.embedding_.shape[1]
+    is_latent = made.method in _LATENT
+    n_components = model.embedding_.shape[1]
+    n_clusters = len(model.cluster_centers_) if is_latent else int(made.settings["n_clusters"])
     rng = np.random.default_rng(made.settings["random_state"])
     chosen = np.flatnonzero(rng.random(made.n_samples) < 0.5)
     view = int(rng.integers(views.n_views))
@@ -196,15 +219,18 @@ def _used(model: Any, made: Made, views: Views) -> Iterator[tuple[str, None]]:
     own = views[views.rows(view)]
     parts["one view"] = Views({own.names[view]: own.matrices[view]})
     for name, part in parts.items():
-        yield f"transform of {name}", None
-        found = model.transform(part)
-        _demand(found.shape == (part.n_samples, n_components) and np.isfinite(found).all(), "a finite embedding")
+        if is_latent:
+            yield f"transform of {name}", None
+            found = model.transform(part)
+            _demand(found.shape == (part.n_samples, n_components) and np.isfinite(found).all(), "a finite embedding")
         yield f"predict of {name}", None
-        method = str(rng.choice(["neighbors", "centers"]))
-        labels, distances = model.predict(part, method=method, return_distance=True)
+        options = {"method": str(rng.choice(["neighbors", "centers"]))} if is_latent else {}
+        labels, distances = model.predict(part, **options, return_distance=True)
         _demand(labels.shape == (part.n_samples,), "one label per sample")
         _demand(labels.min() >= 0 and labels.max() < n_clusters, "labels from 0 to n_clusters - 1")
         _demand(not np.isnan(distances).any() and distances.min() >= 0, "distances of at least 0")
+        if not is_latent:
+            continue
         yield f"recover of {name}", None
         methods = ["neighbors", "basis", "bridge"] if made.method == "BridgedGRMF" else ["neighbors", "basis"]
         given = None if part is views and rng.random() < 0.5 else part
@@ -215,6 +241,8 @@ def _used(model: Any, made: Made, views: Views) -> Iterator[tuple[str, None]]:
             _demand(method == "basis", "every view recovered")
         else:
             _check_recovered(recovered, part, views)
+    if not is_latent:
+        return
     yield "score", None
     _demand(np.isfinite(model.score(views)), "a finite score")
     yield "view_agreement", None

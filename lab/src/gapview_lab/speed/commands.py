@@ -69,7 +69,7 @@ def _listed_sizes(context: click.Context, parameter: click.Parameter, values: tu
     "--methods",
     multiple=True,
     callback=listed,
-    default=("GRMF,BridgedGRMF",),
+    default=("GRMF,BridgedGRMF,BipartiteSpectral",),
     show_default=True,
     help="Also GRMF-data (start from the data) and BridgedGRMF-fixed (one setting).",
 )
@@ -81,7 +81,7 @@ def _listed_sizes(context: click.Context, parameter: click.Parameter, values: tu
     help="Share of every view that is missing; at 0.5 no sample has both, at 0.25 half of them.",
 )
 @click.option("--memory", is_flag=True, help="Also the largest memory in every phase; costs a little time.")
-@click.option("--device", help="Where to compute, such as cuda; by default the processor.")
+@click.option("--device", help="Where GRMF and BridgedGRMF compute, such as cuda; by default the processor.")
 @click.option(
     "--time-limit",
     type=click.FloatRange(0, min_open=True),

@@ -27,7 +27,7 @@ from .machine import computer, n_threads, versions
 from .made import N_CLUSTERS, made_files
 from .room import why_not
 from .scale_page import scale_page
-from .scale_runs import DONE, METHODS, ScaleRun, ScaleStore, ScaleTask, ScaleWork
+from .scale_runs import DONE, METHODS, RIVALS, ScaleRun, ScaleStore, ScaleTask, ScaleWork
 
 __all__ = ["ScaleOutcome", "ScaleRequest", "growths_of", "run_scale"]
 
@@ -44,10 +44,10 @@ class ScaleRequest:
 
     output: Path  # folder for the results
     sizes: tuple[int, ...] = ()  # none: 50,000 to 1,000,000
-    methods: tuple[str, ...] = ("GRMF", "BridgedGRMF")  # also GRMF-data and BridgedGRMF-fixed
+    methods: tuple[str, ...] = ("GRMF", "BridgedGRMF", "BipartiteSpectral")  # also GRMF-data and BridgedGRMF-fixed
     missing_rate: float = 0.25  # of every view
     memory: bool = False  # noted by phase, too
-    device: str | None = None  # where to compute; None: the processor
+    device: str | None = None  # where to compute, if the method can; None: the processor
     time_limit: float = 3600.0  # seconds for each run
     quick: bool = False  # a first look, not the result
 
@@ -132,12 +132,15 @@ def _tasks(request: ScaleRequest) -> list[ScaleTask]:
     place = {
         "features": _QUICK_FEATURES if request.quick else _FEATURES,
         "missing_rate": float(request.missing_rate),
-        "device": request.device or "",
         "watched": int(request.memory),
         "computer": computer(),
     }
-    methods = dict.fromkeys(request.methods)
-    return [ScaleTask(method, size, **place) for size in sorted(set(sizes)) for method in methods]  # type: ignore[arg-type]
+    devices = {method: "" if method in RIVALS else request.device or "" for method in request.methods}
+    return [
+        ScaleTask(method, size, device=device, **place)  # type: ignore[arg-type]
+        for size in sorted(set(sizes))
+        for method, device in devices.items()
+    ]
 
 
 def _run(

@@ -12,7 +12,7 @@ from ..common.run_file import run_facts
 from .goals import Goal
 from .growth import Growth
 from .phases import PHASES
-from .scale_runs import DONE, ScaleRun
+from .scale_runs import DONE, RIVALS, ScaleRun
 from .speed_page import goal_table, percent, seconds_text
 
 __all__ = ["scale_lead", "scale_page", "scale_sections"]
@@ -44,11 +44,12 @@ def scale_lead(runs: Sequence[ScaleRun], growths: Sequence[Growth]) -> tuple[str
             f"time grows with n to the power of {power.exponent:.2f}" if power else "one size says nothing of growth"
         )
         where = "arrays on the device" if last.device else "arrays"
+        found = f"neighbours found: {100 * last.recall:.1f} %; " if last.recall == last.recall else ""
         lines.append(
             f"{growth.method}: {last.n_samples:,} samples × ({last.features.replace('+', ' + ')}) float32, "
             f"{percent(last.missing_rate)} of every view missing, from {where} to labels in "
             f"{seconds_text(last.seconds)}; {grows}. Memory at most {last.peak_mb / last.input_mb:.1f} times the "
-            f"input; neighbours found: {100 * last.recall:.1f} %; adjusted Rand index with the truth: {last.ari:.3f}."
+            f"input; {found}adjusted Rand index with the truth: {last.ari:.3f}."
         )
     if any(run.paired == 0 for run in runs):
         lines.append(_UNPAIRED)
@@ -65,7 +66,8 @@ def scale_sections(
 ) -> tuple[Section, ...]:
     """Return the sections."""
     sections = [Section("Every size", (_sizes_table(runs),))] if growths else []
-    goals = [goal for growth in growths for goal in _goals(_largest(runs, growth), growth)]
+    ours = [growth for growth in growths if growth.method not in RIVALS]
+    goals = [goal for growth in ours for goal in _goals(_largest(runs, growth), growth)]
     if goals and any(one.n_samples >= 1_000_000 for one in runs):
         sections.insert(0, Section("Goals", (goal_table(goals),)))
     sections += [
@@ -105,12 +107,14 @@ def _sizes_table(runs: Sequence[ScaleRun]) -> Table:
             rows.append(Row(head, (run.status, *[""] * 6)))
             continue
         memory = (f"{run.input_mb:.0f}", f"{run.peak_mb:.0f}", f"{run.peak_mb / run.input_mb:.2f}")
-        found = (f"{run.recall:.3f}", f"{run.ari:.3f}", str(run.n_iter))
+        recall = f"{run.recall:.3f}" if run.recall == run.recall else "–"
+        found = (recall, f"{run.ari:.3f}", str(run.n_iter))
         rows.append(Row(head, (seconds_text(run.seconds), *memory, *found)))
     ordered = sorted(rows, key=lambda row: row.headers[0])
     heads = ("", "samples", "time", "input, MB", "peak, MB", "peak / input", "recall", "ARI", "iterations")
     note = (
-        "Recall: the least of all searches, as estimated by the search itself. ARI: adjusted Rand index with the truth."
+        "Recall: the least of all searches, as estimated by the search itself; a dash: the method does not report it. "
+        "ARI: adjusted Rand index with the truth."
     )
     known = [run for run in runs if run.device_mb == run.device_mb]
     on_device = [f"{run.device_mb:.0f} MB ({run.method}, {run.n_samples:,})" for run in known]

@@ -54,6 +54,16 @@ class TestData:
         np.testing.assert_array_equal(target, loaded.target[order])
         assert views.mask.all(axis=1).sum() == 12
 
+    def test_the_first_view_may_be_kept_complete(self, tmp_path):
+        source = read_source("any", save(tmp_path / "any.npz", n_views=3)).with_complete_view()
+        loaded = load("any", source.path)
+        for cell in source.cells:
+            views, target = hidden(loaded, cell, 1)
+            assert views.mask[:, 0].all()
+            assert not views.mask[:, 1:].all(axis=0).any()
+            np.testing.assert_array_equal(target, loaded.target[views.sample_ids.astype(int)])
+        assert abs(views.mask[:, 1:].mean() - 0.3) < 0.15
+
     def test_published_masks_are_used_as_they_are(self, tmp_path):
         loaded = load("a", save(tmp_path / "a.npz", miss20=masks()))
         views, _ = hidden(loaded, LeagueCell("a", "published masks", 0.2), 1)

@@ -275,3 +275,13 @@ def test_markdown_shows_what_the_page_shows():
         "* n",
     ):
         assert part in text
+
+
+def test_a_league_with_a_complete_view_has_kernel_completion(tmp_path):
+    methods = ("KernelCompletion", "Concat")
+    request = LeagueRequest(tmp_path / "out", methods=methods, quick=True, complete_view=True, n_jobs=1)
+    outcome = run_league(request, lambda *numbers: None, print)
+    assert [place.method for place in outcome.summaries[0].common.places] == ["KernelCompletion", "Concat"]
+    assert "--complete-view" in outcome.run["command"]
+    page = (tmp_path / "out" / "league.md").read_text()
+    assert "from every view but the first a share, the rate, is hidden at random" in page

@@ -37,6 +37,7 @@ def _listed_rates(context: click.Context, parameter: click.Parameter, values: tu
 @click.option("--methods", multiple=True, callback=listed, help="Only these methods, separated by commas.")
 @click.option("--rates", multiple=True, callback=_listed_rates, help="Only these rates, of those a data set has.")
 @click.option("--seeds", type=click.IntRange(1), help="Ways of hiding views; by default 5, with --quick 1.")
+@click.option("--complete-view", is_flag=True, help="Hide nothing of the first view, 30, 50 and 70 % of the others.")
 @click.option(
     "--tuned", is_flag=True, help="Also the best of 12 settings by the true labels: an upper bound, 12 × time."
 )
@@ -56,6 +57,7 @@ def league(
     methods: tuple[str, ...],
     rates: tuple[float, ...],
     seeds: int | None,
+    complete_view: bool,
     tuned: bool,
     quick: bool,
     time_limit: float,
@@ -67,7 +69,9 @@ def league(
     the embedded digits and made data; how views are hidden follows from what a file holds. Methods of other packages
     take part if they are installed: pip install 'gapview-lab[rivals]'
     """
-    request = LeagueRequest(output, data_dir, data, methods, rates, seeds, tuned, quick, time_limit, jobs)
+    request = LeagueRequest(
+        output, data_dir, data, methods, rates, seeds, complete_view, tuned, quick, time_limit, jobs
+    )
     console = new_console()
     with runs_shown(console) as progress:
         outcome = run_league(request, progress, lambda line: print_line(console, "Left out", line))

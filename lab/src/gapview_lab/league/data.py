@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -22,12 +22,15 @@ from ..paper.published import RATES
 __all__ = ["BUILT_IN", "HIDINGS", "QUICK", "LeagueCell", "Source", "find_sources", "hidden", "load", "read_source"]
 
 PAIRED, MASKS, RANDOM, NATURE = "paired", "published masks", "random", "by nature"
+COMPLETE_VIEW = "first view complete"
 HIDINGS = {
     PAIRED: "a share of the samples, the rate, keeps both views, the others keep one, half of them each",
     MASKS: "by the masks published with the data; the rate is the share of every view that is missing",
     RANDOM: "from every view a share, the rate, is hidden at random, never the last view of a sample",
     NATURE: "views are missing by nature; the rate is the share of every view hidden at random on top of that",
+    COMPLETE_VIEW: "from every view but the first a share, the rate, is hidden at random",
 }
+_COMPLETE_VIEW_RATES = (0.3, 0.5, 0.7)
 _MOST_SEEDS = 30  # where nothing published sets a limit
 
 
@@ -79,6 +82,10 @@ class Source:
     def cells(self) -> list[LeagueCell]:
         """The data set at each of its rates."""
         return [LeagueCell(self.name, self.hiding, rate) for rate in self.rates]
+
+    def with_complete_view(self) -> Source:
+        """Return the data set with all gaps in views other than the first."""
+        return replace(self, hiding=COMPLETE_VIEW, rates=_COMPLETE_VIEW_RATES, n_seeds=_MOST_SEEDS)
 
 
 # Groups so close to each other that they overlap; otherwise every method finds them, and nothing is compared.
@@ -195,6 +202,10 @@ def hidden(loaded: Loaded, cell: LeagueCell, seed: int) -> tuple[Views, Array]:
     views, target = loaded.data.views[order], loaded.target[order]
     if cell.hiding == PAIRED:
         return paired_split(views, cell.rate, order=np.arange(n_samples)), target
+    if cell.hiding == COMPLETE_VIEW:
+        mask = np.random.RandomState(seed).uniform(size=views.mask.shape) >= cell.rate
+        mask[:, 0] = True
+        return views.hide(mask), target
     if cell.hiding == MASKS:
         return views.hide(loaded.masks[cell.rate][seed][order]), target
     return (hide_views(views, cell.rate, random_state=seed) if cell.rate else views), target

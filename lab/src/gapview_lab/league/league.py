@@ -17,7 +17,7 @@ from gapview.utils.storage import make_folder, write_table, write_whole
 from ..common.markdown import render_markdown
 from ..common.run_file import RunFile
 from ..common.runner import Progress, run_all
-from .data import BUILT_IN, QUICK, Source, find_sources, read_source
+from .data import BUILT_IN, NATURE, QUICK, Source, find_sources, read_source
 from .entrants import QUICK_METHODS, choose_entrants
 from .page import league_page
 from .runs import SCORES, LeagueStore, LeagueWork, all_tasks
@@ -37,6 +37,7 @@ class LeagueRequest:
     methods: tuple[str, ...] = ()  # none: all that can run
     rates: tuple[float, ...] = ()  # none: all that a data set has
     n_seeds: int | None = None  # 5, or 1 if quick
+    complete_view: bool = False  # hide nothing of the first view
     tuned: bool = False  # also with settings chosen by labels
     quick: bool = False  # a first look, not the result
     time_limit: float = 600.0  # seconds for each run
@@ -141,6 +142,11 @@ def _sources(request: LeagueRequest, n_seeds: int, say: Callable[[str], None]) -
     twice = {source.name for source in found if [other.name for other in found].count(source.name) > 1}
     if twice:
         raise ParameterError(f"Two of the data sets are called {twice.pop()!r}. Rename one of the files.")
+    if request.complete_view:
+        for source in found:
+            if source.hiding == NATURE:
+                say(f"{source.name}: views are missing by nature")
+        found = [source.with_complete_view() for source in found if source.hiding != NATURE]
     kept = [replace(source, rates=_rates(source, request)) for source in found]
     for source in kept:
         if not source.rates:
@@ -235,5 +241,6 @@ def _command(request: LeagueRequest) -> str:
     options += [f"--rates {','.join(f'{rate:g}' for rate in request.rates)}"] if request.rates else []
     options += [f"--seeds {request.n_seeds}"] if request.n_seeds else []
     options += [f"--time-limit {request.time_limit:g}"]
-    options += [name for name, is_on in (("--tuned", request.tuned), ("--quick", request.quick)) if is_on]
+    flags = {"--complete-view": request.complete_view, "--tuned": request.tuned, "--quick": request.quick}
+    options += [name for name, is_on in flags.items() if is_on]
     return " ".join(["gapview-lab league", *options, "--data-dir DATA -o RESULTS"])

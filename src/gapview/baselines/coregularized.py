@@ -36,12 +36,13 @@ class CoRegularizedSpectral(CoupledBaseline):
         Number of groups, and of eigenvectors.
     form : {"pairwise", "centroid"}, default="pairwise"
         Couple every pair of views, or every view with common vectors U*.
-    consensus_weight : float, default=0.05
-        λ: weight of the agreement between views. With 0, samples have no place in the views that they lack.
+    consensus_weight : float, default=0.01
+        λ: weight of the agreement between views, between 0.01 and 0.05 in the paper. With 0, samples have no place in
+        the views that they lack.
     affinity : {"nearest_neighbors", "rbf"}, default="nearest_neighbors"
         A sparse graph of nearest neighbours; or, as in the paper, a Gaussian kernel whose width is the median distance
         between rows, with memory in the square of the number of samples. The eigenvalues of such a kernel are small:
-        it needs a smaller ``consensus_weight``, about 0.01.
+        with ``consensus_weight`` above 0.01, agreement outweighs the views.
     n_neighbors : int or "auto", default="auto"
         Neighbours of a sample in the graph, as in :class:`gapview.GRMF`.
     scale : {"unit", "center+unit", "standard", "standard+view", "standard+unit", None}, default="unit"
@@ -98,7 +99,7 @@ class CoRegularizedSpectral(CoupledBaseline):
     """
 
     form: str = "pairwise"
-    consensus_weight: float = 0.05
+    consensus_weight: float = 0.01
     affinity: str = "nearest_neighbors"
 
     _checks = (("form", partial(check_choice, choices=("pairwise", "centroid"))),)

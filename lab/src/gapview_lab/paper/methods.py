@@ -106,7 +106,7 @@ COMPARED = {
                 *grid_of(form=("pairwise",), consensus_weight=(0.01, 0.05, 0.1, 0.5, 1.0)),
                 *grid_of(form=("centroid",), consensus_weight=(0.01, 0.05, 0.1, 0.5)),
             ),
-            {"form": "pairwise", "consensus_weight": 0.05},
+            {"form": "pairwise", "consensus_weight": 0.01},
             note=IN_SIGHT,
         ),
         Compared(

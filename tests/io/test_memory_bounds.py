@@ -35,12 +35,18 @@ def memory(what, process="self"):
     with open(f"/proc/{process}/status") as lines:
         return int(re.search(what + r":\\s+(\\d+)", lines.read())[1]) / 1024
 
+def command(process):
+    with open(f"/proc/{process}/cmdline") as line:
+        return line.read()
+
 def watch():
+    # A child that has not started its program yet still has the memory and the command of this process
     while True:
         for path in glob.glob("/proc/self/task/*/children"):
             try:
                 with open(path) as line:
-                    peak[0] = max([peak[0], *(memory("VmHWM", child) for child in line.read().split())])
+                    started = [child for child in line.read().split() if command(child) != command("self")]
+                    peak[0] = max([peak[0], *(memory("VmHWM", child) for child in started)])
             except (OSError, TypeError):
                 pass
         time.sleep(0.01)

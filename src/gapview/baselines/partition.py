@@ -56,11 +56,6 @@ class GappedRows:
         groups = zip(self.matrices, self.samples, centers, strict=True)
         return [row_lengths(np.asarray(matrix - own[labels[samples]])) for matrix, samples, own in groups]
 
-    def mean_distances(self, centers: Sequence[Array], labels: Array | None = None) -> Array:
-        """Return for every view the mean of :meth:`residuals`; by default all samples are in one group."""
-        labels = np.zeros(self.n_samples, dtype=np.intp) if labels is None else labels
-        return np.array([float(own.mean(dtype=np.float64)) for own in self.residuals(centers, labels)])
-
     def weighted_means(self, centers: Sequence[Array], labels: Array, weights: Sequence[Array]) -> list[Array]:
         """Return for every view the weighted mean of the rows of each group; the given centre for a group without."""
         means = []
@@ -121,19 +116,25 @@ def fit_partition(rows: GappedRows, start: Sequence[Array], exponent: float, max
         Relative change of the objective at which to stop.
     """
     centers = [own.copy() for own in start]
-    least = _LEAST_COST * rows.mean_distances([dense(own.mean(axis=0))[None] for own in rows.matrices])
+    means = [dense(own.mean(axis=0))[None] for own in rows.matrices]
+    least = _LEAST_COST * _mean_of_each(rows.residuals(means, np.zeros(rows.n_samples, dtype=np.intp)))
     labels = _assigned(rows, centers, np.ones(len(centers)))
     pulls = [np.ones(len(samples)) for samples in rows.samples]  # a centre at a sample would stay there otherwise
     objective: list[float] = []
     for _ in range(max_iter):
         centers = rows.weighted_means(centers, labels, pulls)
-        weights = view_weights(least + rows.mean_distances(centers, labels), exponent)
+        weights = view_weights(least + _mean_of_each(rows.residuals(centers, labels)), exponent)
         labels = _assigned(rows, centers, weights**exponent)
-        pulls = [sample_weights(own) for own in rows.residuals(centers, labels)]
-        objective.append(float(weights**exponent @ (least + rows.mean_distances(centers, labels))))
+        residuals = rows.residuals(centers, labels)
+        pulls = [sample_weights(own) for own in residuals]
+        objective.append(float(weights**exponent @ (least + _mean_of_each(residuals))))
         if has_converged(objective, tol):
             break
     return Partition(labels, centers, weights, objective)
+
+
+def _mean_of_each(residuals: Sequence[Array]) -> Array:
+    return np.array([float(own.mean(dtype=np.float64)) for own in residuals])
 
 
 def sample_weights(residuals: Array) -> Array:

@@ -194,14 +194,19 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         >>> model.predict({"view_0": data.views.matrices[0][150:]}).shape
         (50,)
         """
+        return self._assign(views, return_distance)
+
+    def _assign(self, views: Any, return_distance: bool, **options: Any) -> Any:
+        """Return what :meth:`predict` does; ``options`` are those of the rule for new samples."""
         check_flag("return_distance", return_distance)
         if is_for_cluster(self, views):
-            return self._on_cluster("predict", views, return_distance=return_distance)
+            return self._on_cluster("predict", views, return_distance=return_distance, **options)
         given = self._read_new(views)
-        labels = as_series(self, self._predict_views(given).astype(self.labels_.dtype), given, CLUSTER)
+        labels = self._predict_views(given, **options).astype(self.labels_.dtype)
+        named = as_series(self, labels, given, CLUSTER)
         if not return_distance:
-            return labels
-        return labels, as_series(self, distance_to_training(self, given), given, "distance")
+            return named
+        return named, as_series(self, distance_to_training(self, given), given, "distance")
 
     def _predict_views(self, views: Views) -> Array:
         """Return the group of each sample; here by a vote of its neighbours in the views it has."""

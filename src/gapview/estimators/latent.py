@@ -26,11 +26,11 @@ from ..metrics import clustering_accuracy
 from ..progress import phase, tell
 from ..scaling import Scaling, unit_rows
 from ..trust import Agreement, Stability, ViewEffects, cluster_stability, feature_effects, view_agreement
-from ..utils.messages import check_choice, check_flag, check_integer, check_real, muted, warn_user
+from ..utils.messages import check_choice, check_integer, check_real, muted, warn_user
 from ..utils.types import Array, Matrix
 from ..views import Views
-from .base import CLUSTER, as_frame, as_series, warn_no_effect, warn_unused_parameters
-from .predict import distance_to_training, fill_missing_rows, predict_labels, project, recover_rows
+from .base import as_frame, warn_no_effect, warn_unused_parameters
+from .predict import fill_missing_rows, predict_labels, project, recover_rows
 
 N_LATENT_NEIGHBORS = 10
 
@@ -268,18 +268,13 @@ class LatentSpaceMixin(ClassNamePrefixFeaturesOutMixin, TransformerMixin):  # ty
         True
         """
         check_choice("method", method, ("neighbors", "centers"))
-        check_flag("return_distance", return_distance)
         check_integer("n_neighbors", n_neighbors, low=1)
         if method == "centers":
             self._warn_unused_neighbors(n_neighbors, method)
-        if is_for_cluster(self, views):
-            options = {"method": method, "n_neighbors": n_neighbors, "return_distance": return_distance}
-            return self._on_cluster("predict", views, **options)
-        given = self._read_new(views)
-        labels = as_series(self, predict_labels(self, self._embed(given), method, n_neighbors), given, CLUSTER)
-        if not return_distance:
-            return labels
-        return labels, as_series(self, distance_to_training(self, given), given, "distance")
+        return self._assign(views, return_distance, method=method, n_neighbors=n_neighbors)
+
+    def _predict_views(self, views: Views, method: str = "neighbors", n_neighbors: int = N_LATENT_NEIGHBORS) -> Array:
+        return predict_labels(self, self._embed(views), method, n_neighbors)
 
     def recover(self, views: Any = None, *, method: str = "neighbors", n_neighbors: int = N_LATENT_NEIGHBORS) -> Any:
         """Complete the missing views of samples, in the units of the data.
@@ -345,7 +340,7 @@ class LatentSpaceMixin(ClassNamePrefixFeaturesOutMixin, TransformerMixin):  # ty
         if is_for_cluster(self, views):
             return float(self._on_cluster("score", views, y=y))
         given = self._read_new(views)
-        labels = predict_labels(self, self._embed(given), "neighbors", N_LATENT_NEIGHBORS)
+        labels = self._predict_views(given)
         if y is not None:
             return clustering_accuracy(y, labels)
         counts = resolve_n_neighbors("auto", given, len(self.cluster_centers_))

@@ -327,6 +327,16 @@ def test_new_samples_from_any_of_their_views(name, made):
 
 
 @each_method
+def test_new_samples_in_blocks_of_dask(name, made):
+    da = pytest.importorskip("dask.array")
+    matrices, mask, _ = made
+    model = make(name).fit(matrices, mask=mask)
+    blocks = [da.from_array(matrix, chunks=(25, -1)) for matrix in matrices]
+    np.testing.assert_array_equal(model.predict(blocks).compute(), model.predict(matrices))
+    np.testing.assert_array_equal(model.predict([blocks[0], None]).compute(), model.predict([matrices[0], None]))
+
+
+@each_method
 def test_new_samples_with_gaps_and_bad_ones(name, made):
     matrices, mask, _ = made
     model = make(name)

@@ -20,6 +20,7 @@ da = pytest.importorskip("dask.array")
 distributed = pytest.importorskip("distributed")
 
 from distributed_problems import unevenly, written_out  # noqa: E402
+from gapview.backends.dask import sweep  # noqa: E402
 
 
 @pytest.fixture(scope="module")
@@ -93,6 +94,32 @@ def test_a_worker_that_dies_costs_time_and_not_the_result(client: Any, made: Vie
     for victim in client.run(os.getpid).values():
         os.kill(victim, signal.SIGKILL)
     np.testing.assert_array_equal(model.embedding_.compute(), embedding)
+
+
+def test_tasks_are_forgotten_though_codes_were_not_where_they_are_looked_for(
+    made: Views, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A busy worker may hand a task to one that does not hold its codes: these are then fetched or computed again."""
+    in_memory, looked_for, remembered = sweep._in_memory, [], {}
+
+    def lost(key: str) -> Any:
+        looked_for.append(key)
+        return in_memory(key) if len(looked_for) > 3 else None
+
+    monkeypatch.setattr(sweep, "_in_memory", lost)
+    settings = {"n_clusters": 4, "init": "data", "tol": 0, "max_iter": 12, "random_state": 0}
+    with distributed.Client(n_workers=2, processes=False, threads_per_worker=1, dashboard_address=":0") as client:
+
+        def count(event: Any) -> None:
+            if event.phase == "Iterating":
+                remembered[event.done] = _remembered(client, "iterate")
+
+        with listening(count):
+            model = GRMF(**settings).fit(unevenly(written_out(made), 0.2, 0.6))
+        assert len(looked_for) > 3
+        assert remembered[12] < remembered[10]
+        undisturbed = GRMF(**settings).fit(written_out(made))
+        np.testing.assert_allclose(model.objective_, undisturbed.objective_, rtol=1e-9)
 
 
 @pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")

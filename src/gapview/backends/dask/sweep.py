@@ -236,10 +236,12 @@ class CodeHistory:
         """
         if not self._steps:
             return codes
-        detached = self.tasks.map("hold", _local_codes, self.problems, [handle.key for handle in codes])
+        keys = [handle.key for handle in codes]
+        detached = self.tasks.map_at("hold", _local_codes, self.tasks.workers_of(codes), self.problems, keys)
         try:
             self.tasks.wait(detached)  # before the earlier tasks may be forgotten
-        except CodesLost:
+        except CodesLost as lost:
+            lost.__traceback__ = None  # its frames hold the handles, so that no earlier task would be forgotten
             return self.recoverable(codes)
         self._send()
         return detached

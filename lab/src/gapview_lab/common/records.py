@@ -6,10 +6,12 @@ import csv
 import os
 from collections.abc import Iterable
 from dataclasses import asdict, fields
+from io import StringIO
 from pathlib import Path
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TextIO, TypeVar
 
 from gapview.errors import DataFileError
+from gapview.utils.storage import write_whole
 
 __all__ = ["AnyRecord", "RecordStore"]
 
@@ -36,11 +38,12 @@ R = TypeVar("R", bound=AnyRecord)
 class RecordStore(Generic[R]):
     """A CSV file of records that grows by whole lines; a truncated last line is dropped.
 
-    Only records of the same version of gapview count as done.
+    Only records of the same version of gapview count as done. Columns in ``added`` may be absent from older files: they
+    get the default of the record, and the file is written anew with them.
     """
 
-    def __init__(self, path: Path, version: str, kind: type[R]) -> None:
-        self._path, self._version, self._kind = path, version, kind
+    def __init__(self, path: Path, version: str, kind: type[R], added: tuple[str, ...] = ()) -> None:
+        self._path, self._version, self._kind, self._added = path, version, kind, added
         columns: Any = fields(kind)  # type: ignore[arg-type]
         self._header = [field.name for field in columns]
         self._readers = {field.name: {"float": float, "int": int}.get(str(field.type), str) for field in columns}
@@ -56,10 +59,7 @@ class RecordStore(Generic[R]):
         try:
             is_new = not self._path.exists() or self._path.stat().st_size == 0
             with self._path.open("a", newline="", encoding="utf-8") as stream:
-                writer = csv.DictWriter(stream, self._header, lineterminator="\n")
-                if is_new:
-                    writer.writeheader()
-                writer.writerows(asdict(record) for record in new)  # type: ignore[call-overload]
+                self._write(stream, new, is_new)
                 stream.flush()
                 os.fsync(stream.fileno())
         except OSError as error:
@@ -68,15 +68,26 @@ class RecordStore(Generic[R]):
             ) from None
         self.records += new
 
+    def _write(self, stream: TextIO, records: Iterable[R], with_header: bool) -> None:
+        writer = csv.DictWriter(stream, self._header, lineterminator="\n")
+        if with_header:
+            writer.writeheader()
+        writer.writerows(asdict(record) for record in records)  # type: ignore[call-overload]
+
     def _read(self) -> list[R]:
         try:
             text = self._path.read_text(encoding="utf-8")
             whole = text[: text.rfind("\n") + 1]  # a run that was cut off may have left half a line
             reader = csv.DictReader(whole.splitlines())
-            if reader.fieldnames is not None and list(reader.fieldnames) != self._header:
+            columns = list(reader.fieldnames or self._header)
+            if columns not in (self._header, [name for name in self._header if name not in self._added]):
                 raise ValueError("its columns differ")
             found = [self._kind(**{name: self._readers[name](value) for name, value in row.items()}) for row in reader]
-            if whole != text:
+            if columns != self._header:
+                rewritten = StringIO()
+                self._write(rewritten, found, True)
+                write_whole(self._path, rewritten.getvalue().encode())
+            elif whole != text:
                 self._path.write_text(whole, encoding="utf-8")
         except (OSError, ValueError, TypeError, KeyError) as error:
             raise self._unreadable(error) from None

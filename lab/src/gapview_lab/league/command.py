@@ -13,6 +13,7 @@ from gapview.commands.console import new_console, print_files, print_line
 from ..common.console import data_option, listed, results_option, runs_shown, say_runs
 from .findings import rare_words
 from .league import LeagueOutcome, LeagueRequest, run_league
+from .published_tables import brief_lines
 
 __all__ = ["league"]
 
@@ -37,6 +38,11 @@ def _listed_rates(context: click.Context, parameter: click.Parameter, values: tu
 @click.option("--methods", multiple=True, callback=listed, help="Only these methods, separated by commas.")
 @click.option("--rates", multiple=True, callback=_listed_rates, help="Only these rates, of those a data set has.")
 @click.option("--seeds", type=click.IntRange(1), help="Ways of hiding views; by default 5, with --quick 1.")
+@click.option(
+    "--published",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="CSV file of figures that papers print: run BridgedGRMF in the same cells, and print both side by side.",
+)
 @click.option("--complete-view", is_flag=True, help="Hide nothing of the first view, 30, 50 and 70 % of the others.")
 @click.option(
     "--tuned", is_flag=True, help="Also the best of 12 settings by the true labels: an upper bound, 12 × time."
@@ -57,6 +63,7 @@ def league(
     methods: tuple[str, ...],
     rates: tuple[float, ...],
     seeds: int | None,
+    published: Path | None,
     complete_view: bool,
     tuned: bool,
     quick: bool,
@@ -68,9 +75,11 @@ def league(
     Without labels every method runs at its defaults; labels only score. Data are all labelled .npz files of the folder,
     the embedded digits and made data; how views are hidden follows from what a file holds. Methods of other packages
     take part if they are installed: pip install 'gapview-lab[rivals]'
+
+    With --published, the cells are those of a file of printed figures: data, views, protocol and rate.
     """
     request = LeagueRequest(
-        output, data_dir, data, methods, rates, seeds, complete_view, tuned, quick, time_limit, jobs
+        output, data_dir, data, methods, rates, seeds, complete_view, tuned, quick, time_limit, jobs, published
     )
     console = new_console()
     with runs_shown(console) as progress:
@@ -80,6 +89,11 @@ def league(
 
 def _print_league(console: Console, outcome: LeagueOutcome) -> None:
     say_runs(console, outcome)
+    if outcome.comparisons:
+        for head, line in brief_lines(outcome.comparisons):
+            print_line(console, head, line)
+        print_files(console, outcome.files)
+        return
     for summary in outcome.summaries:
         common, steady = summary.common, summary.steady
         tables = {f"{len(common.cells)} cells in which all {len(common.places)} methods ran": common}

@@ -20,6 +20,8 @@ from ..common.runner import Progress, run_all
 from .data import BUILT_IN, NATURE, QUICK, Source, find_sources, read_source
 from .entrants import QUICK_METHODS, choose_entrants
 from .page import league_page
+from .published_figures import PrintedComparison, PublishedPlan, compare, plan_published
+from .published_tables import published_page, published_rows
 from .runs import SCORES, LeagueStore, LeagueWork, all_tasks
 from .setup import Setup
 from .summary import LABEL_FREE, LABEL_TUNED, LeagueSummary, summarise
@@ -42,6 +44,7 @@ class LeagueRequest:
     quick: bool = False  # a first look, not the result
     time_limit: float = 600.0  # seconds for each run
     n_jobs: int = os.cpu_count() or 1  # processes
+    published: Path | None = None  # CSV file of figures that papers print: run these cells only, and compare
 
 
 @dataclass(frozen=True)
@@ -52,6 +55,7 @@ class LeagueOutcome:
     summaries: list[LeagueSummary]  # what it shows, for every way to choose settings
     run: dict[str, Any]  # what run.json holds
     n_new: int  # runs done by this call
+    comparisons: Sequence[PrintedComparison] = ()  # printed figures and ours, if a file of them was given
 
 
 def run_league(request: LeagueRequest, progress: Progress, say: Callable[[str], None]) -> LeagueOutcome:
@@ -88,21 +92,28 @@ def run_league(request: LeagueRequest, progress: Progress, say: Callable[[str], 
     if not request.time_limit > 0:
         raise ParameterError(f"time_limit must be above 0; got {request.time_limit}.")
     n_seeds = request.n_seeds or (1 if request.quick else 5)
-    methods = request.methods or (QUICK_METHODS if request.quick else ())
+    default = QUICK_METHODS if request.quick else ("BridgedGRMF",) if request.published is not None else ()
+    methods = request.methods or default
     left_out: list[str] = []
 
     def leave_out(line: str) -> None:
-        left_out.append(line)
-        say(line)
+        if line not in left_out:
+            left_out.append(line)
+            say(line)
 
     entrants = choose_entrants(methods, leave_out)
-    sources = _sources(request, n_seeds, leave_out)
+    plan = _plan(request, request.published, leave_out) if request.published is not None else None
+    sources = plan.sources if plan is not None else _sources(request, leave_out)
+    for source in sources:
+        if source.n_seeds < n_seeds:
+            leave_out(f"{source.name}: all but {source.n_seeds} of {n_seeds} seeds, since no more were published")
     output = make_folder(request.output)
     run_file = RunFile(output)
     store = LeagueStore(output / "runs.csv", __version__, request.time_limit)
     tasks = all_tasks(sources, entrants, n_seeds, request.tuned)
     before = len(store.records)
-    work = LeagueWork({source.name: source.path for source in sources}, __version__)
+    widths = {source.name: source.widths for source in sources}
+    work = LeagueWork({source.name: source.path for source in sources}, __version__, widths)
     run_all(
         tasks,
         store,
@@ -116,19 +127,37 @@ def run_league(request: LeagueRequest, progress: Progress, say: Callable[[str], 
     runs = store.last()
     ways = (LABEL_FREE, LABEL_TUNED) if request.tuned else (LABEL_FREE,)
     summaries = [summarise(runs, tasks, entrants, way) for way in ways]
-    fingerprint = hashlib.sha256(f"{request} {left_out} {[runs[task] for task in tasks]}".encode()).hexdigest()
+    comparisons = compare(plan.figures, [runs[task] for task in tasks], entrants) if plan is not None else []
+    state = f"{request} {left_out} {[runs[task] for task in tasks]} {comparisons or ''}"
+    fingerprint = hashlib.sha256(state.encode()).hexdigest()
     known = run_file.unchanged(fingerprint)
     if n_new == 0 and known:
-        return LeagueOutcome([*known, run_file.path], summaries, run_file.old, 0)
+        return LeagueOutcome([*known, run_file.path], summaries, run_file.old, 0, comparisons)
     run = run_file.describe(_command(request), len(tasks), request.n_jobs)
     run |= {"left_out": left_out, "programs": {entrant.name: entrant.program for entrant in entrants}}
     setup = Setup(sources, entrants, n_seeds, request.tuned, request.time_limit, left_out)
-    files = _write(output, summaries, setup, run)
+    files = _write(output, summaries, setup, run) if plan is None else _write_published(output, comparisons, setup, run)
     run_file.write(run, fingerprint, files)
-    return LeagueOutcome([*files, run_file.path], summaries, run, n_new)
+    return LeagueOutcome([*files, run_file.path], summaries, run, n_new, comparisons)
 
 
-def _sources(request: LeagueRequest, n_seeds: int, say: Callable[[str], None]) -> list[Source]:
+def _plan(request: LeagueRequest, path: Path, say: Callable[[str], None]) -> PublishedPlan:
+    """Check that the other options fit, and plan the cells of the printed figures."""
+    options = {
+        "--rates": request.rates,
+        "--complete-view": request.complete_view,
+        "--tuned": request.tuned,
+        "--quick": request.quick,
+    }
+    for name, value in options.items():
+        if value:
+            raise ParameterError(f"--published runs the cells that its file lists, at defaults. Leave {name} out.")
+    if (request.output / "published.csv").resolve() == path.resolve():
+        raise ParameterError(f"The results would replace {path.name!r}. Give another folder with --output.")
+    return plan_published(path, request.data, request.data_dir, say)
+
+
+def _sources(request: LeagueRequest, say: Callable[[str], None]) -> list[Source]:
     if request.data:
         found = [_named(name, request.data_dir) for name in dict.fromkeys(request.data)]
     elif request.quick:
@@ -151,8 +180,6 @@ def _sources(request: LeagueRequest, n_seeds: int, say: Callable[[str], None]) -
     for source in kept:
         if not source.rates:
             say(f"{source.name}: has none of the rates asked for")
-        elif source.n_seeds < n_seeds:
-            say(f"{source.name}: all but {source.n_seeds} of {n_seeds} seeds, since no more were published")
     sources = [source for source in kept if source.rates]
     if not sources:
         raise ParameterError("No data set has any of the rates asked for: nothing to run. Leave --rates out.")
@@ -193,6 +220,16 @@ def _write(output: Path, summaries: Sequence[LeagueSummary], setup: Setup, run: 
     for name, text in texts.items():
         write_whole(output / name, text.encode())
     return [output / name for name in ("runs.csv", "cells.csv", "overall.csv", "differences.csv", *texts)]
+
+
+def _write_published(
+    output: Path, comparisons: Sequence[PrintedComparison], setup: Setup, run: dict[str, Any]
+) -> list[Path]:
+    page = render_markdown(published_page(comparisons, setup, run))
+    header, rows = published_rows(comparisons)
+    write_table(output / "published.csv", header, rows)
+    write_whole(output / "published.md", page.encode())
+    return [output / name for name in ("runs.csv", "published.csv", "published.md")]
 
 
 _CELLS = [
@@ -236,7 +273,8 @@ def _difference_rows(summaries: Sequence[LeagueSummary]) -> Iterator[list[Any]]:
 def _command(request: LeagueRequest) -> str:
     """Return the command that repeats the run, with placeholders for folders."""
     files = [name if name in BUILT_IN else Path(name).name for name in request.data]
-    options = [f"--data {name}" for name in files]
+    options = [f"--published {request.published.name}"] if request.published is not None else []
+    options += [f"--data {name}" for name in files]
     options += [f"--methods {','.join(request.methods)}"] if request.methods else []
     options += [f"--rates {','.join(f'{rate:g}' for rate in request.rates)}"] if request.rates else []
     options += [f"--seeds {request.n_seeds}"] if request.n_seeds else []

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from time import perf_counter
 from typing import Any
 
 import numpy as np
+from sklearn.metrics import normalized_mutual_info_score
 from threadpoolctl import threadpool_limits
 
 from gapview.baselines import best_view_scores
@@ -76,6 +77,7 @@ class LeagueRun:
     nmi: float = float("nan")
     ari: float = float("nan")
     purity: float = float("nan")
+    nmi_arithmetic: float = float("nan")  # divided by the mean of the entropies, as most papers print it
     seconds: float = float("nan")
     program: str = ""  # package and version of the method
     version: str = ""  # of gapview
@@ -83,7 +85,7 @@ class LeagueRun:
     @property
     def task(self) -> LeagueTask:
         """The task that this is the result of."""
-        return LeagueTask(**{field.name: getattr(self, field.name) for field in fields(LeagueTask)})
+        return LeagueTask(**{part.name: getattr(self, part.name) for part in fields(LeagueTask)})
 
     @property
     def is_over_time(self) -> bool:
@@ -109,10 +111,11 @@ class LeagueWork:
 
     paths: Mapping[str, Path | None]  # of the data, None for those that are embedded or made
     version: str
+    widths: Mapping[str, tuple[int, ...]] = field(default_factory=dict)  # of data of which some views are taken
 
     def run(self, task: LeagueTask) -> list[LeagueRun]:
         """Do one run; an error of a method becomes a record, so that the other runs continue."""
-        loaded = load(task.data, self.paths[task.data])
+        loaded = load(task.data, self.paths[task.data], self.widths.get(task.data, ()))
         views, target = hidden(loaded, task.cell, task.seed)
         entrant = ENTRANTS[task.method]
         if entrant.needs_complete_view and not views.mask.all(axis=0).any():
@@ -144,7 +147,8 @@ class LeagueWork:
 
 def _scores(target: Array, labels: Any) -> dict[str, float]:
     found = clustering_scores(target, labels)
-    return {name: found[name] for name in SCORES}
+    arithmetic = float(normalized_mutual_info_score(target, labels))
+    return {name: found[name] for name in SCORES} | {"nmi_arithmetic": arithmetic}
 
 
 def reason_of(error: Exception) -> str:
@@ -157,7 +161,7 @@ class LeagueStore(RecordStore[LeagueRun]):
     """All runs of a folder. Runs that exceeded a shorter time limit than the current one count as not done."""
 
     def __init__(self, path: Path, version: str, time_limit: float) -> None:
-        super().__init__(path, version, LeagueRun)
+        super().__init__(path, version, LeagueRun, added=("nmi_arithmetic",))
         self._time_limit = time_limit
         self._hopeless: dict[LeagueTask, LeagueRun] = {}  # whatever the seed, which is set to 0
         self._learn(self.records)

@@ -50,6 +50,7 @@ GROUPS = {  # colour and members, with what each does
     "Model": (
         "#3f8f3f",
         {
+            "refinement": "groups by discriminants",
             "clusters": "codes to labels",
             "factorization": "Algorithm 1",
             "graph": "k-NN graphs, imputation",

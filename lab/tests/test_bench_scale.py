@@ -68,9 +68,9 @@ class TestPhases:
     @pytest.mark.parametrize(
         ("model", "absent"),
         [
-            (GRMF(3, random_state=0), {"bridge", "choice", "to the device"}),
+            (GRMF(3, random_state=0), {"bridge", "choice", "refinement", "to the device"}),
             (BridgedGRMF(3, random_state=0), {"to the device"}),
-            (GRMF(3, device="cpu", random_state=0), {"bridge", "choice"}),
+            (GRMF(3, device="cpu", random_state=0), {"bridge", "choice", "refinement"}),
         ],
     )
     def test_every_phase_has_its_time(self, model, absent):

@@ -202,6 +202,58 @@ def cluster_rows(
     return Clustering(labels, centers * size)
 
 
+def cluster_parts(
+    embedding: Array, parts: Array, n_clusters: int, random_state: np.random.RandomState, **options: Any
+) -> Clustering:
+    """Run k-means in each part of the samples, for parts that cannot be compared.
+
+    The groups of the first part come first. A part with fewer samples than ``n_clusters`` has a group for each.
+
+    Parameters
+    ----------
+    embedding : array of shape (n_samples, n_components)
+        The representation.
+    parts : int array of shape (n_samples,)
+        Part of every sample, counted from 0.
+    n_clusters : int
+        Number of groups of each part.
+    random_state : RandomState
+        Seed of k-means.
+    **options : keyword arguments
+        See :func:`cluster_rows`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gapview.clusters import cluster_parts
+    >>> points = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 0.1], [0.1, 1.0]])
+    >>> found = cluster_parts(points, np.array([0, 0, 1, 1]), 2, np.random.RandomState(0))
+    >>> sorted(found.labels.tolist()), found.centers.shape
+    ([0, 1, 2, 3], (4, 2))
+    """
+    if not parts.any():
+        return cluster_rows(embedding, n_clusters, random_state, **options)
+    labels, centers, n_found = np.empty(len(parts), dtype=np.int32), [], 0
+    for part in range(int(parts.max()) + 1):
+        rows = np.flatnonzero(parts == part)
+        own = cluster_rows(embedding[like(rows, embedding)], min(n_clusters, len(rows)), random_state, **options)
+        labels[rows] = own.labels + n_found
+        centers.append(own.centers)
+        n_found += len(own.centers)
+    return Clustering(labels, np.concatenate(centers))
+
+
+def group_sums(rows: Array, labels: Array, n_groups: int) -> tuple[Array, Array]:
+    """Return for every group the sum of its rows, scaled to unit length, and their number."""
+    belongs = labels[None, :] == np.arange(n_groups)[:, None]
+    return belongs @ unit_rows(rows).astype(np.float64), belongs.sum(axis=1)
+
+
+def group_means(sums: Array, counts: Array) -> Array:
+    """Return the centres of groups from :func:`group_sums`; zeros for an empty group."""
+    return np.asarray(sums / np.maximum(counts, 1)[:, None])
+
+
 def warn_of_zeros(n_samples: int) -> None:
     """Warn of samples whose representation is zero, so that their cluster is arbitrary."""
     warn_user(

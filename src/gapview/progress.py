@@ -17,6 +17,7 @@ A callback is any function of one :class:`Event`:
 >>> with listening(show):
 ...     model = BridgedGRMF(n_clusters=2, selection="fixed", random_state=0).fit(views)
 Weighing views
+Refining groups
 Looking for neighbours
 Finding groups
 """

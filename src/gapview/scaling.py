@@ -16,11 +16,14 @@ from .errors import InputError
 from .utils.types import Array, Matrix
 from .views import Views
 
-SCALES = ("unit", "center+unit", "standard", "standard+view", "standard+unit", None)
+WHITE = "white+unit"
+SCALES = ("unit", "center+unit", "standard", "standard+view", "standard+unit", WHITE, None)
 
 _MOSTLY_ZERO = 0.9  # share of zeros from which zero means absence, as in counts of words
 _NARROW = 3
 _FEW_EFFECTIVE = 0.2  # share of the features that carry the variance, below which a few features dominate
+
+_KEPT_VARIANCE = 0.95  # share of the variance of standardised features that is whitened; the rest is left out
 
 _SMALL = 2**20  # values of a sparse view, up to which it is made dense
 _ROUNDING = 8  # units in the last place by which equal values may differ after rows are scaled
@@ -125,6 +128,8 @@ class Scaling:
     center: Array | None  # mean of every feature; None if features are not scaled
     spread: Array | None  # divisor of every feature
     row_length: float | None  # mean length of the rows before they are scaled to 1; None if rows are not scaled
+    axes: Array | None = None  # features × principal axes that are whitened
+    sizes: Array | None = None  # standard deviation along each of them
 
     def apply(self, matrix: Matrix) -> Matrix:
         """Return rows of this view scaled, those of the fit or new ones."""
@@ -136,16 +141,25 @@ class Scaling:
         scaled = xp.empty_like(matrix)
         for block in row_blocks(matrix, FEW_ROWS):
             with np.errstate(over="ignore", invalid="ignore"):
-                rows = xp.astype((matrix[block] - center) / spread, matrix.dtype, copy=False)
+                rows = xp.astype(self._whitened((matrix[block] - center) / spread), matrix.dtype, copy=False)
             if not xp.all(xp.isfinite(rows)):
                 raise _too_large(self.name, "its standardised features", matrix)
             scaled[block] = rows if self.row_length is None else _unit(rows)
         return scaled
 
+    def _whitened(self, rows: Array) -> Array:
+        """Return standardised rows with the same variance along all axes, as features; unchanged without axes."""
+        if self.axes is None or self.sizes is None:
+            return rows
+        axes, sizes = (like(values, rows) for values in (self.axes, self.sizes))
+        return (rows @ axes / sizes) @ axes.T  # type: ignore[no-any-return]
+
     def undo(self, matrix: Array) -> Array:
         """Return scaled rows in the units of the data; rows that were scaled to unit length get the mean length."""
         if self.row_length is not None:
             matrix = matrix * self.row_length
+        if self.axes is not None and self.sizes is not None:
+            matrix = (matrix @ self.axes * self.sizes) @ self.axes.T
         return matrix if self.center is None else np.asarray(matrix * self.spread + self.center)
 
 
@@ -249,7 +263,7 @@ def fit_scaling(name: str, matrix: Matrix, scale: str | None) -> Scaling:
 
 
 def _is_centred(scale: str | None) -> bool:
-    return scale is not None and scale.startswith(("standard", "center"))
+    return scale is not None and scale.startswith(("standard", "center", "white"))
 
 
 def _demand_no_centring(name: str, matrix: Any, scale: str | None) -> None:
@@ -269,8 +283,8 @@ def fit_blocks(rows: BlockedRows, scale: str | None) -> Scaling:
     InputError
         If the values are so large that spreads of features or lengths of rows are not finite.
     """
-    center = spread = row_length = None
-    if scale is not None and scale.startswith(("standard", "center")):
+    center = spread = row_length = axes = sizes = None
+    if scale is not None and _is_centred(scale):
         center, spread = _feature_moments(rows)
         spread = np.where(spread > 0, spread, 1.0)  # a constant feature stays constant, at zero
         if scale.startswith("center"):
@@ -281,9 +295,27 @@ def fit_blocks(rows: BlockedRows, scale: str | None) -> Scaling:
             if not np.isfinite(spread).all():
                 raise _too_large(rows.name, "the spreads of its features", spread)
     if scale is not None and scale.endswith("unit"):
-        of_features = Scaling(rows.name, center, spread, None)
+        if scale == WHITE:
+            axes, sizes = _principal_axes(rows, Scaling(rows.name, center, spread, None))
+        of_features = Scaling(rows.name, center, spread, None, axes, sizes)
         _, row_length = rows.reduce(lambda block: _mean_length(of_features, block), _mean_of_means)
-    return Scaling(rows.name, center, spread, row_length)
+    return Scaling(rows.name, center, spread, row_length, axes, sizes)
+
+
+def _principal_axes(rows: BlockedRows, standardised: Scaling) -> tuple[Array, Array]:
+    """Return the axes that hold most of the variance of standardised features, and the deviation along each."""
+
+    def products(block: Matrix) -> Array:
+        xp = _namespace(block)
+        scaled = xp.astype(standardised.apply(block), xp.float64)
+        return host(scaled.T @ scaled)  # type: ignore[no-any-return]
+
+    values, vectors = np.linalg.eigh(rows.reduce(products, sum) / rows.shape[0])
+    values, vectors = np.maximum(values[::-1], 0), vectors[:, ::-1]
+    n_kept = int(np.searchsorted(np.cumsum(values), _KEPT_VARIANCE * values.sum())) + 1
+    kept = values[:n_kept] > values[0] * rows.shape[1] * np.finfo(np.float64).eps
+    n_kept = max(1, int(kept.sum()))
+    return vectors[:, :n_kept].copy(), np.sqrt(np.where(values[:n_kept] > 0, values[:n_kept], 1.0))
 
 
 def _mean_length(of_features: Scaling, matrix: Matrix) -> tuple[int, float]:
@@ -381,7 +413,8 @@ def scale_views(views: Views, scale: str | Sequence[str | None] | None) -> tuple
     views : Views
         The data.
     scale : str, None, or sequence of these with one for each view
-        One of ``"unit"``, ``"center+unit"``, ``"standard"``, ``"standard+view"``, ``"standard+unit"``, None.
+        One of ``"unit"``, ``"center+unit"``, ``"standard"``, ``"standard+view"``, ``"standard+unit"``,
+        ``"white+unit"``, None.
 
     Raises
     ------

@@ -794,7 +794,10 @@ UNUSED = {
     "no sample in two views": (
         GRMF(3, consensus_weight=5.0),
         changed(0, np.s_[::2], plain=changed(1, np.s_[1::2])),
-        ["consensus_weight=5.0 has no effect, since no sample has two views"],
+        [
+            "No sample links these 2 parts of the views: 'view_0' (120 samples); 'view_1' (120 samples)",
+            "consensus_weight=5.0 has no effect, since no sample has two views",
+        ],
     ),
     "nothing to choose": (
         BridgedGRMF(3, scale="unit", reach=2, view_weights=None, max_clusters=5, **FIXED),
@@ -822,6 +825,26 @@ def test_parameters_without_effect_give_the_same_warnings(name, where, places):
     with pytest.warns(GapviewWarning) as records:
         places(where).fit(clone(model).set_params(max_iter=2), views)
     assert [text.split(". ")[0] for text in warned(records)] == texts
+
+
+@each_estimator
+@everywhere
+def test_parts_that_no_sample_links_have_groups_of_their_own(estimator, where, places):
+    views = [view.copy() for view in made((200, 90, 120), 6, missing_rate=0.0).views]
+    views[0][150:], views[1][150:], views[2][:150] = np.nan, np.nan, np.nan
+    model = GRMF(3, init="data", **COMMON) if estimator == "GRMF" else BridgedGRMF(3, **FIXED)
+    with pytest.warns(GapviewWarning, match="No sample links these 2 parts of the views"):
+        theirs = clone(model).fit(views)
+    place = places(where)
+    with muted():
+        ours = place.fit(model, views)
+    np.testing.assert_array_equal(place.host(ours.part_), np.arange(N) >= 150)
+    np.testing.assert_array_equal(place.host(ours.labels_), theirs.labels_)
+    assert [set(own.tolist()) for own in (theirs.labels_[:150], theirs.labels_[150:])] == [{0, 1, 2}, {3, 4, 5}]
+    # The codes of a part do not depend on those of another, and a rotation between them changes nothing
+    np.testing.assert_allclose(place.host(ours.confidence_), theirs.confidence_, atol=0.01)
+    new = [None, None, PLAIN[1][:5, :120]]
+    assert set(place.call(ours, "predict", new).tolist()) <= {3, 4, 5}
 
 
 @each_estimator

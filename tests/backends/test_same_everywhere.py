@@ -72,9 +72,9 @@ class TestTrialSamples:
         values[1][np.random.RandomState(0).permutation(N_ROWS)[30:]] = np.nan
         tried = []
 
-        def seen(part, *arguments, **settings):
-            tried.append(part.sample_ids)
-            return original(part, *arguments, **settings)
+        def seen(drawn, *arguments, **settings):
+            tried.append(drawn.views.sample_ids)
+            return original(drawn, *arguments, **settings)
 
         original = _plan.try_settings
         monkeypatch.setattr(_plan, "try_settings", seen)

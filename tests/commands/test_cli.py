@@ -24,7 +24,7 @@ def test_demo_says_what_it_did_and_wrote(tmp_path):
         "898 samples keep both views",
         "accuracy",
         "below that of filling in the mean",
-        "Chosen of 18 candidates",
+        "Chosen of 19 candidates",
     ):
         assert part in result.output
     with (tmp_path / "out" / "labels.csv").open() as stream:

@@ -257,6 +257,7 @@ class TestWhatIsShown:
             "Iterating",
             "Weighing views",
             "Trying settings",
+            "Refining groups",
             "Looking for neighbours",
             "Finding groups",
         ]

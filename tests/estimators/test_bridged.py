@@ -10,11 +10,12 @@ from sklearn.metrics import adjusted_rand_score
 
 from gapview import BridgedGRMF, Views
 from gapview.choice.representation import IterationLimits, Setting
-from gapview.choice.selection import choose, try_settings
+from gapview.choice.selection import Drawn, choose, try_settings
 from gapview.datasets import make_views, paired_split
 from gapview.errors import GapviewError, ParameterError
 from gapview.estimators.predict import predict_labels, project
 from gapview.metrics import clustering_accuracy
+from gapview.views.linking import parts_of
 
 
 @pytest.fixture(scope="module")
@@ -46,14 +47,15 @@ def test_what_a_fit_leaves_behind(made, fitted):
 class TestSelection:
     def test_says_what_was_tried_and_why(self, fitted):
         selection = fitted.selection_
-        assert len(selection.trials) == 18  # two ways of scaling, three bridges, three reaches
+        # Two ways of scaling, three bridges, three reaches; and whitened views
+        assert len(selection.trials) == 19
         assert selection.trials[selection.chosen].score == max(trial.score for trial in selection.trials)
         assert fitted.setting_ == selection.setting
         table = selection.table
         assert [row["score"] for row in table] == sorted((row["score"] for row in table), reverse=True)
         assert [row["chosen"] for row in table].count(True) == 1
         text = str(selection)
-        assert "18 candidates" in text
+        assert "19 candidates" in text
         assert fitted.setting_.bridge in text
 
     def test_is_reproducible(self, made, fitted):
@@ -91,7 +93,9 @@ class TestSelection:
             for bridge in ("union", "joint")
             for reach in (1, 4)
         ]
-        candidates = list(try_settings(views, settings, 3, (1.0, 1.0), 0, IterationLimits(50, 1e-5)))
+        candidates = list(
+            try_settings(Drawn(views, parts_of(views.mask)), settings, 3, (1.0, 1.0), 0, IterationLimits(50, 1e-5))
+        )
         # Groups drawn at random, too, so that the judges differ
         ground = candidates[0][1]
         candidates.append((settings[0], ground, np.random.RandomState(0).randint(3, size=150)))
@@ -234,6 +238,7 @@ def test_samples_that_share_no_view_with_each_other():
     assert clustering_accuracy(data.target, model.labels_) > 0.9
 
 
+@pytest.mark.filterwarnings("ignore:No sample links")
 def test_views_without_a_common_sample():
     data = make_views(n_samples=100, n_clusters=2, separation=4.0, random_state=1)
     mask = np.zeros((100, 2), dtype=bool)
@@ -327,7 +332,7 @@ def test_new_samples_are_placed_better_than_by_projection(dataset, rate):
     model = BridgedGRMF(10, selection="fixed", random_state=0).fit(views[known])
     along = BridgedGRMF(10, selection="fixed", random_state=0).fit(views).labels_[new]
     across = adjusted_rand_score(along, model.predict(views[new]))
-    projected = predict_labels(model, project(model, views[new], model.view_weights_), "neighbors", 10)
+    projected = predict_labels(model, views[new], project(model, views[new], model.view_weights_), "neighbors", 10)
     assert across > adjusted_rand_score(along, projected)
     assert across > 0.8
 

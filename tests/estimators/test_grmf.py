@@ -15,7 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from gapview import GRMF, Views
 from gapview.datasets import hide_views, make_views, paired_split
-from gapview.errors import InputError, SolutionError
+from gapview.errors import GapviewWarning, InputError, SolutionError
 from gapview.metrics import clustering_accuracy, clustering_scores
 from problems import cases, hidden
 
@@ -110,7 +110,8 @@ def test_views_without_a_shared_sample():
     mask = np.zeros((120, 2), dtype=bool)
     mask[:60, 0] = mask[60:, 1] = True
     data = make_views(120, (12, 9), n_clusters=3, random_state=0)
-    model = GRMF(3, random_state=0).fit(data.views, mask=mask)
+    with pytest.warns(GapviewWarning, match="No sample links these 2 parts"):
+        model = GRMF(3, random_state=0).fit(data.views, mask=mask)
     assert np.isfinite(model.embedding_).all()
 
 

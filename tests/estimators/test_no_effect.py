@@ -84,6 +84,7 @@ def test_the_parameter_has_no_effect_indeed(case, made):
     np.testing.assert_array_equal(one.labels_, other.labels_)
 
 
+@pytest.mark.filterwarnings("ignore:No sample links")
 def test_one_view_needs_no_weights(made):
     single = made.matrices[0]
     for model in (GRMF(2, consensus_weight=5.0), BridgedGRMF(2, consensus_weight=5.0, selection="fixed")):

@@ -8,7 +8,7 @@ from test_bridges import comparable, naive_donors
 from gapview import BridgedGRMF, Views
 from gapview.backends.memory import MemoryBackend
 from gapview.choice.representation import IterationLimits, Setting, prepare, represent
-from gapview.choice.selection import compute_view_weights
+from gapview.choice.selection import Drawn, compute_view_weights
 from gapview.clusters import balanced, balancing
 from gapview.datasets import make_views
 from gapview.errors import GapviewWarning, ParameterError, ParameterTypeError, SolutionError
@@ -68,6 +68,7 @@ def test_training_samples_as_queries_have_the_same_rows(made):
         assert query.unit == table.unit
 
 
+@pytest.mark.filterwarnings("ignore:No sample links")
 def test_sparse_view_without_validation_is_not_imputed_as_zeros():
     rng = np.random.RandomState(0)
     words = sparse.csr_array((rng.uniform(size=(40, 30)) < 0.2) * rng.uniform(1, 2, size=(40, 30)))
@@ -121,7 +122,9 @@ def test_a_view_of_few_groups_keeps_its_weight():
     mask[data.target >= 2, 1] = False
     whole = [np.where(mask[:, [k]], matrix, np.nan) for k, matrix in enumerate(data.views.matrices)]
     setting = Setting(("standard", "standard"), (5, 5), "both", 4, 12, 1.0, 1e-3)
-    weights = compute_view_weights(Views(whole), setting, 6, 0, IterationLimits(100, 1e-5))
+    weights = compute_view_weights(
+        Drawn(Views(whole), np.zeros(2, dtype=int)), setting, 6, 0, IterationLimits(100, 1e-5)
+    )
     np.testing.assert_allclose(weights, [1.0, 1.0], atol=0.05)
 
 

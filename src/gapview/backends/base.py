@@ -11,6 +11,7 @@ import numpy as np
 from ..factorization.loop import Solution, Sweep
 from ..factorization.starts import ProblemBlocks
 from ..graph.neighbors import Search
+from ..refinement import Discriminants
 from ..scaling import Scaling
 from ..utils.types import Array
 from ..views import SampleCounts, Views
@@ -39,6 +40,14 @@ class Backend(Protocol):
     @property
     def views(self) -> SampleCounts:
         """The training data."""
+
+    @property
+    def view_parts(self) -> Array:
+        """Part of every view; see :func:`gapview.views.linking.parts_of`."""
+
+    @property
+    def parts(self) -> Handle:
+        """Part of every sample; see :func:`gapview.views.linking.sample_parts`."""
 
     def generator(self, random_state: Any) -> np.random.RandomState:
         """Return the generator of the fit; a resumed fit draws the numbers of an uninterrupted one."""
@@ -86,6 +95,15 @@ class Backend(Protocol):
 
     def cluster(self, points: Handle, n_clusters: int, random_state: np.random.RandomState) -> tuple[Handle, Array]:
         """Run k-means on rows scaled to unit length; return labels and centres.
+
+        Groups are numbered by :func:`gapview.clusters.group_order`.
+        """
+
+    def group_shares(self, discriminants: Discriminants) -> Handle:
+        """Return the share of each group in every sample by discriminants; before a problem is built."""
+
+    def reassign(self, points: Handle, shares: Handle, graph: Handle) -> tuple[Handle, Array]:
+        """Assign samples to the group of the largest share, with those of their neighbours; return labels and centres.
 
         Groups are numbered by :func:`gapview.clusters.group_order`.
         """

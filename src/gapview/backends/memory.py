@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -14,8 +14,10 @@ from ..clusters import (
     balanced,
     balancing,
     check_representation,
-    cluster_rows,
+    cluster_parts,
+    group_means,
     group_order,
+    group_sums,
     kmeans_rows,
     renumbered,
 )
@@ -31,11 +33,13 @@ from ..graph.neighbors import Search
 from ..persist.checkpoints import StateRecord, checkpointed, checkpointed_search
 from ..persist.checkpoints.journal import fit_generator
 from ..progress import phase
+from ..refinement import Discriminants, transition_of, walk
 from ..scaling import ScaledRows, Scaling, scale_alike, unit_rows
 from ..trust.confidence import confidence
 from ..utils.types import Array, Matrix
 from ..views import Views
 from ..views.cells import draw_from
+from ..views.linking import parts_of, sample_parts
 from .base import SampleResults
 
 
@@ -50,20 +54,30 @@ class MemoryBackend:
         Whether the scaled views are used for one problem only, so that they can be freed on the way.
     device : str, optional
         The device that computes; by default the processor, or the device of tensors given as views.
+    view_parts : int array of shape (n_views,), optional
+        Part of every view, if the samples are drawn from others; see :func:`gapview.views.linking.parts_of`.
     """
 
     only_union: str | None = None
     random_start = staticmethod(random_start)
     generator = staticmethod(fit_generator)
 
-    def __init__(self, views: Views, *, is_last: bool = False, device: Any = None) -> None:
+    def __init__(
+        self, views: Views, *, is_last: bool = False, device: Any = None, view_parts: Array | None = None
+    ) -> None:
         self.training = self.views = views
+        self.view_parts = parts_of(views.mask) if view_parts is None else view_parts
         if device is not None:
             with phase("to the device"):
                 self.views = views.to_device(device)
         self.is_last = is_last
         self.scaled: list[Matrix] = []
         self.scalings: list[Scaling] = []
+
+    @cached_property
+    def parts(self) -> Array:
+        """Part of every sample: samples that shared views connect, directly or through others; the largest is 0."""
+        return sample_parts(self.training.mask, self.view_parts)
 
     def draw(self, n_samples: int, seed: int) -> Views:
         """Return some of the samples."""
@@ -172,9 +186,25 @@ class MemoryBackend:
 
     def cluster(self, points: Array, n_clusters: int, random_state: np.random.RandomState) -> tuple[Array, Array]:
         """Run k-means on rows scaled to unit length; return labels and centres."""
-        found = cluster_rows(self._placed(points), n_clusters, random_state, kmeans=_recorded_kmeans)
-        order = group_order(found.labels, self.views.sample_ids, n_clusters)
-        return renumbered(found.labels, order), found.centers[order]
+        placed = self._placed(points)
+        found = cluster_parts(placed, self.parts, n_clusters, random_state, kmeans=_recorded_kmeans)
+        return self._numbered(found.labels, found.centers)
+
+    def group_shares(self, discriminants: Discriminants) -> Array:
+        """Return the share of each group in every sample by discriminants."""
+        present = [self.views.rows(k) for k in range(self.views.n_views)]
+        return discriminants.shares(self.scaled, present, self.views.n_samples)
+
+    def reassign(self, points: Array, shares: Array, graph: Any) -> tuple[Array, Array]:
+        """Assign samples to the group of the largest share, with those of their neighbours."""
+        labels = walk(shares, transition_of(host_graph(graph))).argmax(axis=1).astype(np.int32)
+        sums, counts = group_sums(host(points), labels, shares.shape[1])
+        return self._numbered(labels, group_means(sums, counts).astype(host(points[:0]).dtype))
+
+    def _numbered(self, labels: Array, centers: Array) -> tuple[Array, Array]:
+        order = group_order(labels, self.views.sample_ids, len(centers))
+        order = order[np.argsort(self._part_of_groups(labels, len(centers))[order], kind="stable")]
+        return renumbered(labels, order), centers[order]
 
     def _placed(self, rows: Array) -> Array:
         """Return rows on the device that computes."""
@@ -183,12 +213,23 @@ class MemoryBackend:
     def confidence(self, points: Array, labels: Array, centers: Array, graph: Any | None) -> Array:
         """Return the confidence of every sample."""
         directions = unit_rows(self._placed(points))
-        return confidence(directions, like(centers, directions), like(labels.astype(np.int64), directions), graph)
+        possible = None
+        if self.parts.any():
+            possible = like(self._part_of_groups(labels, len(centers)) == self.parts[:, None], directions)
+        groups = like(labels.astype(np.int64), directions)
+        return confidence(directions, like(centers, directions), groups, graph, possible)
+
+    def _part_of_groups(self, labels: Array, n_groups: int) -> Array:
+        """Return the part of every group; the last for an empty one."""
+        found = np.full(n_groups, self.parts.max())
+        found[labels] = self.parts
+        return found
 
     def finish(self, model: Any, graphs: dict[str, Any], rows: SampleResults) -> None:
         """Set the attributes of the model that have a row for each sample, and its training data."""
         for name, found in graphs.items():
             setattr(model, name, list(map(host_graph, found)) if isinstance(found, list) else host_graph(found))
+        model.part_ = self.parts
         model.codes_, model.embedding_, model.labels_, model.confidence_ = rows
         model.views_, model.sample_ids_ = self.training.on_host(), self.training.sample_ids
         model.n_features_in_ = sum(self.training.n_features)

@@ -9,6 +9,7 @@ from typing import Any
 from ..persist.checkpoints import recording
 from ..progress import phase
 from ..views import training_views
+from ..views.linking import warn_of_parts
 from .base import Backend
 from .dask import dask_kind
 from .disk import backend as on_disk
@@ -34,9 +35,11 @@ def open_backend(model: Any, data: Any, mask: Any, checkpoint: Any) -> Iterator[
         return
     if model.memory_budget is not None:
         with on_disk.open_backend(model, data, mask) as here, recording(checkpoint, model, here.training):
+            warn_of_parts(here.training.names, here.training.mask)
             yield here
         return
     with phase("reading"):
         views = training_views(data, mask, model.partial_rows, model._least_samples())
+    warn_of_parts(views.names, views.mask)
     with recording(checkpoint, model, views):
         yield MemoryBackend(views, is_last=True, device=model.device)

@@ -59,7 +59,7 @@ class BipartiteSpectral(Baseline):
     weight_exponent : float, default=5.0
         γ, above 1: near 1 the view with the smoothest graph decides alone, with large values all views have equal
         weights.
-    scale : {"unit", "center+unit", "standard", "standard+view", "standard+unit", None}, default="unit"
+    scale : {"unit", "center+unit", "standard", "standard+view", "standard+unit", "white+unit", None}, default="unit"
         As in :class:`gapview.GRMF`.
     max_iter : int, default=50
         Maximum number of iterations.

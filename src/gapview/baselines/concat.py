@@ -23,7 +23,7 @@ class Concat(Baseline):
     ----------
     n_clusters : int, default=8
         Number of groups.
-    scale : {"unit", "center+unit", "standard", "standard+view", "standard+unit", None}, default="unit"
+    scale : {"unit", "center+unit", "standard", "standard+view", "standard+unit", "white+unit", None}, default="unit"
         As in :class:`gapview.GRMF`; views are filled after they are scaled.
     n_init : int, default=20
         Restarts of k-means, of which the best is kept. The tables of the paper are matched by 20, not by 1.

@@ -45,7 +45,7 @@ class CoRegularizedSpectral(CoupledBaseline):
         with ``consensus_weight`` above 0.01, agreement outweighs the views.
     n_neighbors : int or "auto", default="auto"
         Neighbours of a sample in the graph, as in :class:`gapview.GRMF`.
-    scale : {"unit", "center+unit", "standard", "standard+view", "standard+unit", None}, default="unit"
+    scale : {"unit", "center+unit", "standard", "standard+view", "standard+unit", "white+unit", None}, default="unit"
         As in :class:`gapview.GRMF`.
     max_iter : int, default=30
         Maximum number of iterations. Reaching it gives no warning: the groups hardly change after a few iterations.

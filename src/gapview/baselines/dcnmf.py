@@ -53,7 +53,7 @@ class DCNMF(nmf.ConsensusBaseline):
     nonnegative : {"raise", "shift", "clip"}, default="raise"
         What to do with negative values: raise an error, subtract the lowest value of the view and scale its rows again,
         or set them to 0. Views without negative values do not change.
-    scale : {"unit", "center+unit", "standard", "standard+view", "standard+unit", None}, default="unit"
+    scale : {"unit", "center+unit", "standard", "standard+view", "standard+unit", "white+unit", None}, default="unit"
         Scale rows to unit length, centre features before that, standardise features, both, or leave the values alone.
     init : "random" or pair (codes, bases), default="random"
         Start: uniform random numbers, with the same codes in all views; or a pair, the codes as an array of shape

@@ -48,7 +48,7 @@ class GPMVC(nmf.ConsensusBaseline):
     nonnegative : {"raise", "shift", "clip"}, default="raise"
         What to do with negative values: raise an error, subtract the lowest value of the view and scale its rows again,
         or set them to 0. Views without negative values do not change.
-    scale : {"unit", "center+unit", "standard", "standard+view", "standard+unit", None}, default="unit"
+    scale : {"unit", "center+unit", "standard", "standard+view", "standard+unit", "white+unit", None}, default="unit"
         Scale rows to unit length, centre features before that, standardise features, both, or leave the values alone.
     init : {"independent", "aligned"} or pair (codes, bases), default="independent"
         Start. ``"independent"``, as in the authors' program: every view is factorised separately, from the best of ten

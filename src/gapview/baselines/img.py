@@ -53,7 +53,7 @@ class IMG(FactorBaseline):
     output : {"cut", "codes"}, default="cut"
         Compute groups by a normalised cut of the learned graph (the authors' program, but with 20 restarts of k-means
         instead of 100) or by k-means on the codes with rows scaled to unit length.
-    scale : {"unit", "center+unit", "standard", "standard+view", "standard+unit", None}, default="unit"
+    scale : {"unit", "center+unit", "standard", "standard+view", "standard+unit", "white+unit", None}, default="unit"
         As in :class:`gapview.GRMF`. The graph depends on the scale of the codes, thus on that of the data.
     init : "random" or pair of arrays, default="random"
         Starting codes of shape (n_samples, n_components) and a matrix of shape (n_samples, n_samples) that

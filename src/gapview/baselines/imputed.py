@@ -88,7 +88,7 @@ class ImputedSpectral(_ImputedClusterer):
         that shares no view with any gets the mean of all.
     n_graph_neighbors : int, default=10
         Neighbours of a sample in the graph, itself included; all samples if there are fewer.
-    scale : {"unit", "center+unit", "standard", "standard+view", "standard+unit", None}, default="unit"
+    scale : {"unit", "center+unit", "standard", "standard+view", "standard+unit", "white+unit", None}, default="unit"
         As in :class:`gapview.GRMF`; views are filled after they are scaled.
     partial_rows : {"raise", "fill", "drop"}, default="raise"
         What to do with rows that have some but not all values, see :class:`gapview.Views`.
@@ -165,7 +165,7 @@ class ImputedKMeans(_ImputedClusterer):
         Number of groups.
     n_neighbors : int, default=5
         Samples whose mean replaces a missing view, as in :class:`ImputedSpectral`.
-    scale : {"unit", "center+unit", "standard", "standard+view", "standard+unit", None}, default="unit"
+    scale : {"unit", "center+unit", "standard", "standard+view", "standard+unit", "white+unit", None}, default="unit"
         As in :class:`gapview.GRMF`; views are filled after they are scaled.
     n_init : int, default=20
         Restarts of k-means, of which the best is kept.

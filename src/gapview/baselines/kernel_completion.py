@@ -46,7 +46,7 @@ class KernelCompletion(Baseline):
         Number of columns of Z, at most n_samples − 1; by default the number of groups.
     ridge_weight : float, default=1.0
         κ, as a share of the mean diagonal of the centred kernel: larger values rely on fewer directions of each view.
-    scale : {"unit", "center+unit", "standard", "standard+view", "standard+unit", None}, default="unit"
+    scale : {"unit", "center+unit", "standard", "standard+view", "standard+unit", "white+unit", None}, default="unit"
         As in :class:`gapview.GRMF`.
     max_samples : int or None, default=5000
         Raise an error for more samples than this; ``None`` for no limit.

@@ -44,7 +44,7 @@ class MeanFilledSpectral(CoupledBaseline):
         number of samples; or a sparse graph of nearest neighbours.
     n_neighbors : int or "auto", default="auto"
         Neighbours of a sample in that graph, as in :class:`gapview.GRMF`.
-    scale : {"unit", "center+unit", "standard", "standard+view", "standard+unit", None}, default="unit"
+    scale : {"unit", "center+unit", "standard", "standard+view", "standard+unit", "white+unit", None}, default="unit"
         As in :class:`gapview.GRMF`; views are filled after they are scaled.
     max_iter : int, default=30
         Maximum number of iterations. Reaching it gives no warning: the groups hardly change after a few iterations.

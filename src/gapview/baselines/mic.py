@@ -45,7 +45,7 @@ class MIC(nmf.NonnegativeBaseline):
     nonnegative : {"raise", "shift", "clip"}, default="raise"
         What to do with negative values: raise an error, subtract the lowest value of the view and scale its rows again,
         or set them to 0. Views without negative values do not change.
-    scale : {"unit", "center+unit", "standard", "standard+view", "standard+unit", None}, default="unit"
+    scale : {"unit", "center+unit", "standard", "standard+view", "standard+unit", "white+unit", None}, default="unit"
         Scale rows to unit length, centre features before that, standardise features, both, or leave the values alone.
     init : "random" or pair (codes, bases), default="random"
         Start. ``"random"``: the views are factorised one after the other, in three passes, each from the codes of the

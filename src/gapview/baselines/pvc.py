@@ -40,7 +40,7 @@ class PVC(nmf.NonnegativeBaseline):
     nonnegative : {None, "raise", "shift", "clip"}, default=None
         What to do with negative values: keep them (None, which this method allows), raise an error, subtract the lowest
         value of the view and scale its rows again, or set them to 0. Views without negative values do not change.
-    scale : {"unit", "center+unit", "standard", "standard+view", "standard+unit", None}, default="unit"
+    scale : {"unit", "center+unit", "standard", "standard+view", "standard+unit", "white+unit", None}, default="unit"
         Scale rows to unit length, centre features before that, standardise features, both, or leave the values alone.
     init : "random" or pair (codes, bases), default="random"
         Start: uniform random numbers, or an array of shape (n_samples, n_components) and for each view one of shape

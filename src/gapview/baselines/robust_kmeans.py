@@ -36,7 +36,7 @@ class RobustMultiViewKMeans(Baseline):
         Number of groups.
     weight_exponent : float, default=5.0
         γ, above 1: near 1 the view that fits best decides alone, with large values all views have equal weights.
-    scale : {"unit", "center+unit", "standard", "standard+view", "standard+unit", None}, default="unit"
+    scale : {"unit", "center+unit", "standard", "standard+view", "standard+unit", "white+unit", None}, default="unit"
         As in :class:`gapview.GRMF`.
     n_init : int, default=20
         Number of starts; the solution with the smallest objective is kept. Centres start at samples drawn by k-means++

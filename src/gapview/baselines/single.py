@@ -36,7 +36,7 @@ class BestSingleView(Baseline):
         Number of groups.
     n_neighbors : int or "auto", default="auto"
         Neighbours of a sample in the graphs on which modularity is computed, as in :class:`gapview.GRMF`.
-    scale : {"unit", "center+unit", "standard", "standard+view", "standard+unit", None}, default="unit"
+    scale : {"unit", "center+unit", "standard", "standard+view", "standard+unit", "white+unit", None}, default="unit"
         As in :class:`gapview.GRMF`; views are filled after they are scaled.
     n_init : int, default=20
         Restarts of k-means, of which the best is kept. The tables of the paper are matched by 20, not by 1.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
@@ -16,17 +16,19 @@ from ..errors import InputError, ParameterError, ParameterTypeError, some
 from ..graph.knn import resolve_n_neighbors
 from ..persist.checkpoints import checkpointed
 from ..progress import tell
-from ..scaling import SCALES, scale_view, suitable_scale
+from ..refinement import Refinement
+from ..scaling import SCALES, WHITE, scale_view, suitable_scale
 from ..utils.messages import check_choice, check_real, shown
 from ..utils.types import Matrix
 from ..views import SampleCounts, Views
 from .n_clusters import ClusterCount, default_counts
 from .representation import IterationLimits, Setting
-from .selection import Selection, choose, compute_view_weights, suggest_count, try_settings
+from .selection import Drawn, Selection, choose, compute_view_weights, refine_groups, suggest_count, try_settings
 
 # selection="fixed" uses the first of each
 _REACHES = (4, 1, 16)
 _BRIDGES = ("both", "union", "joint")
+_MOST_WHITENED = 2000  # features of a view that whitening is tried for; it costs the cube of their number
 
 
 @dataclass(frozen=True)
@@ -40,7 +42,7 @@ class FitPlan:
     setting: Setting
 
 
-def plan_fit(model: Any, views: SampleCounts, part: Views, seed: int) -> FitPlan:
+def plan_fit(model: Any, views: SampleCounts, drawn: Drawn, seed: int) -> FitPlan:
     """Choose the number of clusters, the view weights and the setting of a fit.
 
     Parameters
@@ -49,45 +51,64 @@ def plan_fit(model: Any, views: SampleCounts, part: Views, seed: int) -> FitPlan
         The estimator.
     views : SampleCounts
         The training data.
-    part : Views
+    drawn : Drawn
         The samples from which scales are chosen and on which settings are tried.
     seed : int
         Random seed.
     """
+    part = drawn.views
     n_clusters, count, selection = model.n_clusters, None, None
     limits = IterationLimits(model.max_iter, model.tol)
     with single_threaded():
         if isinstance(n_clusters, str):
             tell("Counting groups")
-            count = checkpointed("number of groups", lambda: _suggest_count(model, views, part, seed, limits))
+            count = checkpointed("number of groups", lambda: _suggest_count(model, views, drawn, seed, limits))
             n_clusters = count.suggested
         settings = list_candidates(model, views, part, n_clusters)
         tell("Weighing views")
-        weights = checkpointed("weights", lambda: _weigh_views(model, part, settings[0], n_clusters, seed, limits))
+        weights = checkpointed("weights", lambda: _weigh_views(model, drawn, settings[0], n_clusters, seed, limits))
         if len(settings) > 1:
-            trials = partial(try_settings, part, settings, n_clusters, weights, seed, limits)
+            trials = partial(try_settings, drawn, settings, n_clusters, weights, seed, limits)
             selection = checkpointed("choice", lambda: choose(list(trials())))
     return FitPlan(n_clusters, count, weights, selection, selection.setting if selection else settings[0])
 
 
-def _suggest_count(model: Any, views: SampleCounts, part: Views, seed: int, limits: IterationLimits) -> ClusterCount:
+def plan_refinement(
+    model: Any, drawn: Drawn, selection: Selection | None, setting: Setting, plan: FitPlan, seed: int
+) -> Refinement:
+    """Train the discriminants that refine the groups, on the samples on which settings are tried."""
+    tell("Refining groups")
+    limits = IterationLimits(model.max_iter, model.tol)
+    trials = () if selection is None else selection.trials
+    found = next((trial.labels for trial in trials if trial.setting == setting), None)
+
+    def train() -> Refinement:
+        return refine_groups(drawn, setting, found, plan.n_clusters, plan.weights, seed, limits)
+
+    with single_threaded():
+        return checkpointed("refinement", train)
+
+
+def _suggest_count(model: Any, views: SampleCounts, drawn: Drawn, seed: int, limits: IterationLimits) -> ClusterCount:
     """Suggest a number of clusters; neighbours and components cannot depend on it. See :func:`plan_fit`."""
+    part = drawn.views
     first = list_candidates(model, views, part, math.isqrt(part.n_samples))[0]
     counts = default_counts(part.n_samples, model.max_clusters)
     setting = replace(first, n_components=counts[-1]) if model.n_components == "auto" else first
     weights = _read_weights(None if _is_auto(model.view_weights) else model.view_weights, part)
-    return suggest_count(part, setting, counts, weights, seed, limits)
+    return suggest_count(drawn, setting, counts, weights, seed, limits)
 
 
 def _weigh_views(
-    model: Any, part: Views, setting: Setting, n_clusters: int, seed: int, limits: IterationLimits
+    model: Any, drawn: Drawn, setting: Setting, n_clusters: int, seed: int, limits: IterationLimits
 ) -> tuple[float, ...]:
     """Return the weights of the views, given or computed, 1 on average."""
+    part = drawn.views
     if not _is_auto(model.view_weights):
         return _read_weights(model.view_weights, part)
     if model.selection == "fixed" or part.n_views == 1:
         return _read_weights(None, part)
-    return compute_view_weights(part, setting, n_clusters, seed, limits)
+    return compute_view_weights(drawn, setting, n_clusters, seed, limits)
 
 
 def _read_weights(given: Any, views: Views) -> tuple[float, ...]:
@@ -119,10 +140,25 @@ def list_candidates(model: Any, views: SampleCounts, part: Views, n_clusters: in
     components = 2 * n_clusters if model.n_components == "auto" else int(model.n_components)
     consensus = 1.0 if model.consensus_weight == "auto" else float(model.consensus_weight)
     sparsity = 1e-3 if model.sparsity_weight == "auto" else float(model.sparsity_weight)
+    combinations = list(product(forms, bridges, reaches))
+    if _is_auto(model.scale) and model.selection == "auto" and (white := _white_scales(part, forms[0])):
+        combinations.append((white, bridges[0], reaches[0]))
     return [
         Setting(form, tuple(counts), bridge, reach, components, consensus, sparsity)
-        for form, bridge, reach in product(forms, bridges, reaches)
+        for form, bridge, reach in combinations
     ]
+
+
+def _white_scales(views: Views, scales: Sequence[str | None]) -> tuple[str | None, ...] | None:
+    """Return scales that whiten the views that can be; None if there are none.
+
+    Words and a few features are not whitened: zero means absence, and a few axes are all there is.
+    """
+    whitened = tuple(
+        WHITE if scale in ("center+unit", "standard+unit") and width <= _MOST_WHITENED else scale
+        for scale, width in zip(scales, views.n_features, strict=True)
+    )
+    return whitened if WHITE in whitened else None
 
 
 def _read_scales(scale: Any, views: Views, *, first_only: bool) -> list[tuple[str | None, ...]]:

@@ -14,6 +14,7 @@ from ..graph.neighbors import Search
 from ..persist.checkpoints import checkpointed
 from ..persist.registry import storable_record
 from ..progress import phase
+from ..refinement import Discriminants
 from ..scaling import Scaling
 from ..utils.types import Array
 
@@ -48,6 +49,7 @@ class ViewGraphs:
     graphs: dict[str, Handle]  # for each bridge that is needed its normalised graph
     explained: float  # share of the variance of views that the other views explain; NaN without a joint graph
     view_weights: tuple[float, ...]
+    shares: Handle | None = None  # of the groups in every sample, by discriminants
 
 
 @dataclass(frozen=True)
@@ -67,9 +69,14 @@ def prepare(
     view_weights: Sequence[float],
     bridges: Sequence[str] = BRIDGES,
     search: Search | None = None,
+    discriminants: Discriminants | None = None,
 ) -> ViewGraphs:
-    """Scale the views and build the graphs over all samples that the bridges need."""
+    """Scale the views, apply discriminants, and build the graphs over all samples that the bridges need."""
     scalings = backend.scale(scales)
+    shares = None
+    if discriminants is not None:
+        with phase("refinement"):
+            shares = backend.group_shares(discriminants)
     graphs: dict[str, Any] = {}
     explained = float("nan")
     with phase("bridge"):
@@ -79,7 +86,8 @@ def prepare(
             explained, graphs["joint"] = backend.joint_graph(max(n_neighbors), view_weights, search)
         if "both" in bridges:
             graphs["both"] = both_graphs(graphs["union"], graphs["joint"])
-    return ViewGraphs(backend, scalings, {name: graphs[name] for name in bridges}, explained, tuple(view_weights))
+    needed = {name: graphs[name] for name in bridges}
+    return ViewGraphs(backend, scalings, needed, explained, tuple(view_weights), shares)
 
 
 def represent(prepared: ViewGraphs, setting: Setting, limits: IterationLimits) -> Representation:

@@ -9,10 +9,10 @@ import numpy as np
 from scipy import sparse
 
 from ..backends.base import Backend, SampleResults
-from ..choice.candidates import plan_fit
+from ..choice.candidates import plan_fit, plan_refinement
 from ..choice.n_clusters import MOST_CLUSTERS, ClusterCount
 from ..choice.representation import IterationLimits, Setting, prepare, represent
-from ..choice.selection import Selection, single_choice, use_union_bridge
+from ..choice.selection import Drawn, Selection, single_choice, use_union_bridge
 from ..clusters import balanced
 from ..graph.bridges import BRIDGES
 from ..graph.donors import query_rows, training_rows
@@ -21,7 +21,7 @@ from ..graph.knn import knn_graph, mean_neighbor_codes
 from ..persist.registry import storable_method
 from ..progress import phase, tell
 from ..scaling import SCALES
-from ..utils.messages import LARGEST, MOST_COMPONENTS, MOST_REPEATS, check_choice, check_integer, check_real
+from ..utils.messages import LARGEST, MOST_COMPONENTS, MOST_REPEATS, check_choice, check_flag, check_integer, check_real
 from ..utils.types import Array, Matrix
 from ..views import Views
 from ..views.cells import PARTIAL_ROWS, n_to_try
@@ -57,7 +57,7 @@ class BridgedGRMF(LatentSpaceMixin, MultiViewClusterer):
         views imputed; or the sum of both.
     reach : int or "auto", default="auto"
         Maximum number of steps h along the graph: H = (I + T + … + Tʰ)X with T the normalised graph.
-    scale : {"unit", "center+unit", "standard", "standard+view", "standard+unit", None, "auto"} or list or dict
+    scale : str or None, or list or dict of these, default="auto"
         As in :class:`gapview.GRMF`, for all views or for each; ``"auto"``, the default, chooses for each view.
     view_weights : "auto", None, or list or dict of floats, default="auto"
         Weight of every view. None: all equal. ``"auto"`` follows ``selection``: with ``selection="auto"`` the weight of
@@ -67,6 +67,9 @@ class BridgedGRMF(LatentSpaceMixin, MultiViewClusterer):
         ``"auto"`` chooses scale, bridge, reach and view weights, where they are ``"auto"``, from the data. ``"fixed"``
         uses the defaults that suit most data (bridge "both", reach 4, equal weights) and tries nothing, at a fraction
         of the cost. No effect if all four are given.
+    refine : bool, default=True
+        Refine the groups by discriminant analysis of the views, where the views support each other; ``refined_`` says
+        whether they do. False keeps the groups that k-means finds among the balanced codes.
     max_clusters : int, default=20
         Largest number of groups that is tried; only with ``n_clusters="auto"``.
     max_iter : int, default=200
@@ -105,12 +108,17 @@ class BridgedGRMF(LatentSpaceMixin, MultiViewClusterer):
         The setting of the fit.
     cluster_count_ : ClusterCount
         With ``n_clusters="auto"``: the evidence for every number of groups, and the ``reason()`` for the suggestion.
+    refined_ : bool
+        Whether the groups were refined.
     view_weights_ : array of shape (n_views,)
         Weight of every view, 1 on average.
     bases_ : list of arrays of shape (n_components, n_features)
         Uₖ, with orthonormal rows; with orthonormal columns if the view has fewer features than components.
     codes_ : list of arrays of shape (n_samples, n_components)
         Pₖ for all samples, also those without view k; zero rows for samples that no sample with view k reaches.
+    part_ : array of shape (n_samples,)
+        Part of every sample: 0 for all, unless no sample links some views with the others. Each part then has
+        ``n_clusters`` groups of its own, those of part 0 first.
     confidence_ : array of shape (n_samples,)
         Confidence that every sample belongs to its group, from 0 to 1, see :func:`gapview.trust.sample_confidence`.
     cluster_centers_ : array of shape (n_clusters, n_directions)
@@ -152,11 +160,12 @@ class BridgedGRMF(LatentSpaceMixin, MultiViewClusterer):
     selection_: Selection
     setting_: Setting
     cluster_count_: ClusterCount
+    refined_: bool
     view_weights_: Array
     balance_: Array
     graph_: sparse.csr_array
 
-    _fitted_attributes = ("setting_", "selection_", "balance_", "graph_", "view_weights_")
+    _fitted_attributes = ("setting_", "selection_", "refined_", "balance_", "graph_", "view_weights_")
     _recover_methods = ("bridge", "neighbors", "basis")
     _no_effect = (
         NoEffect("max_clusters", lambda m, _: m.n_clusters != "auto", "n_clusters is given", "use n_clusters='auto'"),
@@ -184,6 +193,7 @@ class BridgedGRMF(LatentSpaceMixin, MultiViewClusterer):
         scale: Any = "auto",
         view_weights: Any = "auto",
         selection: str = "auto",
+        refine: bool = True,
         max_clusters: int = MOST_CLUSTERS,
         max_iter: int = 200,
         tol: float = 1e-5,
@@ -203,6 +213,7 @@ class BridgedGRMF(LatentSpaceMixin, MultiViewClusterer):
         self.scale = scale
         self.view_weights = view_weights
         self.selection = selection
+        self.refine = refine
         self.max_clusters = max_clusters
         self.max_iter = max_iter
         self.tol = tol
@@ -224,6 +235,7 @@ class BridgedGRMF(LatentSpaceMixin, MultiViewClusterer):
         if self.scale is None or isinstance(self.scale, str):
             check_choice("scale", self.scale, (*SCALES, "auto"))
         check_choice("selection", self.selection, ("auto", "fixed"))
+        check_flag("refine", self.refine)
         check_integer("max_clusters", self.max_clusters, low=3)
         check_choice("partial_rows", self.partial_rows, PARTIAL_ROWS)
 
@@ -241,15 +253,24 @@ class BridgedGRMF(LatentSpaceMixin, MultiViewClusterer):
     def _fit(self, backend: Backend, random_state: np.random.RandomState) -> None:
         seed = int(random_state.randint(2**31 - 1))
         with phase("choice"):
-            plan = plan_fit(self, backend.views, backend.draw(n_to_try(self._most_clusters()), seed), seed)
+            drawn = Drawn(backend.draw(n_to_try(self._most_clusters()), seed), backend.view_parts)
+            plan = plan_fit(self, backend.views, drawn, seed)
             selection, setting = use_union_bridge(plan.selection, plan.setting, backend.only_union)
+            discriminants = None
+            if self.refine:
+                discriminants = plan_refinement(self, drawn, selection, setting, plan, seed).discriminants
+            del drawn
         tell("Looking for neighbours")
         search, bridge = self._new_search(), setting.bridge
-        prepared = prepare(backend, setting.scales, setting.n_neighbors, plan.weights, [bridge], search)
+        scales, counts = setting.scales, setting.n_neighbors
+        prepared = prepare(backend, scales, counts, plan.weights, [bridge], search, discriminants)
         found = represent(prepared, setting, IterationLimits(self.max_iter, self.tol))
         graph = prepared.graphs[bridge]
         random_state = np.random.RandomState(seed)
-        labels, confidence = self._find_clusters(backend, found.points, plan.n_clusters, random_state, graph)
+        labels, confidence = self._find_clusters(
+            backend, found.points, plan.n_clusters, random_state, graph, prepared.shares
+        )
+        self.refined_ = discriminants is not None
         self._set_solution(found.solution, search)
         codes, embedding = backend.codes(found.problem, found.solution, of_all=True)
         self.setting_, self.view_weights_ = setting, np.asarray(plan.weights)

@@ -48,10 +48,11 @@ class GRMF(LatentSpaceMixin, MultiViewClusterer):
     graph : list or dict of matrices, optional
         Non-negative weights between samples, one square matrix for each view, over the samples that have the view or
         over all samples. They replace the nearest neighbours; ``n_neighbors`` and ``search`` then have no effect.
-    scale : {"unit", "center+unit", "standard", "standard+view", "standard+unit", None}, default="unit"
+    scale : {"unit", "center+unit", "standard", "standard+view", "standard+unit", "white+unit", None}, default="unit"
         ``"unit"``: rows of unit length (the paper); ``"center+unit"``: the same after centring the features;
         ``"standard"``: features of mean 0 and variance 1; ``"standard+view"``: the same, divided by the mean length of
-        the rows; ``"standard+unit"``: the same with rows of unit length; None: no scaling.
+        the rows; ``"standard+unit"``: the same with rows of unit length; ``"white+unit"``: the same with equal variance
+        along all principal axes that hold 95 % of the variance; None: no scaling.
     init : {"random", "data"} or list or dict of arrays, default="random"
         Starting codes: uniform random numbers (the paper), computed from the data without random numbers, or given.
     n_init : int, default=1
@@ -89,6 +90,9 @@ class GRMF(LatentSpaceMixin, MultiViewClusterer):
         Uₖ, with orthonormal rows; with orthonormal columns if the view has fewer features than components.
     codes_ : list of arrays of shape (n_present, n_components)
         Pₖ, for the samples that have view k.
+    part_ : array of shape (n_samples,)
+        Part of every sample: 0 for all, unless no sample links some views with the others. Each part then has
+        ``n_clusters`` groups of its own, those of part 0 first.
     confidence_ : array of shape (n_samples,)
         Confidence that every sample belongs to its group, from 0 to 1, see :func:`gapview.trust.sample_confidence`.
     cluster_centers_ : array of shape (n_clusters, n_components)

@@ -53,13 +53,14 @@ class LatentSpaceMixin(ClassNamePrefixFeaturesOutMixin, TransformerMixin):  # ty
     codes_: list[Array]
     cluster_centers_: Array
     confidence_: Array
+    part_: Array
     scalings_: list[Scaling]
     objective_: Array
     n_iter_: int
     neighbor_search_: tuple[SearchReport, ...]
 
     _fitted_attributes: tuple[str, ...] = (
-        *("bases_", "codes_", "scalings_", "cluster_centers_", "confidence_"),
+        *("bases_", "codes_", "scalings_", "cluster_centers_", "confidence_", "part_"),
         *("objective_", "n_iter_", "neighbor_search_"),
     )
     _recover_methods: tuple[str, ...] = ("neighbors", "basis")
@@ -162,11 +163,14 @@ class LatentSpaceMixin(ClassNamePrefixFeaturesOutMixin, TransformerMixin):  # ty
         n_clusters: int,
         random_state: np.random.RandomState,
         graph: Handle | None = None,
+        shares: Handle | None = None,
     ) -> tuple[Handle, Handle]:
-        """Run k-means on the points; return labels and confidence."""
+        """Run k-means on the points, or take the groups of the largest shares; return labels and confidence."""
         tell("Finding groups")
         with phase("k-means"):
             labels, self.cluster_centers_ = backend.cluster(points, n_clusters, random_state)
+            if shares is not None:
+                labels, self.cluster_centers_ = backend.reassign(points, shares, graph)
         with phase("confidence"):
             return labels, backend.confidence(points, labels, self.cluster_centers_, graph)
 
@@ -274,7 +278,7 @@ class LatentSpaceMixin(ClassNamePrefixFeaturesOutMixin, TransformerMixin):  # ty
         return self._assign(views, return_distance, method=method, n_neighbors=n_neighbors)
 
     def _predict_views(self, views: Views, method: str = "neighbors", n_neighbors: int = N_LATENT_NEIGHBORS) -> Array:
-        return predict_labels(self, self._embed(views), method, n_neighbors)
+        return predict_labels(self, views, self._embed(views), method, n_neighbors)
 
     def recover(self, views: Any = None, *, method: str = "neighbors", n_neighbors: int = N_LATENT_NEIGHBORS) -> Any:
         """Complete the missing views of samples, in the units of the data.
@@ -435,7 +439,8 @@ class LatentSpaceMixin(ClassNamePrefixFeaturesOutMixin, TransformerMixin):  # ty
         check_real("share", share, low=0, high=1, open_low=True)
         check_memory_for_parts(self, share)
         views = _dense_where_centered(self.views_, self.scalings_)
-        n_clusters = len(self.cluster_centers_)
+        n_clusters = max(len(np.unique(self.labels_[self.part_ == part])) for part in np.unique(self.part_))
+        n_clusters = n_clusters if self.part_.any() else len(self.cluster_centers_)
 
         def fit(rows: Array, seed: int) -> Array:
             part = views[rows]

@@ -18,6 +18,7 @@ from ..graph.neighbors import distance_to_distinct, nearest
 from ..utils.messages import warn_user
 from ..utils.types import Array, Matrix
 from ..views import Views
+from ..views.linking import sample_parts
 
 _N_TYPICAL = 1000  # training samples from which the usual distance between neighbours is computed
 
@@ -56,20 +57,32 @@ def _demand_finite(codes: Array) -> None:
         )
 
 
-def predict_labels(model: Any, embedding: Array, method: str, n_neighbors: int) -> Array:
+def predict_labels(model: Any, views: Views, embedding: Array, method: str, n_neighbors: int) -> Array:
     """Return the labels of samples from their codes, by nearest training samples or by nearest centre.
+
+    Both are searched in the part that the views of a sample belong to.
 
     Warns
     -----
     GapviewWarning
         If a code is zero.
     """
-    points = model.latent_points(embedding)
-    if method == "centers":
-        return nearest_centers(model.cluster_centers_, points).astype(model.labels_.dtype)
+    points, trained = model.latent_points(embedding), model.latent_points(model.embedding_)
+    _demand_finite(points)
     _warn_of_no_place(points)
-    _, voters = nearest(model.latent_points(model.embedding_), min(n_neighbors, len(model.labels_)), points)
-    return majority(model.labels_[voters])
+    labels = np.empty(len(points), dtype=model.labels_.dtype)
+    trained_views = [model.views_.rows(k)[:1] for k in range(model.views_.n_views)]
+    view_parts = np.array([model.part_[rows[0]] if len(rows) else 0 for rows in trained_views])
+    parts = sample_parts(views.mask, view_parts)
+    for part in np.unique(parts):
+        rows, members = parts == part, np.flatnonzero(model.part_ == part)
+        if method == "centers":
+            groups = np.unique(model.labels_[members]) if model.part_.any() else np.arange(len(model.cluster_centers_))
+            labels[rows] = groups[nearest(model.cluster_centers_[groups], 1, points[rows])[1][:, 0]]
+        else:
+            voters = nearest(trained[members], min(n_neighbors, len(members)), points[rows])[1]
+            labels[rows] = majority(model.labels_[members[voters]])
+    return labels
 
 
 def nearest_centers(centers: Array, points: Array) -> Array:

@@ -31,6 +31,7 @@ _NUMBERS = {int: Integral, float: Real}
 # the view, "codes" these or all samples.
 _AXES: dict[str, tuple[str, ...]] = {
     "labels_": ("samples",),
+    "part_": ("samples",),
     "confidence_": ("samples",),
     "embedding_": ("samples", "components"),
     "balance_": ("components", "directions"),
@@ -55,7 +56,7 @@ _AXES_OF_EVERY_VIEW: dict[str, tuple[str, ...]] = {
     "offsets_": ("components",),
 }
 _LARGEST_OF_BASIS = 1.001  # 1, and rounding errors of single precision
-_LABELS = ("labels_", "view_labels_")
+_LABELS = ("labels_", "part_", "view_labels_")
 _KINDS_OF_CONTAINER = ("array", "sparse", "pandas", "polars")
 
 
@@ -218,6 +219,7 @@ def _check_latent(model: Any) -> None:
     """Check ranges of values that methods for new samples multiply: products must not overflow."""
     in_range = model.confidence_.min() >= 0 and model.confidence_.max() <= 1
     demand(in_range, "confidence_ has values below 0 or above 1")
+    _check_parts(model)
     in_range = all(_largest(basis) <= _LARGEST_OF_BASIS for basis in model.bases_)
     demand(in_range, "bases_ are not orthonormal")
     for name in ("embedding_", "codes_", "cluster_centers_", "balance_", "graph_", "graphs_"):
@@ -227,6 +229,15 @@ def _check_latent(model: Any) -> None:
     with np.errstate(all="ignore"):
         points = model.latent_points(model.embedding_)
     demand(_is_finite(points), "embedding_ and balance_ do not belong together")
+
+
+def _check_parts(model: Any) -> None:
+    """Check that all samples with a view, and all samples of a group, are in the same part."""
+    parts, views = model.part_, model.views_
+    n_parts = len(np.unique(parts))
+    demand(parts.min() >= 0 and parts.max() < n_parts, "part_ has numbers of parts without samples")
+    rows = [*(views.rows(k) for k in range(views.n_views)), *(model.labels_ == group for group in set(model.labels_))]
+    demand(all(len(set(parts[own])) <= 1 for own in rows), "part_ divides a view or a group")
 
 
 def _largest(values: Any) -> float:

@@ -18,6 +18,7 @@ from ..clusters import Clustering
 from ..compute.arrays import TensorGraph, graph_like, host, host_graph, is_tensor, to_device
 from ..errors import InputTypeError, extra
 from ..graph.neighbors import Search, SearchReport
+from ..refinement import Discriminants, Refinement, ViewDiscriminants
 from ..scaling import Scaling
 from ..utils import packing
 from ..utils.packing import NotStorableError, demand
@@ -29,7 +30,10 @@ T = TypeVar("T", bound=type)
 
 METHODS: dict[str, type[Any]] = {}  # filled by the decorator storable_method
 RECORDS: dict[str, type[Any]] = {
-    record.__name__: record for record in (Clustering, Container, Scaling, Search, SearchReport, Views)
+    record.__name__: record
+    for record in (
+        *(Clustering, Container, Discriminants, Refinement, Scaling, Search, SearchReport, ViewDiscriminants, Views),
+    )
 }
 VIEWS_PARTS = tuple("matrices" if name == "_held" else name for name in hints_of(Views))
 _N_STATE = 624  # numbers in the state of a RandomState

@@ -73,12 +73,16 @@ def sample_confidence(points: Any, centers: Any, labels: Any, graph: Any = None)
     return confidence(points, centers, groups, None if graph is None else _read_graph(graph, len(points), "graph"))
 
 
-def confidence(points: Array, centers: Array, groups: Array, graph: Any = None) -> Array:
-    """Return what :func:`sample_confidence` returns, for arrays or tensors that are already checked."""
+def confidence(points: Array, centers: Array, groups: Array, graph: Any = None, possible: Array | None = None) -> Array:
+    """Return what :func:`sample_confidence` returns, for arrays or tensors that are already checked.
+
+    ``possible`` says for every sample which clusters it may belong to; all by default.
+    """
     xp = array_namespace(points)
     placed = xp.any(points != 0, axis=1)
     sizes = like(np.bincount(host(groups), minlength=len(centers)), points)
-    affinity = distance_affinity(distances_to(points, centers), groups, placed, sizes > 0)
+    filled = sizes > 0 if possible is None else (sizes > 0) & possible
+    affinity = distance_affinity(distances_to(points, centers), groups, placed, filled)
     if graph is not None:
         affinity *= _walk_probabilities(graph, groups, affinity)
     return host(own_shares(affinity, groups, placed))  # type: ignore[no-any-return]
@@ -104,7 +108,10 @@ def distances_to(points: Array, centers: Array) -> Array:
 def distance_affinity(
     distances: Array, groups: Array, placed: Array, filled: Array, usual: float | None = None
 ) -> Array:
-    """Return the affinity of samples with all clusters; ``usual`` is the mean distance of samples to their centres."""
+    """Return the affinity of samples with all clusters, 0 with those that are not ``filled``.
+
+    ``usual`` is the mean distance of samples to their centres.
+    """
     xp = array_namespace(distances)
     if usual is None:
         own = distances[xp.arange(len(groups), device=distances.device), groups]

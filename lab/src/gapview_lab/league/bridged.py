@@ -165,7 +165,7 @@ def new_samples(sources: list[Source]) -> None:
             make.fit(views[known])
             across = make.predict(views[new])
             by_projection = project(make, views[new], make.view_weights_)
-            projected = predict_labels(make, by_projection, "neighbors", N_LATENT_NEIGHBORS)
+            projected = predict_labels(make, views[new], by_projection, "neighbors", N_LATENT_NEIGHBORS)
             found.append(
                 [adjusted_rand_score(along, labels) for labels in (across, projected)]
                 + [100 * clustering_accuracy(target[new], labels) for labels in (across, projected)]

@@ -25,17 +25,18 @@ from sklearn.metrics import adjusted_rand_score
 from gapview import BridgedGRMF, __version__
 from gapview.choice.candidates import list_candidates
 from gapview.choice.representation import IterationLimits
-from gapview.choice.selection import try_settings
+from gapview.choice.selection import Drawn, try_settings
 from gapview.clusters import balancing, cluster_rows
 from gapview.factorization import Weights, build_problem, solve
 from gapview.factorization.starts import data_start
 from gapview.graph import Reach, both_graphs, impute_views, joint_graph, union_graph
 from gapview.graph.knn import modularity, resolve_n_neighbors
 from gapview.metrics import clustering_accuracy
-from gapview.scaling import scale_views, suitable_scale
+from gapview.scaling import WHITE, scale_views, suitable_scale
 from gapview.utils.storage import make_folder
 from gapview.utils.types import Array
 from gapview.views import Views
+from gapview.views.linking import parts_of
 
 from ..common.console import data_option
 from .data import Source, find_sources, hidden, load
@@ -98,9 +99,11 @@ def gather(path: Path, fields: tuple[str, ...], sources: list[Source], work: Cal
 def judge_candidates(views: Views, target: Array, seed: int) -> Iterator[Row]:
     """Fit all candidates of BridgedGRMF, and return the value of each criterion, not normalised."""
     n_clusters = len(np.unique(target))
-    settings = list_candidates(BridgedGRMF(n_clusters), views, views, n_clusters)
+    listed = list_candidates(BridgedGRMF(n_clusters), views, views, n_clusters)
+    settings = [setting for setting in listed if WHITE not in setting.scales]  # these have a rule of their own
+    drawn = Drawn(views, parts_of(views.mask))
     weights = (1.0,) * views.n_views
-    tried = list(try_settings(views, settings, n_clusters, weights, seed, IterationLimits(200, 1e-5)))
+    tried = list(try_settings(drawn, settings, n_clusters, weights, seed, IterationLimits(200, 1e-5)))
     each = list({id(prepared): prepared for _, prepared, _ in tried}.values())
     judged = {
         kind: np.mean([_shares([modularity(p.graphs[kind], labels) for *_, labels in tried]) for p in each], axis=0)

@@ -25,6 +25,7 @@ PHASES: Mapping[str, str] = {
     "neighbours": "nearest neighbours are found, and linked to graphs",
     "bridge": "views are completed and graphs over all samples put together, without the search for neighbours",
     "choice": "settings and weights of views are chosen, on 5000 samples at most",
+    "refinement": "samples are assigned by the refinement that was learned with the choice",
     "smoothing": "H = AᵀX",
     "start": "starting codes",
     "iterations": "Algorithm 1",

@@ -24,15 +24,24 @@ from ...graph.neighbors import Search
 from ...persist.checkpoints import recording
 from ...persist.checkpoints.journal import restored_on_error
 from ...progress import tell
+from ...refinement import Discriminants
 from ...scaling import Scaling
 from ...utils.messages import random_generator
 from ...utils.types import Array
 from ...views import Views, demand_enough, warn_of_values
+from ...views.linking import parts_of, sample_parts, warn_of_parts
 from ..base import SampleResults
 from ..memory import MemoryBackend
 from ..support import ONLY_UNION_ON_CLUSTER, output_kind, unsupported
 from .checkpoint import ClusterCheckpoint, identity_of_blocks
-from .clusters import balance_blocks, cluster_blocks, confidence_blocks, number_groups
+from .clusters import (
+    balance_blocks,
+    cluster_blocks,
+    confidence_blocks,
+    number_groups,
+    reassign_blocks,
+    share_blocks,
+)
 from .graph import BlockedGraph, bridged_problems, n_edges, split_graph, union_blocks, view_problems
 from .neighbors import knn_blocks
 from .problem import BlockedProblem, given_start, random_start
@@ -56,7 +65,9 @@ def open_backend(model: Any, data: Any, mask: Any, checkpoint: Any) -> Iterator[
     record = None if checkpoint is None else ClusterCheckpoint(checkpoint, identity_of_blocks(tasks, model, views))
     # The settings are chosen on the client, where no checkpoint records them
     with recording(None, model, views.template), restored_on_error(None if record is None else model.random_state):
-        backend = DaskBackend(tasks, views, record)
+        patterns, counts = _patterns(tasks, views)
+        warn_of_parts(views.names, patterns, counts)
+        backend = DaskBackend(tasks, views, parts_of(patterns, counts), record)
         warn_of_values(backend.draw(N_DESCRIBED, 0))
         yield backend
 
@@ -80,6 +91,8 @@ class DaskBackend:
         Runs the tasks.
     views : BlockedViews
         The samples; they are released when they are scaled.
+    view_parts : int array of shape (n_views,)
+        Part of every view; see :func:`gapview.views.linking.parts_of`.
     checkpoint : ClusterCheckpoint, optional
         Where the state of the loop is stored.
     """
@@ -87,8 +100,10 @@ class DaskBackend:
     only_union: str | None = f"{ONLY_UNION_ON_CLUSTER}."
     random_start = staticmethod(random_start)
 
-    def __init__(self, tasks: Tasks, views: BlockedViews, checkpoint: ClusterCheckpoint | None = None) -> None:
-        self.tasks, self.views, self.checkpoint = tasks, views, checkpoint
+    def __init__(
+        self, tasks: Tasks, views: BlockedViews, view_parts: Array, checkpoint: ClusterCheckpoint | None = None
+    ) -> None:
+        self.tasks, self.views, self.view_parts, self.checkpoint = tasks, views, view_parts, checkpoint
 
     def generator(self, random_state: Any) -> np.random.RandomState:
         """Return the generator of the fit."""
@@ -107,8 +122,9 @@ class DaskBackend:
         self.reference_rows = draw_rows(tasks, views, N_REFERENCE, 0)
         self.reference = collect_samples(tasks, views, self.reference_rows)
         self.ids = tasks.map("ids", attrgetter("sample_ids"), views.blocks)
+        self.parts = tasks.map("ids", _parts, views.blocks, view_parts=self.view_parts)
         self.scaled, scalings = scale_views(tasks, views, scale)
-        tasks.wait([*self.ids, *self.scaled.blocks])
+        tasks.wait([*self.ids, *self.parts, *self.scaled.blocks])
         views.blocks.clear()
         return scalings
 
@@ -188,12 +204,28 @@ class DaskBackend:
         self, points: list[Any], n_clusters: int, random_state: np.random.RandomState
     ) -> tuple[list[Any], Array]:
         """Run k-means on rows scaled to unit length; return handles of the labels, and the centres."""
-        labels, centers = cluster_blocks(self.tasks, points, self.scaled.starts, n_clusters, random_state)
-        return number_groups(self.tasks, labels, self.ids, centers)
+        parts = self.parts if self.view_parts.any() else None
+        found = cluster_blocks(self.tasks, points, self.scaled.starts, n_clusters, random_state, parts)
+        return self._numbered(*found)
+
+    def group_shares(self, discriminants: Discriminants) -> list[Any]:
+        """Return handles of the share of each group in the samples."""
+        shares = share_blocks(self.tasks, self.scaled.blocks, discriminants)
+        self.tasks.wait(shares)  # before the features are dropped
+        return shares
+
+    def reassign(self, points: list[Any], shares: list[Any], graph: BlockedGraph) -> tuple[list[Any], Array]:
+        """Assign samples to the group of the largest share, with those of their neighbours."""
+        labels, centers = reassign_blocks(self.tasks, points, shares, graph)
+        return self._numbered(labels, centers.astype(self.scaled.dtype))
+
+    def _numbered(self, labels: list[Any], centers: Array) -> tuple[list[Any], Array]:
+        return number_groups(self.tasks, labels, self.ids, self.parts, centers)
 
     def confidence(self, points: list[Any], labels: list[Any], centers: Array, graph: BlockedGraph | None) -> list[Any]:
         """Return handles of the confidence of every sample."""
-        return confidence_blocks(self.tasks, points, labels, centers, graph)
+        parts = self.parts if self.view_parts.any() else None
+        return confidence_blocks(self.tasks, points, labels, centers, graph, parts)
 
     def finish(self, model: Any, graphs: dict[str, Any], rows: SampleResults) -> None:
         """Set the attributes with a row for each sample as Dask arrays, and the reference model; graphs are not set."""
@@ -201,8 +233,10 @@ class DaskBackend:
         places, common = split_by_block(self.reference_rows, views.starts), {"codes_of_all": self.codes_of_all}
         parts = tasks.collect("sample", _of_rows, views.blocks, places, codes, *others, **common)
         of_views, rest = ([np.concatenate(own) for own in zip(*half, strict=True)] for half in zip(*parts, strict=True))
-        model.reference_ = _reference(model, self.reference, SampleResults(of_views, *rest))
+        results = SampleResults(of_views, *rest)
+        model.reference_ = _reference(model, MemoryBackend(self.reference, view_parts=self.view_parts), results)
         model.views_, model.n_features_in_ = self.reference, sum(self.views.n_features)
+        model.part_ = _as_array(tasks, self.parts, views.sizes)
         names, of_blocks = ("sample_ids_", "embedding_", "labels_", "confidence_"), (self.ids, *others)
         for name, blocks in zip(names, of_blocks, strict=True):
             setattr(model, name, _as_array(tasks, blocks, views.sizes))
@@ -211,6 +245,22 @@ class DaskBackend:
             blocks = tasks.map("codes", getitem, codes, [k] * len(codes))
             sizes = views.sizes if self.codes_of_all else views.present[:, k].tolist()
             model.codes_.append(_as_array(tasks, blocks, sizes))
+
+
+def _patterns(tasks: Tasks, views: BlockedViews) -> tuple[Array, Array]:
+    """Return the distinct rows of the mask, and how often each occurs."""
+    found = tasks.collect("describe", _distinct, views.blocks)
+    patterns, counts = (np.concatenate(own) for own in zip(*found, strict=True))
+    distinct, places = np.unique(patterns, axis=0, return_inverse=True)
+    return distinct, np.bincount(places.ravel(), counts).astype(np.int64)
+
+
+def _distinct(views: Views) -> tuple[Array, Array]:
+    return np.unique(views.mask, axis=0, return_counts=True)
+
+
+def _parts(views: Views, *, view_parts: Array) -> Array:
+    return sample_parts(views.mask, view_parts)
 
 
 def _n_unreached(views: Views, problem: Problem) -> int:
@@ -245,13 +295,14 @@ def _as_array(tasks: Tasks, blocks: list[Any], sizes: list[int]) -> Any:
     return da.concatenate([da.from_delayed(delayed(block), (size, *width), dtype=dtype) for block, size in parts])
 
 
-def _reference(model: Any, sample: Views, rows: SampleResults) -> Any:
+def _reference(model: Any, backend: MemoryBackend, rows: SampleResults) -> Any:
     """Return an ordinary model of some samples; its graphs link these samples only."""
     given: dict[str, Any] = {"graph": None} if hasattr(model, "graph") else {}
     if not isinstance(getattr(model, "init", "data"), str):
         given["init"] = "data"
     reference = clone(model).set_params(**given)
     reference.__dict__.update({name: value for name, value in vars(model).items() if name.endswith("_")})
+    sample = backend.training
     scaled, graphs = reference.scaled(sample), {}
     if model.is_bridged:
         counts, weights = model.setting_.n_neighbors, model.view_weights_.tolist()
@@ -260,5 +311,5 @@ def _reference(model: Any, sample: Views, rows: SampleResults) -> Any:
     else:
         counts = resolve_n_neighbors("auto", sample, len(model.cluster_centers_))
         graphs["graphs_"] = [knn_graph(matrix, count) for matrix, count in zip(scaled, counts, strict=True)]
-    MemoryBackend(sample).finish(reference, graphs, rows)
+    backend.finish(reference, graphs, rows)
     return reference

@@ -14,14 +14,18 @@ from ...clusters import (
     balancing_in_blocks,
     check_representation,
     cluster_rows,
+    group_means,
     group_order_in_blocks,
+    group_sums,
     renumbered,
     warn_of_zeros,
 )
 from ...compute.engine import single_threaded
+from ...refinement import N_WALKS, Discriminants
 from ...scaling import unit_rows
 from ...trust.confidence import N_STEPS, distance_affinity, distances_to, own_shares
 from ...utils.types import Array
+from ...views import Views
 from .graph import BlockedGraph, BlockGraph
 from .tasks import Tasks, split_by_block, stack_rows
 
@@ -54,13 +58,21 @@ def _describe(rows: Array) -> tuple[float, int]:
 
 
 def cluster_blocks(
-    tasks: Tasks, rows: list[Any], starts: Array, n_clusters: int, random_state: np.random.RandomState
+    tasks: Tasks,
+    rows: list[Any],
+    starts: Array,
+    n_clusters: int,
+    random_state: np.random.RandomState,
+    parts: list[Any] | None = None,
 ) -> tuple[list[Any], Array]:
     """Run k-means on rows scaled to unit length; return handles of the labels of every block, and the centres.
 
     Restarts use a sample of the rows. The best centres are then moved by Lloyd's algorithm on all rows. If the sample
-    would hold all rows, the result is that of :func:`gapview.clusters.cluster_rows`.
+    would hold all rows, the result is that of :func:`gapview.clusters.cluster_rows`. With ``parts``, handles of the
+    part of every sample, each part is clustered by itself.
     """
+    if parts is not None:
+        return _cluster_each_part(tasks, rows, parts, n_clusters, random_state)
     n_zeros = _check(tasks, rows)
     n_samples = int(starts[-1])
     if n_samples <= _N_SAMPLED:
@@ -73,6 +85,39 @@ def cluster_blocks(
     if n_zeros > int((~sample.any(axis=1)).sum()):  # cluster_rows has warned of those in the sample
         warn_of_zeros(n_zeros)
     return tasks.map("groups", _nearest_center, rows, [centers] * len(rows)), centers
+
+
+def _cluster_each_part(
+    tasks: Tasks, rows: list[Any], parts: list[Any], n_clusters: int, random_state: np.random.RandomState
+) -> tuple[list[Any], Array]:
+    """Return the result of :func:`cluster_blocks` for each part; see :func:`gapview.clusters.cluster_parts`."""
+    counts = tasks.collect("groups", np.bincount, parts)
+    n_parts = max(len(own) for own in counts)
+    labels, centers, n_found = list(parts), [], 0
+    for part in range(n_parts):
+        sizes = [int(own[part]) if part < len(own) else 0 for own in counts]
+        kept = np.flatnonzero(sizes).tolist()
+        here = [parts[i] for i in kept]
+        own = tasks.map("groups", _of_part, [rows[i] for i in kept], here, part=part)
+        starts = np.cumsum([0, *(sizes[i] for i in kept)])
+        found, middle = cluster_blocks(tasks, own, starts, min(n_clusters, sum(sizes)), random_state)
+        shown = {"part": part, "n_before": n_found}
+        merged = tasks.map("groups", _merge_labels, [labels[i] for i in kept], here, found, **shown)
+        for i, handle in zip(kept, merged, strict=True):
+            labels[i] = handle
+        centers.append(middle)
+        n_found += len(middle)
+    return tasks.map("groups", np.int32, labels), np.concatenate(centers)
+
+
+def _of_part(rows: Array, parts: Array, *, part: int) -> Array:
+    return np.asarray(rows[parts == part])
+
+
+def _merge_labels(labels: Array, parts: Array, found: Array, *, part: int, n_before: int) -> Array:
+    labels = labels.copy()
+    labels[parts == part] = found + n_before
+    return labels
 
 
 def _move_centers(tasks: Tasks, rows: list[Any], centers: Array, variance: float) -> Array:
@@ -96,19 +141,66 @@ def _nearest_center(rows: Array, centers: Array) -> Array:
 
 def _sums(rows: Array, centers: Array) -> Array:
     """Return for every centre the sum of the rows nearest to it, and their number."""
-    points, labels = unit_rows(rows).astype(np.float64), _nearest_center(rows, centers)
-    belongs = labels[None, :] == np.arange(len(centers))[:, None]
-    return np.column_stack([belongs @ points, belongs.sum(axis=1)])
+    return np.column_stack(group_sums(rows, _nearest_center(rows, centers), len(centers)))
 
 
-def number_groups(tasks: Tasks, labels: list[Any], ids: list[Any], centers: Array) -> tuple[list[Any], Array]:
-    """Return handles of the labels, and the centres, of groups in the order of :func:`gapview.clusters.group_order`."""
+def share_blocks(tasks: Tasks, views: list[Any], discriminants: Discriminants) -> list[Any]:
+    """Return handles of the shares of the groups in the samples of every block."""
+    shared = [tasks.broadcast("discriminants", discriminants)] * len(views)
+    return tasks.map("shares-of-groups", _shares_of_groups, views, shared)
+
+
+def _shares_of_groups(views: Views, discriminants: Discriminants) -> Array:
+    present = [views.rows(k) for k in range(views.n_views)]
+    return discriminants.shares(views.matrices, present, views.n_samples)
+
+
+def reassign_blocks(tasks: Tasks, rows: list[Any], shares: list[Any], graph: BlockedGraph) -> tuple[list[Any], Array]:
+    """Return handles of the labels with the largest share, with those of neighbours, and the centres."""
+    total = reached = shares
+    for _ in range(N_WALKS):
+        reached = tasks.map("groups", _step, graph.blocks, graph.exchange.rows("send-shares", reached))
+        total = tasks.map("groups", np.add, total, reached)
+    labels = tasks.map("groups", _largest, total)
+    total = tasks.total("group-means", sum, tasks.map("group-means", _summed, rows, labels, shares))
+    return labels, group_means(total[:, :-1], total[:, -1])
+
+
+def _step(graph: BlockGraph, pieces: Any) -> Array:
+    """Return the mean of the shares of neighbours; 0 for samples without neighbours."""
+    degrees = graph.degrees[:, None]
+    return np.asarray(graph.weights @ stack_rows(pieces) / np.where(degrees > 0, degrees, 1))
+
+
+def _largest(shares: Array) -> Array:
+    return np.asarray(shares.argmax(axis=1), dtype=np.int32)
+
+
+def _summed(rows: Array, labels: Array, shares: Array) -> Array:
+    return np.column_stack(group_sums(rows, labels, shares.shape[1]))
+
+
+def number_groups(
+    tasks: Tasks, labels: list[Any], ids: list[Any], parts: list[Any], centers: Array
+) -> tuple[list[Any], Array]:
+    """Return handles of the labels, and the centres, of groups in the order of :func:`gapview.clusters.group_order`.
+
+    The groups of the first part come first.
+    """
 
     def reduce(function: Callable[[Array, Array], Any], combine: Callable[[Sequence[Any]], Any]) -> Any:
         return tasks.total("groups", combine, tasks.map("groups", function, labels, ids))
 
     order = group_order_in_blocks(reduce, len(centers))
+    part_of = np.max(tasks.collect("groups", _part_of_groups, labels, parts, n_groups=len(centers)), axis=0)
+    order = order[np.argsort(part_of[order], kind="stable")]
     return tasks.map("groups", renumbered, labels, [order] * len(labels)), centers[order]
+
+
+def _part_of_groups(labels: Array, parts: Array, *, n_groups: int) -> Array:
+    found = np.zeros(n_groups, dtype=np.intp)
+    found[labels] = parts
+    return found
 
 
 # -- confidence ------------------------------------------------------------------------------------------------
@@ -120,13 +212,21 @@ def confidence_blocks(
     labels: list[Any],
     centers: Array,
     graph: BlockedGraph | None = None,
+    parts: list[Any] | None = None,
 ) -> list[Any]:
-    """Compute the confidence of every sample; see :func:`gapview.trust.sample_confidence`."""
+    """Compute the confidence of every sample; see :func:`gapview.trust.sample_confidence`.
+
+    With ``parts``, handles of the part of every sample, only the groups of its part count.
+    """
     shared = [tasks.broadcast("centres", centers)] * len(rows)
     described = tasks.collect("confidence", _own_distances, rows, labels, shared)
     total, n_filled, counts = (sum(part) for part in zip(*described, strict=True))
     usual = total / n_filled if n_filled else 0.0
-    claims = tasks.map("confidence", _claims, rows, labels, shared, usual=usual, filled=counts > 0)
+    filled = [counts > 0] * len(rows)
+    if parts is not None:
+        part_of = np.max(tasks.collect("groups", _part_of_groups, labels, parts, n_groups=len(centers)), axis=0)
+        filled = tasks.map("confidence", _possible, parts, filled, part_of=part_of)
+    claims = tasks.map("confidence", _claims, rows, labels, shared, filled, usual=usual)
     if graph is not None:
         ends = tasks.map("confidence", _one_hot, labels, claims)
         for _ in range(N_STEPS):
@@ -142,9 +242,13 @@ def _own_distances(rows: Array, labels: Array, centers: Array) -> tuple[float, i
     return float(own.sum(dtype=np.float64)), int(filled.sum()), np.bincount(labels, minlength=len(centers))
 
 
-def _claims(rows: Array, labels: Array, centers: Array, *, usual: float, filled: Array) -> Array:
+def _claims(rows: Array, labels: Array, centers: Array, filled: Array, *, usual: float) -> Array:
     distances = distances_to(unit_rows(rows), centers)
     return distance_affinity(distances, labels, np.asarray(rows.any(axis=1)), filled, usual)
+
+
+def _possible(parts: Array, filled: Array, *, part_of: Array) -> Array:
+    return np.asarray(filled & (part_of == parts[:, None]))
 
 
 def _one_hot(labels: Array, claims: Array) -> Array:

@@ -1,0 +1,350 @@
+"""Refinement of groups: discriminant analysis of the views, repeated with the groups that it predicts.
+
+Groups found in a graph are good where neighbours belong together, and wrong where they do not. A discriminant analysis
+sees what neighbours do not: directions in which whole groups differ. It is trained on the groups, each sample is
+assigned by discriminants that were trained without it, neighbours are averaged, and the result trains the next round.
+The discriminants of the last rounds then assign all samples, wherever the data are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import sparse
+from scipy.special import log_softmax, softmax
+from sklearn.decomposition import PCA, TruncatedSVD
+
+from .compute.arrays import host
+from .scaling import largest_magnitude
+from .utils.types import Array, Matrix
+from .views import Views
+
+N_WALKS = 2  # steps along the graph over which the shares of the groups are averaged
+
+_N_ROUNDS, _N_AVERAGED = 20, 10
+_N_FOLDS = 5
+_N_AXES, _SHRINKAGE = 50, 0.2  # of linear discriminants
+# Linear discriminants of many samples do worse than neighbours; those of a kernel do not
+_MANY_SAMPLES = 1500
+_KERNEL_AXES, _KERNEL_SHRINKAGE = 100, 0.05
+_N_LANDMARKS, _N_DIRECTIONS, _ROWS_PER_DIRECTION = 600, 200, 4
+_DECAY = 4.0  # of the kernel, per median squared distance
+_SHARPNESS = (1.0, 2.0, 4.0, 8.0, 16.0)
+_FEW_SHARED = 5  # samples with two views, below which the views are not compared
+_AGREE = 0.5
+_EXPLAIN = 0.03
+_SMALLEST = 0.5  # weight of a group, below which it has no mean
+_ROWS_AT_A_TIME = 2**12
+_FEWEST, _AHEAD = 2, 1.0  # samples that a group is given if it has none, and by how much its score leads there
+_LEAST_RIDGE = 1e-6
+_FAR = 10.0  # how much lower than all other scores that of a group without a mean is
+
+
+@dataclass(frozen=True)
+class ViewDiscriminants:
+    """The discriminants of one view: a score for each group, from the features or from a kernel of them."""
+
+    size: float  # divisor of all values
+    center: Array  # of the features, divided
+    axes: Array  # features × principal axes
+    landmarks: Array | None  # rows that others are compared with, on the axes; None: the discriminants are linear
+    decay: float  # of the kernel with the squared distance to a landmark
+    weights: Array  # axes or landmarks × groups
+    offset: Array  # of each group
+
+    def scores(self, rows: Matrix) -> Array:
+        """Return the score of each group for rows of the view, scaled as in the fit."""
+        begins = range(0, max(rows.shape[0], 1), _ROWS_AT_A_TIME)
+        return np.concatenate([self._scores(host(rows[begin : begin + _ROWS_AT_A_TIME])) for begin in begins])
+
+    def _scores(self, rows: Matrix) -> Array:
+        points = _on_axes(rows, self.size, self.center, self.axes)
+        if self.landmarks is not None:
+            points = np.exp(-self.decay * _squared_distances(points, self.landmarks))
+        return points @ self.weights + self.offset
+
+
+@dataclass(frozen=True)
+class Discriminants:
+    """The discriminants of all views."""
+
+    views: tuple[ViewDiscriminants, ...]
+    sharpness: float  # factor of the scores
+    offset: Array  # of each group, added to the scores
+
+    def shares(self, scaled: Sequence[Matrix], present: Sequence[Array], n_samples: int) -> Array:
+        """Return the share of each group in every sample, from the views it has; the sum is 1.
+
+        Parameters
+        ----------
+        scaled : sequence of arrays or csr_arrays
+            The present rows of every view, scaled as in the fit.
+        present : sequence of int arrays
+            The samples of these rows.
+        n_samples : int
+            Number of samples.
+        """
+        own = [view.scores(rows) for view, rows in zip(self.views, scaled, strict=True)]
+        scores = self.sharpness * _mean_scores(own, present, n_samples) + self.offset
+        return softmax(scores, axis=1)  # type: ignore[no-any-return]
+
+
+@dataclass(frozen=True)
+class Refinement:
+    """The result of :func:`refine`."""
+
+    discriminants: Discriminants | None  # None if the groups are kept as they were
+    agreement: float  # kappa of the groups predicted from two views, 1 if they always agree; NaN if it is not known
+
+
+def refine(
+    scaled: Sequence[Matrix], views: Views, graph: Any, labels: Array, parts: Array, explained: float, seed: int
+) -> Refinement:
+    """Train discriminants that refine groups.
+
+    Views that neither explain each other nor predict the same groups contradict each other, and the discriminants of
+    one would undo what the others have found. The groups are then kept. So are groups of a single view, and groups of
+    which one would be empty.
+
+    Parameters
+    ----------
+    scaled : sequence of arrays or csr_arrays
+        The present rows of every view, scaled.
+    views : Views
+        The samples that the rows belong to.
+    graph : csr_array of shape (n_samples, n_samples)
+        Non-negative weights between the samples.
+    labels : int array of shape (n_samples,)
+        Group of every sample.
+    parts : int array of shape (n_samples,)
+        Part of every sample, see :func:`gapview.views.linking.sample_parts`; parts have no groups in common.
+    explained : float
+        Share of the variance of the views that the other views explain.
+    seed : int
+        Seed of the folds and of the landmarks.
+    """
+    n_clusters = int(labels.max()) + 1
+    is_small = views.n_samples < _N_FOLDS or min(views.n_present) < 2
+    if views.n_views < 2 or n_clusters < 2 or is_small or len(np.unique(labels)) < n_clusters:
+        return Refinement(None, float("nan"))
+    source = np.random.RandomState(seed % 2**32)
+    features = [_features(host(rows), views.n_samples, source) for rows in scaled]
+    present = [views.rows(k) for k in range(views.n_views)]
+    rounds = _Rounds([own.rows for own in features], [own.shrinkage for own in features], present, source)
+    agreement = rounds.agreement(_one_hot(labels, n_clusters))
+    if not agreement >= _AGREE and not explained >= _EXPLAIN:
+        return Refinement(None, agreement)
+    transition = transition_of(graph)
+    shares, sharpness = rounds.run(_one_hot(labels, n_clusters), transition)
+    trained = zip(features, rounds.trained(shares), strict=True)
+    of_views = tuple(own.discriminants(*scores) for own, scores in trained)
+    scores = [own.scores(rows) for own, rows in zip(of_views, scaled, strict=True)]
+    offset = _offset(sharpness * _mean_scores(scores, present, views.n_samples))
+    found = Discriminants(of_views, sharpness, offset)
+    refined = walk(found.shares(scaled, present, views.n_samples), transition).argmax(axis=1)
+    is_whole = len(np.unique(refined)) == n_clusters
+    n_before, n_after = (len(np.unique(own + n_clusters * parts)) for own in (labels, refined))
+    return Refinement(found if is_whole and n_before == n_after else None, agreement)
+
+
+def transition_of(graph: Any) -> Any:
+    """Return a graph with the weights of every sample divided by their sum; 0 for samples without neighbours."""
+    degrees = np.asarray(graph.sum(axis=1)).ravel()
+    return sparse.diags_array(np.divide(1.0, degrees, where=degrees > 0, out=np.zeros(len(degrees)))) @ graph
+
+
+def walk(shares: Array, transition: Any) -> Array:
+    """Return the shares of the groups plus those of the neighbours, and of their neighbours."""
+    total, reached = shares, shares
+    for _ in range(N_WALKS):
+        reached = transition @ reached
+        total = total + reached
+    return total
+
+
+# -- features --------------------------------------------------------------------------------------------------
+
+
+class _Features(NamedTuple):
+    """The rows of a view in which discriminants are trained, and what maps other rows there."""
+
+    rows: Array  # centred
+    shrinkage: float  # of their covariance
+    size: float
+    center: Array
+    axes: Array
+    landmarks: Array | None
+    decay: float
+    mixing: Array | None  # kernel values of the landmarks to rows
+    mean: Array  # of the rows before they were centred
+
+    def discriminants(self, weights: Array, offset: Array) -> ViewDiscriminants:
+        offset = offset - self.mean @ weights
+        weights = weights if self.mixing is None else self.mixing @ weights
+        return ViewDiscriminants(self.size, self.center, self.axes, self.landmarks, self.decay, weights, offset)
+
+
+def _features(rows: Matrix, n_samples: int, source: np.random.RandomState) -> _Features:
+    is_kernel = n_samples >= _MANY_SAMPLES
+    size = largest_magnitude(rows) or 1.0  # squares of values divided by it are finite
+    center, axes = _principal_axes(rows / size, _KERNEL_AXES if is_kernel else _N_AXES)
+    points = _on_axes(rows, size, center, axes)
+    if not is_kernel:
+        return _Features(points, _SHRINKAGE, size, center, axes, None, 0.0, None, np.zeros(points.shape[1]))
+    landmarks = points[source.permutation(len(points))[:_N_LANDMARKS]]
+    squares = _squared_distances(landmarks, landmarks)
+    usual = float(np.median(squares[np.triu_indices(len(landmarks), 1)])) if len(landmarks) > 1 else 0.0
+    decay = _DECAY / usual if usual > 0 else 1.0
+    values, vectors = np.linalg.eigh(np.exp(-decay * squares))
+    most = max(1, min(_N_DIRECTIONS, len(points) // _ROWS_PER_DIRECTION))
+    values, vectors = values[::-1][:most], vectors[:, ::-1][:, :most]
+    kept = values > values[0] * 1e-8
+    mixing = vectors[:, kept] / np.sqrt(values[kept])
+    mapped = np.exp(-decay * _squared_distances(points, landmarks)) @ mixing
+    mean = mapped.mean(axis=0)
+    return _Features(mapped - mean, _KERNEL_SHRINKAGE, size, center, axes, landmarks, decay, mixing, mean)
+
+
+def _principal_axes(rows: Matrix, n_axes: int) -> tuple[Array, Array]:
+    """Return the centre and the leading principal axes; of sparse rows those of the rows as they are."""
+    if sparse.issparse(rows) and rows.shape[1] > 1:
+        found = TruncatedSVD(min(n_axes, *(size - 1 for size in rows.shape)), random_state=0).fit(
+            rows.astype(np.float64)
+        )
+        return np.zeros(rows.shape[1]), found.components_.T
+    rows = rows.toarray() if sparse.issparse(rows) else rows
+    found = PCA(min(n_axes, *rows.shape), random_state=0).fit(np.asarray(rows, dtype=np.float64))
+    return found.mean_, found.components_.T
+
+
+def _on_axes(rows: Matrix, size: float, center: Array, axes: Array) -> Array:
+    return np.asarray((rows / size) @ axes - center @ axes, dtype=np.float64)
+
+
+def _squared_distances(rows: Array, others: Array) -> Array:
+    squares = np.square(rows).sum(axis=1)[:, None] + np.square(others).sum(axis=1) - 2 * rows @ others.T
+    return np.maximum(squares, 0)  # type: ignore[no-any-return]
+
+
+# -- rounds ----------------------------------------------------------------------------------------------------
+
+
+class _Rounds(NamedTuple):
+    """The views in which discriminants are trained, round by round."""
+
+    features: list[Array]  # the present rows of every view, centred
+    shrinkage: list[float]
+    present: list[Array]  # the samples of these rows
+    source: np.random.RandomState
+
+    def run(self, shares: Array, transition: Any) -> tuple[Array, float]:
+        """Return the shares of the groups, averaged over the last rounds, and the sharpness of the last one."""
+        total, sharpness = np.zeros_like(shares), 1.0
+        for done in range(_N_ROUNDS):
+            scores = _mean_scores(self.held_out(shares), self.present, len(shares))
+            sharpness = _sharpness(scores, shares.argmax(axis=1))
+            found = softmax(sharpness * scores + _offset(sharpness * scores), axis=1)
+            shares = (found + transition @ found) / 2
+            if done >= _N_ROUNDS - _N_AVERAGED:
+                total += shares
+        return total / _N_AVERAGED, sharpness
+
+    def held_out(self, shares: Array) -> list[Array]:
+        """Return for every view the scores of its rows by discriminants that were trained without them."""
+        folds = self.source.permutation(len(shares)) % _N_FOLDS
+        found = []
+        for rows, shrinkage, samples in zip(self.features, self.shrinkage, self.present, strict=True):
+            own, fold = shares[samples], folds[samples]
+            parts = [_Moments.of(rows[fold == i], own[fold == i]) for i in range(_N_FOLDS)]
+            scores = np.empty_like(own)
+            for i, part in enumerate(parts):
+                weights, offset = _Moments.total(parts, part).discriminants(shrinkage)
+                scores[fold == i] = rows[fold == i] @ weights + offset
+            found.append(scores)
+        return found
+
+    def trained(self, shares: Array) -> list[tuple[Array, Array]]:
+        """Return the weights and the offsets of every view, trained on all rows."""
+        views = zip(self.features, self.shrinkage, self.present, strict=True)
+        return [_Moments.of(rows, shares[samples]).discriminants(shrinkage) for rows, shrinkage, samples in views]
+
+    def agreement(self, shares: Array) -> float:
+        """Return Cohen's kappa of the groups predicted from two views, averaged over the samples that have both."""
+        predicted = np.full((len(self.features), len(shares)), -1)
+        for own, scores, samples in zip(predicted, self.held_out(shares), self.present, strict=True):
+            own[samples] = scores.argmax(axis=1)
+        kappas, counts = [], []
+        for one, other in combinations(predicted, 2):
+            both = (one >= 0) & (other >= 0)
+            if both.sum() >= _FEW_SHARED:
+                kappas.append(_kappa(one[both], other[both], shares.shape[1]))
+                counts.append(int(both.sum()))
+        return float(np.average(kappas, weights=counts)) if counts else float("nan")
+
+
+class _Moments(NamedTuple):
+    """Sums over rows from which discriminants are computed."""
+
+    weight: Array  # of each group
+    sums: Array  # groups × features
+    products: Array  # features × features
+
+    @classmethod
+    def of(cls, rows: Array, shares: Array) -> _Moments:
+        return cls(shares.sum(axis=0), shares.T @ rows, rows.T @ rows)
+
+    @classmethod
+    def total(cls, parts: Sequence[_Moments], without: _Moments) -> _Moments:
+        return cls(*(sum(own) - left for own, left in zip(zip(*parts, strict=True), without, strict=True)))
+
+    def discriminants(self, shrinkage: float) -> tuple[Array, Array]:
+        """Return weights and offsets: S⁻¹μ and −μᵀS⁻¹μ/2 for means μ and one shrunk covariance S; all groups alike."""
+        has_mean = self.weight >= _SMALLEST
+        means = np.where(has_mean[:, None], self.sums / np.maximum(self.weight, _SMALLEST)[:, None], 0.0)
+        within = (self.products - (means * self.weight[:, None]).T @ means) / max(float(self.weight.sum()), 1.0)
+        spread, total = (float(np.trace(own)) / len(own) for own in (within, self.products))
+        # Groups of equal rows have no covariance
+        ridge = max(shrinkage * spread, _LEAST_RIDGE * total / max(float(self.weight.sum()), 1.0)) or 1.0
+        weights = np.linalg.solve((1 - shrinkage) * within + ridge * np.eye(len(within)), means.T)
+        offset = -(means.T * weights).sum(axis=0) / 2
+        return weights, np.where(has_mean, offset, offset.min() - _FAR)
+
+
+def _one_hot(labels: Array, n_groups: int) -> Array:
+    return np.eye(n_groups)[labels]
+
+
+def _mean_scores(scores: Sequence[Array], present: Sequence[Array], n_samples: int) -> Array:
+    """Return the scores of samples, averaged over the views they have."""
+    total, counts = np.zeros((n_samples, scores[0].shape[1])), np.zeros((n_samples, 1))
+    for own, samples in zip(scores, present, strict=True):
+        total[samples] += own
+        counts[samples] += 1
+    return total / np.maximum(counts, 1)
+
+
+def _offset(scores: Array) -> Array:
+    """Return what to add to the scores of each group so that it has samples; 0 for groups that have."""
+    best = scores.max(axis=1)
+    offset = np.zeros(scores.shape[1])
+    for group in np.setdiff1d(np.arange(scores.shape[1]), scores.argmax(axis=1)):
+        lacking = best - scores[:, group]
+        offset[group] = np.partition(lacking, _FEWEST - 1)[_FEWEST - 1] + _AHEAD
+    return offset
+
+
+def _sharpness(scores: Array, labels: Array) -> float:
+    """Return the factor of the scores that predicts the groups best; means over many weak views say too little."""
+    rows = np.arange(len(labels))
+    return max(_SHARPNESS, key=lambda factor: log_softmax(factor * scores, axis=1)[rows, labels].mean())
+
+
+def _kappa(one: Array, other: Array, n_groups: int) -> float:
+    """Return the share of equal labels above chance; 1 if chance alone makes all of them equal."""
+    sizes = [np.bincount(labels, minlength=n_groups) / len(labels) for labels in (one, other)]
+    chance = float(sizes[0] @ sizes[1])
+    return (float((one == other).mean()) - chance) / (1 - chance) if chance < 1 else 1.0

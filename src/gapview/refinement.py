@@ -4,6 +4,9 @@ Groups found in a graph are good where neighbours belong together, and wrong whe
 sees what neighbours do not: directions in which whole groups differ. It is trained on the groups, each sample is
 assigned by discriminants that were trained without it, neighbours are averaged, and the result trains the next round.
 The discriminants of the last rounds then assign all samples, wherever the data are.
+
+To alternate discriminant analysis and clustering was proposed by C. Ding and T. Li (Adaptive dimension reduction using
+discriminant analysis and K-means clustering, ICML 2007).
 """
 
 from __future__ import annotations
@@ -16,16 +19,18 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 from scipy.special import log_softmax, softmax
+from scipy.stats import entropy
 from sklearn.decomposition import PCA, TruncatedSVD
 
 from .compute.arrays import host
+from .graph.knn import modularity
 from .scaling import largest_magnitude
 from .utils.types import Array, Matrix
 from .views import Views
 
 N_WALKS = 2  # steps along the graph over which the shares of the groups are averaged
 
-_N_ROUNDS, _N_AVERAGED = 20, 10
+_N_ROUNDS, _N_AVERAGED = 12, 6
 _N_FOLDS = 5
 _N_AXES, _SHRINKAGE = 50, 0.2  # of linear discriminants
 # Linear discriminants of many samples do worse than neighbours; those of a kernel do not
@@ -38,7 +43,7 @@ _FEW_SHARED = 5  # samples with two views, below which the views are not compare
 _AGREE = 0.5
 _EXPLAIN = 0.03
 _SMALLEST = 0.5  # weight of a group, below which it has no mean
-_ROWS_AT_A_TIME = 2**12
+_SAMPLES_AT_A_TIME = 2**12
 _FEWEST, _AHEAD = 2, 1.0  # samples that a group is given if it has none, and by how much its score leads there
 _LEAST_RIDGE = 1e-6
 _FAR = 10.0  # how much lower than all other scores that of a group without a mean is
@@ -58,10 +63,6 @@ class ViewDiscriminants:
 
     def scores(self, rows: Matrix) -> Array:
         """Return the score of each group for rows of the view, scaled as in the fit."""
-        begins = range(0, max(rows.shape[0], 1), _ROWS_AT_A_TIME)
-        return np.concatenate([self._scores(host(rows[begin : begin + _ROWS_AT_A_TIME])) for begin in begins])
-
-    def _scores(self, rows: Matrix) -> Array:
         points = _on_axes(rows, self.size, self.center, self.axes)
         if self.landmarks is not None:
             points = np.exp(-self.decay * _squared_distances(points, self.landmarks))
@@ -84,13 +85,21 @@ class Discriminants:
         scaled : sequence of arrays or csr_arrays
             The present rows of every view, scaled as in the fit.
         present : sequence of int arrays
-            The samples of these rows.
+            The samples of these rows, in ascending order.
         n_samples : int
             Number of samples.
         """
-        own = [view.scores(rows) for view, rows in zip(self.views, scaled, strict=True)]
-        scores = self.sharpness * _mean_scores(own, present, n_samples) + self.offset
-        return softmax(scores, axis=1)  # type: ignore[no-any-return]
+        found = np.empty((n_samples, len(self.offset)), dtype=np.float32)
+        for begin in range(0, n_samples, _SAMPLES_AT_A_TIME):
+            block = slice(begin, min(begin + _SAMPLES_AT_A_TIME, n_samples))
+            own, places = [], []
+            for view, rows, samples in zip(self.views, scaled, present, strict=True):
+                first, last = np.searchsorted(samples, (block.start, block.stop))
+                own.append(view.scores(host(rows[first:last])))
+                places.append(samples[first:last] - begin)
+            scores = self.sharpness * _mean_scores(own, places, block.stop - begin) + self.offset
+            found[block] = softmax(scores, axis=1)
+        return found
 
 
 @dataclass(frozen=True)
@@ -102,9 +111,19 @@ class Refinement:
 
 
 def refine(
-    scaled: Sequence[Matrix], views: Views, graph: Any, labels: Array, parts: Array, explained: float, seed: int
+    scaled: Sequence[Matrix],
+    views: Views,
+    graph: Any,
+    starts: Sequence[Array],
+    parts: Array,
+    explained: float,
+    seed: int,
 ) -> Refinement:
     """Train discriminants that refine groups.
+
+    Of several groupings to start from, the one is taken that is clearest in the end, by the product of two criteria:
+    the information that the shares have on the groups (Krause, Perona and Gomes 2010: the entropy of the mean share
+    less the mean entropy), and the modularity of the groups.
 
     Views that neither explain each other nor predict the same groups contradict each other, and the discriminants of
     one would undo what the others have found. The groups are then kept. So are groups of a single view, and groups of
@@ -118,8 +137,8 @@ def refine(
         The samples that the rows belong to.
     graph : csr_array of shape (n_samples, n_samples)
         Non-negative weights between the samples.
-    labels : int array of shape (n_samples,)
-        Group of every sample.
+    starts : sequence of int arrays of shape (n_samples,)
+        Group of every sample, from at least one fit; the first is the best so far.
     parts : int array of shape (n_samples,)
         Part of every sample, see :func:`gapview.views.linking.sample_parts`; parts have no groups in common.
     explained : float
@@ -127,19 +146,22 @@ def refine(
     seed : int
         Seed of the folds and of the landmarks.
     """
-    n_clusters = int(labels.max()) + 1
+    n_clusters = int(starts[0].max()) + 1
+    starts = [labels for labels in starts if len(np.unique(labels)) == n_clusters == labels.max() + 1]
     is_small = views.n_samples < _N_FOLDS or min(views.n_present) < 2
-    if views.n_views < 2 or n_clusters < 2 or is_small or len(np.unique(labels)) < n_clusters:
+    if views.n_views < 2 or n_clusters < 2 or is_small or not starts:
         return Refinement(None, float("nan"))
     source = np.random.RandomState(seed % 2**32)
     features = [_features(host(rows), views.n_samples, source) for rows in scaled]
     present = [views.rows(k) for k in range(views.n_views)]
     rounds = _Rounds([own.rows for own in features], [own.shrinkage for own in features], present, source)
-    agreement = rounds.agreement(_one_hot(labels, n_clusters))
+    agreement = rounds.agreement(np.eye(n_clusters)[starts[0]])
     if not agreement >= _AGREE and not explained >= _EXPLAIN:
         return Refinement(None, agreement)
     transition = transition_of(graph)
-    shares, sharpness = rounds.run(_one_hot(labels, n_clusters), transition)
+    ends = [rounds.run(np.eye(n_clusters)[labels], transition) for labels in starts]
+    best = int(np.argmax([_clarity(shares, graph) for shares, _ in ends]))
+    shares, sharpness = ends[best]
     trained = zip(features, rounds.trained(shares), strict=True)
     of_views = tuple(own.discriminants(*scores) for own, scores in trained)
     scores = [own.scores(rows) for own, rows in zip(of_views, scaled, strict=True)]
@@ -147,7 +169,7 @@ def refine(
     found = Discriminants(of_views, sharpness, offset)
     refined = walk(found.shares(scaled, present, views.n_samples), transition).argmax(axis=1)
     is_whole = len(np.unique(refined)) == n_clusters
-    n_before, n_after = (len(np.unique(own + n_clusters * parts)) for own in (labels, refined))
+    n_before, n_after = (len(np.unique(own + n_clusters * parts)) for own in (starts[best], refined))
     return Refinement(found if is_whole and n_before == n_after else None, agreement)
 
 
@@ -314,8 +336,10 @@ class _Moments(NamedTuple):
         return weights, np.where(has_mean, offset, offset.min() - _FAR)
 
 
-def _one_hot(labels: Array, n_groups: int) -> Array:
-    return np.eye(n_groups)[labels]
+def _clarity(shares: Array, graph: Any) -> float:
+    """Return the information of the shares on the groups times the modularity of the groups."""
+    information = float(entropy(shares.mean(axis=0)) - entropy(shares, axis=1).mean())
+    return max(information, 0.0) * max(modularity(graph, shares.argmax(axis=1)), 0.0)
 
 
 def _mean_scores(scores: Sequence[Array], present: Sequence[Array], n_samples: int) -> Array:

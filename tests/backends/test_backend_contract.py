@@ -830,7 +830,7 @@ def test_parameters_without_effect_give_the_same_warnings(name, where, places):
 @each_estimator
 @everywhere
 def test_parts_that_no_sample_links_have_groups_of_their_own(estimator, where, places):
-    views = [view.copy() for view in made((200, 90, 120), 6, missing_rate=0.0).views]
+    views = [view.copy() for view in made((200, 90, 120), 6, missing_rate=0.0, separation=8.0).views]
     views[0][150:], views[1][150:], views[2][:150] = np.nan, np.nan, np.nan
     model = GRMF(3, init="data", **COMMON) if estimator == "GRMF" else BridgedGRMF(3, **FIXED)
     with pytest.warns(GapviewWarning, match="No sample links these 2 parts of the views"):

@@ -12,6 +12,7 @@ from .cluster.commands import cluster
 from .league.bridged import bridged
 from .league.choices import choices
 from .league.command import league
+from .league.refinement import refinement
 from .paper.command import reproduce
 from .paper.handwritten import handwritten
 from .reliability.commands import reliability
@@ -50,6 +51,7 @@ for _command in (
     handwritten,
     league,
     reading,
+    refinement,
     reliability,
     reproduce,
     scale,

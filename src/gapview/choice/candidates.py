@@ -28,6 +28,7 @@ from .selection import Drawn, Selection, choose, compute_view_weights, refine_gr
 # selection="fixed" uses the first of each
 _REACHES = (4, 1, 16)
 _BRIDGES = ("both", "union", "joint")
+_N_STARTS = 5  # groupings of candidates from which refinement starts
 _MOST_WHITENED = 2000  # features of a view that whitening is tried for; it costs the cube of their number
 
 
@@ -79,11 +80,10 @@ def plan_refinement(
     """Train the discriminants that refine the groups, on the samples on which settings are tried."""
     tell("Refining groups")
     limits = IterationLimits(model.max_iter, model.tol)
-    trials = () if selection is None else selection.trials
-    found = next((trial.labels for trial in trials if trial.setting == setting), None)
+    starts = [] if selection is None else selection.best_groups(_N_STARTS)
 
     def train() -> Refinement:
-        return refine_groups(drawn, setting, found, plan.n_clusters, plan.weights, seed, limits)
+        return refine_groups(drawn, setting, starts, plan.n_clusters, plan.weights, seed, limits)
 
     with single_threaded():
         return checkpointed("refinement", train)

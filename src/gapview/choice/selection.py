@@ -47,6 +47,8 @@ _LEAST_SHARED = 6  # samples for each group at the weakest link between views, f
 # spoils the ratio was at most 1.03, on faces under changing light at least 1.2.
 _CLEARER = 1.1
 
+_SAME = 0.98  # adjusted Rand index from which two groupings count as one
+
 _TRIAL_TOLERANCE = 1e-4  # from a start computed from the data, later iterations change few labels
 _LEAST_WEIGHT = 0.05  # of a view, as a share of the largest
 
@@ -96,6 +98,16 @@ class Selection:
         """One row for every candidate, best first; ``pandas.DataFrame(selection.table)`` shows it."""
         order = sorted(range(len(self.trials)), key=lambda i: -self.trials[i].score)
         return [_row(self.trials[i], chosen=i == self.chosen) for i in order]
+
+    def best_groups(self, n_most: int) -> list[Array]:
+        """Return the groups of the chosen candidate, then of others that differ from these, best first."""
+        found = [self.trials[self.chosen].labels]
+        for trial in sorted(self.trials, key=lambda trial: -trial.score):
+            if len(found) == n_most or trial.score <= 0:
+                break
+            if all(adjusted_rand_score(trial.labels, labels) < _SAME for labels in found):
+                found.append(trial.labels)
+        return found
 
     def __str__(self) -> str:
         return self.reason
@@ -163,19 +175,18 @@ def try_settings(
 def refine_groups(
     drawn: Drawn,
     setting: Setting,
-    labels: Array | None,
+    starts: Sequence[Array],
     n_clusters: int,
     view_weights: Sequence[float],
     seed: int,
     limits: IterationLimits,
 ) -> Refinement:
-    """Train discriminants on the groups of a setting; ``labels`` are these groups, if they are known."""
+    """Train discriminants on groups that settings have found; without such groups, on those of this setting."""
     views, backend = drawn.views, drawn.backend()
     prepared = prepare(backend, setting.scales, setting.n_neighbors, view_weights)
-    if labels is None:
-        labels = _cluster_trial(prepared, setting, n_clusters, seed, limits)
+    starts = starts or [_cluster_trial(prepared, setting, n_clusters, seed, limits)]
     graph = host_graph(prepared.graphs["both"])
-    return refine(backend.scaled, views.on_host(), graph, labels, backend.parts, prepared.explained, seed)
+    return refine(backend.scaled, views.on_host(), graph, starts, backend.parts, prepared.explained, seed)
 
 
 def compute_view_weights(

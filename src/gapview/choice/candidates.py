@@ -23,7 +23,16 @@ from ..utils.types import Matrix
 from ..views import SampleCounts, Views
 from .n_clusters import ClusterCount, default_counts
 from .representation import IterationLimits, Setting
-from .selection import Drawn, Selection, choose, compute_view_weights, refine_groups, suggest_count, try_settings
+from .selection import (
+    Drawn,
+    Selection,
+    best_groups,
+    choose,
+    compute_view_weights,
+    refine_groups,
+    suggest_count,
+    try_settings,
+)
 
 # selection="fixed" uses the first of each
 _REACHES = (4, 1, 16)
@@ -80,7 +89,7 @@ def plan_refinement(
     """Train the discriminants that refine the groups, on the samples on which settings are tried."""
     tell("Refining groups")
     limits = IterationLimits(model.max_iter, model.tol)
-    starts = [] if selection is None else selection.best_groups(_N_STARTS)
+    starts = [] if selection is None else best_groups(selection, _N_STARTS)
 
     def train() -> Refinement:
         return refine_groups(drawn, setting, starts, plan.n_clusters, plan.weights, seed, limits)

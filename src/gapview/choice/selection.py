@@ -99,16 +99,6 @@ class Selection:
         order = sorted(range(len(self.trials)), key=lambda i: -self.trials[i].score)
         return [_row(self.trials[i], chosen=i == self.chosen) for i in order]
 
-    def best_groups(self, n_most: int) -> list[Array]:
-        """Return the groups of the chosen candidate, then of others that differ from these, best first."""
-        found = [self.trials[self.chosen].labels]
-        for trial in sorted(self.trials, key=lambda trial: -trial.score):
-            if len(found) == n_most or trial.score <= 0:
-                break
-            if all(adjusted_rand_score(trial.labels, labels) < _SAME for labels in found):
-                found.append(trial.labels)
-        return found
-
     def __str__(self) -> str:
         return self.reason
 
@@ -170,6 +160,17 @@ def try_settings(
         yield setting, prepared, labels
     if failure is not None and not n_tried:
         raise failure
+
+
+def best_groups(selection: Selection, n_most: int) -> list[Array]:
+    """Return the groups of the chosen candidate, then of others that differ from these, best first."""
+    found = [selection.trials[selection.chosen].labels]
+    for trial in sorted(selection.trials, key=lambda trial: -trial.score):
+        if len(found) == n_most or trial.score <= 0:
+            break
+        if all(adjusted_rand_score(trial.labels, labels) < _SAME for labels in found):
+            found.append(trial.labels)
+    return found
 
 
 def refine_groups(

@@ -40,8 +40,7 @@ _N_LANDMARKS, _N_DIRECTIONS, _ROWS_PER_DIRECTION = 600, 200, 4
 _DECAY = 4.0  # of the kernel, per median squared distance
 _SHARPNESS = (1.0, 2.0, 4.0, 8.0, 16.0)
 _FEW_SHARED = 5  # samples with two views, below which the views are not compared
-_AGREE = 0.5
-_EXPLAIN = 0.03
+_AGREE, _EXPLAIN = 0.5, 0.03  # kappa of two views, or variance explained, from which groups are refined
 _SMALLEST = 0.5  # weight of a group, below which it has no mean
 _SAMPLES_AT_A_TIME = 2**12
 _FEWEST, _AHEAD = 2, 1.0  # samples that a group is given if it has none, and by how much its score leads there
@@ -164,7 +163,7 @@ def refine(
     shares, sharpness = ends[best]
     trained = zip(features, rounds.trained(shares), strict=True)
     of_views = tuple(own.discriminants(*scores) for own, scores in trained)
-    scores = [own.scores(rows) for own, rows in zip(of_views, scaled, strict=True)]
+    scores = [own.scores(host(rows)) for own, rows in zip(of_views, scaled, strict=True)]
     offset = _offset(sharpness * _mean_scores(scores, present, views.n_samples))
     found = Discriminants(of_views, sharpness, offset)
     refined = walk(found.shares(scaled, present, views.n_samples), transition).argmax(axis=1)

@@ -77,7 +77,7 @@ def test_rows_in_blocks_and_sparse_rows_have_the_same_shares(data, monkeypatch):
     assert found is not None
     present = [data.views.rows(k) for k in range(2)]
     whole = found.shares(data.views.matrices, present, 300)
-    monkeypatch.setattr("gapview.refinement._SAMPLES_AT_A_TIME", 7)
+    monkeypatch.setattr("gapview.refinement._VALUES_AT_A_TIME", 7 * 600)
     np.testing.assert_allclose(found.shares(data.views.matrices, present, 300), whole, atol=1e-7)
     as_sparse = [sparse.csr_array(matrix) for matrix in data.views.matrices]
     np.testing.assert_allclose(found.shares(as_sparse, present, 300), whole, atol=1e-6)

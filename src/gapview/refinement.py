@@ -34,15 +34,16 @@ _N_ROUNDS, _N_AVERAGED = 12, 6
 _N_FOLDS = 5
 _N_AXES, _SHRINKAGE = 50, 0.2  # of linear discriminants
 # Linear discriminants of many samples do worse than neighbours; those of a kernel do not
-_MANY_SAMPLES = 1500
+MANY_SAMPLES = 1500
 _KERNEL_AXES, _KERNEL_SHRINKAGE = 100, 0.05
 _N_LANDMARKS, _N_DIRECTIONS, _ROWS_PER_DIRECTION = 600, 200, 4
+KERNEL_BYTES = 24 * _N_LANDMARKS  # of memory for each sample
 _DECAY = 4.0  # of the kernel, per median squared distance
 _SHARPNESS = (1.0, 2.0, 4.0, 8.0, 16.0)
 _FEW_SHARED = 5  # samples with two views, below which the views are not compared
 _AGREE, _EXPLAIN = 0.5, 0.03  # kappa of two views, or variance explained, from which groups are refined
 _SMALLEST = 0.5  # weight of a group, below which it has no mean
-_SAMPLES_AT_A_TIME = 2**12
+_VALUES_AT_A_TIME = 2**19
 _FEWEST, _AHEAD = 2, 1.0  # samples that a group is given if it has none, and by how much its score leads there
 _LEAST_RIDGE = 1e-6
 _FAR = 10.0  # how much lower than all other scores that of a group without a mean is
@@ -89,8 +90,9 @@ class Discriminants:
             Number of samples.
         """
         found = np.empty((n_samples, len(self.offset)), dtype=np.float32)
-        for begin in range(0, n_samples, _SAMPLES_AT_A_TIME):
-            block = slice(begin, min(begin + _SAMPLES_AT_A_TIME, n_samples))
+        step = max(1, _VALUES_AT_A_TIME // max(_N_LANDMARKS, *(view.axes.shape[0] for view in self.views)))
+        for begin in range(0, n_samples, step):
+            block = slice(begin, min(begin + step, n_samples))
             own, places = [], []
             for view, rows, samples in zip(self.views, scaled, present, strict=True):
                 first, last = np.searchsorted(samples, (block.start, block.stop))
@@ -210,7 +212,7 @@ class _Features(NamedTuple):
 
 
 def _features(rows: Matrix, n_samples: int, source: np.random.RandomState) -> _Features:
-    is_kernel = n_samples >= _MANY_SAMPLES
+    is_kernel = n_samples >= MANY_SAMPLES
     size = largest_magnitude(rows) or 1.0  # squares of values divided by it are finite
     center, axes = _principal_axes(rows / size, _KERNEL_AXES if is_kernel else _N_AXES)
     points = _on_axes(rows, size, center, axes)

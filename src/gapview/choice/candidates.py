@@ -21,6 +21,7 @@ from ..scaling import SCALES, WHITE, scale_view, suitable_scale
 from ..utils.messages import check_choice, check_real, shown
 from ..utils.types import Matrix
 from ..views import SampleCounts, Views
+from ..views.cells import TRIED_PER_CLUSTER
 from .n_clusters import ClusterCount, default_counts
 from .representation import IterationLimits, Setting
 from .selection import (
@@ -84,9 +85,14 @@ def plan_fit(model: Any, views: SampleCounts, drawn: Drawn, seed: int) -> FitPla
 
 
 def plan_refinement(
-    model: Any, drawn: Drawn, selection: Selection | None, setting: Setting, plan: FitPlan, seed: int
+    model: Any, drawn: Drawn, n_samples: int, selection: Selection | None, setting: Setting, plan: FitPlan, seed: int
 ) -> Refinement:
-    """Train the discriminants that refine the groups, on the samples on which settings are tried."""
+    """Train the discriminants that refine the groups, on the samples on which settings are tried.
+
+    ``n_samples`` is the number of all samples.
+    """
+    if drawn.views.n_samples < min(n_samples, TRIED_PER_CLUSTER * plan.n_clusters):
+        return Refinement(None, float("nan"))  # a small budget of memory does not allow more
     tell("Refining groups")
     limits = IterationLimits(model.max_iter, model.tol)
     starts = [] if selection is None else best_groups(selection, _N_STARTS)

@@ -258,7 +258,8 @@ class BridgedGRMF(LatentSpaceMixin, MultiViewClusterer):
             selection, setting = use_union_bridge(plan.selection, plan.setting, backend.only_union)
             discriminants = None
             if self.refine:
-                discriminants = plan_refinement(self, drawn, selection, setting, plan, seed).discriminants
+                counted = backend.views.n_samples
+                discriminants = plan_refinement(self, drawn, counted, selection, setting, plan, seed).discriminants
             del drawn
         tell("Looking for neighbours")
         search, bridge = self._new_search(), setting.bridge

@@ -34,16 +34,15 @@ _N_ROUNDS, _N_AVERAGED = 12, 6
 _N_FOLDS = 5
 _N_AXES, _SHRINKAGE = 50, 0.2  # of linear discriminants
 # Linear discriminants of many samples do worse than neighbours; those of a kernel do not
-MANY_SAMPLES = 1500
+_MANY_SAMPLES = 1500
 _KERNEL_AXES, _KERNEL_SHRINKAGE = 100, 0.05
 _N_LANDMARKS, _N_DIRECTIONS, _ROWS_PER_DIRECTION = 600, 200, 4
-KERNEL_BYTES = 24 * _N_LANDMARKS  # of memory for each sample
 _DECAY = 4.0  # of the kernel, per median squared distance
 _SHARPNESS = (1.0, 2.0, 4.0, 8.0, 16.0)
 _FEW_SHARED = 5  # samples with two views, below which the views are not compared
 _AGREE, _EXPLAIN = 0.5, 0.03  # kappa of two views, or variance explained, from which groups are refined
 _SMALLEST = 0.5  # weight of a group, below which it has no mean
-_VALUES_AT_A_TIME = 2**19
+_VALUES_AT_A_TIME = 2**17
 _FEWEST, _AHEAD = 2, 1.0  # samples that a group is given if it has none, and by how much its score leads there
 _LEAST_RIDGE = 1e-6
 _FAR = 10.0  # how much lower than all other scores that of a group without a mean is
@@ -212,7 +211,7 @@ class _Features(NamedTuple):
 
 
 def _features(rows: Matrix, n_samples: int, source: np.random.RandomState) -> _Features:
-    is_kernel = n_samples >= MANY_SAMPLES
+    is_kernel = n_samples >= _MANY_SAMPLES
     size = largest_magnitude(rows) or 1.0  # squares of values divided by it are finite
     center, axes = _principal_axes(rows / size, _KERNEL_AXES if is_kernel else _N_AXES)
     points = _on_axes(rows, size, center, axes)
@@ -240,7 +239,7 @@ def _principal_axes(rows: Matrix, n_axes: int) -> tuple[Array, Array]:
         )
         return np.zeros(rows.shape[1]), found.components_.T
     rows = rows.toarray() if sparse.issparse(rows) else rows
-    found = PCA(min(n_axes, *rows.shape), random_state=0).fit(np.asarray(rows, dtype=np.float64))
+    found = PCA(min(n_axes, *rows.shape), copy=False, random_state=0).fit(np.array(rows, dtype=np.float64))
     return found.mean_, found.components_.T
 
 

@@ -19,7 +19,6 @@ from ...compute.engine import NumpyEngine, single_threaded_blas
 from ...errors import DataFileError, ParameterError, ParameterTypeError
 from ...factorization.starts import MOST_FEATURES, ROWS_AT_A_TIME
 from ...graph.knn import resolve_n_neighbors
-from ...refinement import KERNEL_BYTES, MANY_SAMPLES
 from ...scaling import is_small_sparse
 from ...utils.messages import shown
 from ...views import Views
@@ -94,7 +93,6 @@ class FitSize:
     is_bridged: bool = False
     starts_from_data: bool = False
     tries_settings: bool = False
-    refines: bool = False
 
 
 def fit_size(model: Any, views: Views) -> FitSize:
@@ -125,7 +123,6 @@ def fit_size(model: Any, views: Views) -> FitSize:
         is_bridged=is_bridged,
         starts_from_data=isinstance(init, str) and init == "data",
         tries_settings=is_bridged and "auto" in (model.selection, str(model.n_clusters)),
-        refines=is_bridged and model.refine,
     )
 
 
@@ -181,10 +178,7 @@ class MemoryPlan:
 
     def n_affordable(self, budget: int) -> int:
         """Return the number of samples on which settings can be tried within the budget."""
-        spare, each = self.spare("settings", budget), _sample_bytes(self.size)
-        if not self.size.refines or spare // each < MANY_SAMPLES:
-            return spare // each
-        return max(MANY_SAMPLES - 1, spare // (each + KERNEL_BYTES))
+        return self.spare("settings", budget) // _sample_bytes(self.size)
 
     def check(self, budget: int) -> None:
         """Check, before the fit starts, that the budget and the free disk space are enough for a fit on disk.
@@ -332,6 +326,5 @@ def _column_bytes(size: FitSize, n_rows: int) -> int:
 
 def _sample_bytes(size: FitSize) -> int:
     """Return the memory of one sample while settings are tried."""
-    n_copies, per_component = (12, 200) if size.tries_settings or size.refines else (8, 0)
-    in_double = 24 * sum(size.n_features) if size.refines else 0  # copies for the principal axes
-    return n_copies * sum(size.n_features) * size.itemsize + in_double + per_component * size.n_components
+    n_copies, per_component = (12, 200) if size.tries_settings else (8, 0)
+    return n_copies * sum(size.n_features) * size.itemsize + per_component * size.n_components

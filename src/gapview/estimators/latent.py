@@ -439,8 +439,9 @@ class LatentSpaceMixin(ClassNamePrefixFeaturesOutMixin, TransformerMixin):  # ty
         check_real("share", share, low=0, high=1, open_low=True)
         check_memory_for_parts(self, share)
         views = _dense_where_centered(self.views_, self.scalings_)
-        n_clusters = max(len(np.unique(self.labels_[self.part_ == part])) for part in np.unique(self.part_))
-        n_clusters = n_clusters if self.part_.any() else len(self.cluster_centers_)
+        n_clusters = len(self.cluster_centers_)
+        if self.part_.any():  # each part has groups of its own
+            n_clusters = max(len(np.unique(self.labels_[self.part_ == part])) for part in np.unique(self.part_))
 
         def fit(rows: Array, seed: int) -> Array:
             part = views[rows]

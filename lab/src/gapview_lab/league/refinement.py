@@ -25,8 +25,9 @@ from gapview.utils.types import Array
 from gapview.views import Views
 
 from ..common.console import data_option
+from .bridged import middle_cells
 from .choices import LARGEST, Row, by_data, gather, left_out, mean
-from .data import Source, find_sources
+from .data import find_sources
 
 __all__ = ["refinement"]
 
@@ -62,13 +63,9 @@ def refinement(folder: Path, data_dir: Path) -> None:
     """
     make_folder(folder)
     found = find_sources(data_dir, lambda text: click.echo(text, err=True))
-    sources = [replace(source, rates=(_middle(source),)) for source in found if source.size <= LARGEST]
+    small = [source for source in found if source.size <= LARGEST]
+    sources = [replace(source, rates=(cell.rate,)) for source, cell in middle_cells(small)]
     _write(gather(folder / "changes.csv", FIELDS, sources, try_changes))
-
-
-def _middle(source: Source) -> float:
-    """Return the middle one of the rates of a data set."""
-    return source.rates[len(source.rates) // 2]
 
 
 def try_changes(views: Views, target: Array, seed: int) -> Iterator[Row]:

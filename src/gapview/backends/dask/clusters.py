@@ -101,8 +101,8 @@ def _cluster_each_part(
         own = tasks.map("groups", _of_part, [rows[i] for i in kept], here, part=part)
         starts = np.cumsum([0, *(sizes[i] for i in kept)])
         found, middle = cluster_blocks(tasks, own, starts, min(n_clusters, sum(sizes)), random_state)
-        shown = {"part": part, "n_before": n_found}
-        merged = tasks.map("groups", _merge_labels, [labels[i] for i in kept], here, found, **shown)
+        before = [labels[i] for i in kept]
+        merged = tasks.map("groups", _merge_labels, before, here, found, part=part, n_before=n_found)
         for i, handle in zip(kept, merged, strict=True):
             labels[i] = handle
         centers.append(middle)

@@ -5,7 +5,7 @@ PY := .venv/bin/python
 CONSTRAINTS ?= constraints.txt
 PINNED = $(if $(CONSTRAINTS),-c $(CONSTRAINTS))
 
-.PHONY: demo test test-all test-browser docs lint check-package constraints picture layers clean
+.PHONY: demo test test-all test-browser docs lint check-package constraints picture tutorials layers clean
 
 demo: .venv/.core
 	@$(PY) -m gapview demo
@@ -43,6 +43,12 @@ lint: .venv/.test
 
 picture: .venv/.test
 	@$(PY) examples/overview_picture.py docs/images/overview.png
+	@$(PY) examples/trust_picture.py docs/images/trust.png
+	@cp results/trust/calibration.svg results/trust/outliers.svg docs/images/
+
+# The figures of the tutorials, from the data sets in GAPVIEW_DATA
+tutorials: .venv/.test
+	@$(PY) tools/tutorials.py
 
 # The layers of the package and their imports
 layers: .venv/.test

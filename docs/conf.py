@@ -21,6 +21,7 @@ extensions = [
     "numpydoc",
     "commands",  # this one and those below are ours, in _extensions
     "mathml",
+    "notebooks",
     "public_names",
     "site_links",
 ]

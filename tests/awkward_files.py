@@ -130,7 +130,7 @@ def awkward_files(truth: Folder) -> list[Awkward]:
             "turned.csv", blood.T.to_csv().encode(), error="46 columns of 'blood' are ids of 'scans'.*--transpose blood"
         ),
         Awkward("no_ids.csv", blood.to_csv(index=False).encode(), error="Rows cannot be matched.*--id"),
-        Awkward("workbook.csv", b"PK\x03\x04" + bytes(40), error="a zip archive.*Save a workbook as .csv"),
+        Awkward("workbook.csv", b"PK\x03\x04" + bytes(40), error="a zip archive.*Rename it to end in .npz or .xlsx"),
         Awkward("broken.csv.gz", gzip.compress(plain.encode(), mtime=0)[:200], error="cut off or damaged"),
         Awkward("infinite.csv", plain.replace(str(blood.iloc[0, 0]), "inf", 1).encode(), error="infinity"),
         Awkward("notes.docx", b"hello", error="does not end as a file that can be read"),

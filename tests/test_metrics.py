@@ -6,9 +6,10 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from scipy.optimize import brentq
 
 from gapview.errors import InputError
-from gapview.metrics import clustering_accuracy, clustering_scores, purity
+from gapview.metrics import batch_mixing, clustering_accuracy, clustering_scores, purity
 
 SCORES = [clustering_scores, clustering_accuracy, purity]
 FOUND = [1, 1, 0, 2]
@@ -68,3 +69,44 @@ def test_labels_of_mixed_kinds(score):
 def test_what_is_no_sequence_of_labels(score, labels):
     with pytest.raises(InputError, match="y_pred must be"):
         score(FOUND, labels)
+
+
+def naive_mixing(points, batches, perplexity=30):
+    """Return the median iLISI, scaled, one sample after the other, with the kernel width found by a root finder."""
+    names, values = sorted(set(batches)), []
+    for i in range(len(points)):
+        distances = np.linalg.norm(points - points[i], axis=1)
+        order = [j for j in np.argsort(distances) if j != i][: 3 * perplexity]
+        near = distances[order] - distances[order].min()
+
+        def weights(log_beta, near=near):
+            own = np.exp(-np.exp(log_beta) * near)
+            return own / own.sum()
+
+        def surplus(log_beta):
+            own = weights(log_beta)
+            return -(own[own > 0] * np.log(own[own > 0])).sum() - np.log(perplexity)
+
+        own = weights(brentq(surplus, -15, 15))
+        shares = [own[[batches[j] == name for j in order]].sum() for name in names]
+        values.append(1 / np.square(shares).sum())
+    return (np.median(values) - 1) / (len(names) - 1)
+
+
+def test_mixing_is_the_median_ilisi():
+    rng = np.random.RandomState(0)
+    batches = rng.choice(["a", "b", "c"], 250, p=[0.5, 0.3, 0.2])
+    points = rng.normal(size=(250, 4)) + 0.8 * (batches == "a")[:, None]
+    assert batch_mixing(points, batches) == pytest.approx(naive_mixing(points, batches), abs=1e-6)
+    assert batch_mixing(7 * points, batches) == pytest.approx(batch_mixing(points, batches))
+
+
+def test_mixing_at_its_limits():
+    rng = np.random.RandomState(0)
+    points = rng.normal(size=(400, 3))
+    assert batch_mixing(points, np.arange(400) % 2) > 0.85
+    assert batch_mixing(points + 99 * (np.arange(400) % 2)[:, None], np.arange(400) % 2) == 0.0
+    assert np.isnan(batch_mixing(points, ["a"] * 400))
+    assert batch_mixing(np.zeros((8, 2)), [0, 1] * 4) == pytest.approx(0.9, abs=0.1)
+    with pytest.raises(InputError, match="batches have a value for each"):
+        batch_mixing(points, [0, 1])

@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import contextlib
-import doctest
 import functools
 import importlib
 import inspect
-import io
+import json
+import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
-from dataclasses import dataclass
 from html.parser import HTMLParser
 from pathlib import Path
 
 import click
 import pytest
-from click.testing import CliRunner
+from page_runner import Reader, blocks_of, pictures_of, run_blocks
 from test_contract import problem  # noqa: F401
 
 import gapview
@@ -28,62 +28,16 @@ DOCS = Path(__file__).parents[1] / "docs"
 RESULTS = DOCS.parent / "results"
 needs_results = pytest.mark.skipif(not RESULTS.is_dir(), reason="measured results are in the repository only")
 PAGES = sorted(path for path in DOCS.rglob("*.md") if not path.is_relative_to(DOCS / "api"))
-FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", flags=re.M | re.S)
 NEEDS = {
     "start": ["pandas", "jinja2"],
-    "report": ["jinja2"],
+    "report": ["jinja2", "lifelines"],
     "scale": ["faiss"],
     "omics": ["pandas", "anndata", "jinja2"],
+    "colorectal-cancer": ["pandas", "jinja2", "lifelines"],
+    "kidney-cancer": ["pandas", "matplotlib"],
+    "blood-cells": ["mudata", "jinja2", "matplotlib", "sknetwork"],
+    "breast-cancer": ["pandas", "matplotlib"],
 }
-CHECKER = doctest.OutputChecker()
-
-
-@dataclass(frozen=True)
-class Block:
-    kind: str
-    text: str
-    line: int
-
-
-def blocks_of(path):
-    text = path.read_text()
-    return [Block(m[1], m[2], text.count("\n", 0, m.start()) + 2) for m in FENCE.finditer(text)]
-
-
-class Reader:
-    """Does what a reader of a page would do, one block after the other, in the working folder."""
-
-    def __init__(self, path, **names):
-        self.path, self.names, self.shown = path, {"__name__": "__main__", **names}, ""
-
-    def do(self, block):
-        getattr(self, block.kind)(block)
-
-    def python(self, block):
-        file = re.match(r"# file: (\S+)\n", block.text)
-        if file:
-            Path(file[1]).write_text(block.text)
-            return
-        written = io.StringIO()
-        with contextlib.redirect_stdout(written):
-            exec(compile("\n" * (block.line - 1) + block.text, str(self.path), "exec"), self.names)
-        self.shown = written.getvalue()
-
-    def text(self, block):
-        self.compare(block.text, self.shown, block)
-
-    def console(self, block):
-        for part in re.split(r"^\$ ", block.text, flags=re.M)[1:]:
-            command, _, wanted = part.partition("\n")
-            program, *arguments = shlex.split(command)
-            assert program == "gapview", command
-            result = CliRunner().invoke(main, arguments)
-            assert result.exit_code == 0, result.output
-            self.compare(wanted, result.output, block)
-
-    def compare(self, wanted, shown, block):
-        same = CHECKER.check_output(wanted, shown, doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE)
-        assert same, f"{self.path.name}, line {block.line}: the page shows\n{wanted}\nand it is\n{shown}"
 
 
 @pytest.fixture
@@ -95,25 +49,71 @@ def folder(tmp_path, monkeypatch):
     sys.modules.pop("similar_to", None)
 
 
-def run_blocks(reader, blocks):
-    for block in blocks:
-        if block.kind in ("python", "console", "text"):
-            reader.do(block)
-
-
 WITH_EXAMPLES = [path for path in PAGES if any(block.kind in ("python", "console") for block in blocks_of(path))]
 
 
-@pytest.mark.parametrize("path", WITH_EXAMPLES, ids=lambda path: str(path.relative_to(DOCS)))
+def is_on_real_data(path):
+    return any(re.search(r"\bfetch_\w+\(\)", block.text) for block in blocks_of(path) if block.kind == "python")
+
+
+def case(path):
+    marks = [pytest.mark.data, pytest.mark.slow] if is_on_real_data(path) else []
+    return pytest.param(path, id=str(path.relative_to(DOCS)), marks=marks)
+
+
+@pytest.mark.parametrize("path", [case(path) for path in WITH_EXAMPLES])
 def test_the_examples_of_a_page_run_and_show_what_it_says(path, folder):
     for package in NEEDS.get(path.stem, []):
         pytest.importorskip(package)
+    if is_on_real_data(path) and not os.environ.get("GAPVIEW_DATA"):
+        pytest.skip("GAPVIEW_DATA is not set")
     run_blocks(Reader(path), blocks_of(path))
+    for picture in pictures_of(path) if is_on_real_data(path) else ():
+        assert size_of(folder / picture.name) == size_of(picture), f"{picture.name}: run make tutorials"
+
+
+def size_of(picture):
+    """Return width and height of a PNG, which are in its header."""
+    return picture.read_bytes()[16:24]
+
+
+REAL = [path for path in WITH_EXAMPLES if is_on_real_data(path)]
+
+
+@pytest.mark.parametrize("path", REAL, ids=lambda path: path.stem)
+def test_figures_of_a_tutorial_are_drawn_by_it_and_small(path):
+    pictures = pictures_of(path)
+    code = "".join(block.text for block in blocks_of(path))
+    assert len(pictures) >= 2
+    for picture in pictures:
+        assert f'savefig("{picture.name}")' in code
+        assert picture.stat().st_size <= 100_000, picture.name
+
+
+def test_every_figure_is_shown():
+    shown = {picture.resolve() for path in REAL for picture in pictures_of(path)}
+    assert shown == {picture.resolve() for picture in (DOCS / "images" / "tutorials").iterdir()}
 
 
 def test_the_pages_that_should_have_examples_have_them():
     found = {path.stem for path in WITH_EXAMPLES}
     assert {"start", "omics", "images-and-text", "scale", "methods", "how-it-works", "adding-a-method"} <= found
+    assert {path.stem for path in REAL} == {"colorectal-cancer", "kidney-cancer", "blood-cells", "breast-cancer"}
+
+
+@pytest.mark.slow
+def test_the_page_for_r_runs_in_r(folder, monkeypatch):
+    if shutil.which("Rscript") is None:
+        pytest.skip("R is not installed")
+    if subprocess.run(["Rscript", "-e", "library(reticulate)"], capture_output=True, check=False).returncode:
+        pytest.skip("reticulate is not installed")
+    monkeypatch.setenv("GAPVIEW_PYTHON", sys.executable)
+    blocks = blocks_of(DOCS / "guide" / "from-r.md")
+    (folder / "page.R").write_text("\n".join(block.text for block in blocks if block.kind == "r"), encoding="utf-8")
+    done = subprocess.run(["Rscript", "page.R"], capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr
+    wanted = " ".join(" ".join(block.text.split()) for block in blocks if block.kind == "text")
+    assert " ".join(done.stdout.split()) == wanted
 
 
 @pytest.mark.parametrize(
@@ -171,10 +171,14 @@ def test_the_worked_example_keeps_the_contract(test, problem, folder, monkeypatc
 def commands_of(path):
     for block in blocks_of(path):
         if block.kind in ("sh", "console"):
-            for line in block.text.splitlines():
-                words = shlex.split(line.removeprefix("$ "), comments=True)
-                if words[:1] == ["gapview"]:
-                    yield words[1:]
+            yield from commands_in(block)
+
+
+def commands_in(block):
+    for line in block.text.splitlines():
+        words = shlex.split(line.removeprefix("$ "), comments=True)
+        if words[:1] == ["gapview"]:
+            yield words[1:]
 
 
 @pytest.mark.parametrize("path", [*PAGES, DOCS.parent / "README.md"], ids=lambda path: path.name)
@@ -223,6 +227,7 @@ def test_the_site_builds_without_a_warning_and_is_whole(tmp_path):
     demand_every_public_name(site)
     demand_every_parameter(site)
     demand_every_command(site)
+    demand_notebooks(site)
 
 
 def demand_nothing_fetched(site):
@@ -285,3 +290,16 @@ def demand_every_command(site):
         for parameter in command.params:
             if isinstance(parameter, click.Option):
                 assert parameter.opts[-1] in text, f"{name} {parameter.opts}"
+
+
+def demand_notebooks(site):
+    for page in (DOCS / "tutorials").glob("*.md"):
+        text = (site / "tutorials" / f"{page.stem}.ipynb").read_text()
+        assert f'href="{page.stem}.ipynb"' in (site / "tutorials" / f"{page.stem}.html").read_text()
+        cells = json.loads(text)["cells"]
+        code = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
+        blocks = blocks_of(page)
+        wanted = [block.text.rstrip() for block in blocks if block.kind == "python"]
+        assert [one for one in code if not one.startswith("!")] == wanted
+        assert "".join(code).count("!gapview ") == sum(len(list(commands_in(b))) for b in blocks if b.kind == "console")
+        assert text.count('"image/png"') == len(pictures_of(page))

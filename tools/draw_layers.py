@@ -51,9 +51,12 @@ GROUPS = {  # colour and members, with what each does
         "#3f8f3f",
         {
             "refinement": "groups by discriminants",
+            "mixture": "groups of any size",
             "clusters": "codes to labels",
             "factorization": "Algorithm 1",
             "graph": "k-NN graphs, imputation",
+            "correction": "batch effects",
+            "kinds": "counts, proteins, and others",
             "scaling": "scale views, and back",
         },
     ),

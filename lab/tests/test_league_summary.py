@@ -92,6 +92,21 @@ class TestSummary:
             assert lead.ours == pytest.approx(100 * np.mean(scores[(*place, "Ours", "{}")]))
         assert len(leads) == 6
 
+    def test_crossed_leads_choose_the_rival_with_other_seeds(self):
+        scores = {
+            ("a", 0.1, "Ours", "{}"): [0.5, 0.6, 0.7],
+            ("a", 0.1, "First", "{}"): [0.9, 0.1, 0.1],  # best with seed 0 only, so that it is never compared there
+            ("a", 0.1, "Second", "{}"): [0.4, 0.5, 0.4],
+        }
+        lead = league_of(scores).leads_in("accuracy")[0]
+        points = np.array([50 - 40, 60 - 10, 70 - 10])  # Second has 0.9 and First 0.2 without seed 0; First 1.0 else
+        assert lead.crossed == pytest.approx(points.mean())
+        assert lead.crossed_error == pytest.approx(points.std(ddof=1) / np.sqrt(3))
+        assert "its mean lead is +40.0 points; in 0 of 1 cell" in " ".join(answer(league_of(scores)))
+        alone = league_of({key: values[:1] for key, values in scores.items()})
+        assert np.isnan(alone.leads_in("accuracy")[0].crossed)
+        assert "other seeds" not in " ".join(answer(alone))
+
     def test_labels_choose_by_mean_accuracy_within_a_cell(self):
         good, bad = '{"k": 1}', '{"k": 2}'
         scores = {

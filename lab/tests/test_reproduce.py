@@ -312,6 +312,7 @@ def check_the_quick_run(out, data_dir, *more):
 
 
 @pytest.mark.data
+@pytest.mark.filterwarnings("ignore:The groups are largely explained by which views")
 def test_theorem_1_in_figure_5(dataset):
     """Going on one iteration at a time gives the iterates of one run, and the objective falls at every step."""
     data = dataset("buaa90")

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from . import baselines, datasets, errors, io, metrics, plots, progress, trust
     from .estimators import GRMF, BridgedGRMF
     from .methods import describe, load
-    from .scverse import annotate
+    from .scverse import annotate, pl, tl
     from .views import Views
 
 __version__ = _version("gapview")
@@ -35,8 +35,10 @@ __all__ = [
     "io",
     "load",
     "metrics",
+    "pl",
     "plots",
     "progress",
+    "tl",
     "trust",
 ]
 _MODULES = {
@@ -47,13 +49,14 @@ _MODULES = {
     "describe": "methods",
     "load": "methods",
 }
+_SUBMODULES = {"pl": "scverse.pl", "tl": "scverse.tl"}
 
 
 def __getattr__(name: str) -> Any:
     """Import a public name when it is first used, so that ``import gapview`` is fast."""
     if name not in __all__:
         raise AttributeError(f"module 'gapview' has no attribute {name!r}")
-    module = _import_module(f".{_MODULES.get(name, name)}", __name__)
+    module = _import_module(f".{_MODULES.get(name) or _SUBMODULES.get(name, name)}", __name__)
     value = getattr(module, name) if name in _MODULES else module
     globals()[name] = value
     return value

@@ -1,4 +1,4 @@
-"""Scores of a clustering against known groups, as the paper computes them."""
+"""Scores of a clustering against known groups, as the paper computes them, and the mixing of batches."""
 
 from __future__ import annotations
 
@@ -8,11 +8,15 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 from sklearn.metrics.cluster import contingency_matrix
+from sklearn.neighbors import NearestNeighbors
 
 from .errors import InputError
 from .utils.types import Array
 
-__all__ = ["clustering_accuracy", "clustering_scores", "purity"]
+__all__ = ["batch_mixing", "clustering_accuracy", "clustering_scores", "purity"]
+
+_NEIGHBORS_PER_PERPLEXITY = 3
+_N_HALVINGS = 50  # of the interval of the kernel widths
 
 
 def clustering_scores(y_true: Any, y_pred: Any) -> dict[str, float]:
@@ -83,6 +87,75 @@ def purity(y_true: Any, y_pred: Any) -> float:
     """
     counts = contingency_matrix(*_paired(y_true, y_pred))
     return float(counts.max(axis=0).sum() / counts.sum())
+
+
+def batch_mixing(points: Any, batches: Any, *, perplexity: float = 30) -> float:
+    """Return how well batches are mixed: the median iLISI of the samples, scaled to [0, 1].
+
+    The local inverse Simpson index of a sample (Korsunsky et al. 2019) is 1 / Σ p², with p the shares of the batches
+    among its nearest neighbours, weighted by a kernel exp(−βd) of their distances d whose width gives the perplexity.
+    The median is scaled by (median − 1) / (number of batches − 1): 0 if every sample is among its own batch, 1 if all
+    batches are equally frequent around it. Batches of unequal size have a maximum below 1.
+
+    Parameters
+    ----------
+    points : array of shape (n_samples, n_dimensions)
+        The samples, such as an embedding.
+    batches : array-like of shape (n_samples,)
+        Batch of every sample.
+    perplexity : float, default=30
+        Effective number of neighbours; three times as many are searched, and with few samples at most all others.
+
+    Returns
+    -------
+    float
+        NaN if there is one batch only, or fewer than three samples.
+
+    References
+    ----------
+    I. Korsunsky et al.: Fast, sensitive and accurate integration of single-cell data with Harmony. Nature Methods 16,
+    2019.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gapview.metrics import batch_mixing
+    >>> points = np.random.default_rng(0).normal(size=(200, 2))
+    >>> batch_mixing(points, ["a", "b"] * 100) > 0.8
+    True
+    >>> batch_mixing(points + 9 * np.repeat([[0], [1]], 100, axis=0), ["a"] * 100 + ["b"] * 100)
+    0.0
+    """
+    points, codes = np.asarray(points), _codes("batches", _as_array("batches", batches))
+    if points.ndim != 2 or len(points) != len(codes):
+        raise InputError(
+            "points must be a matrix with a row for each sample, and batches have a value for each; got shapes "
+            f"{points.shape} and {codes.shape}."
+        )
+    n_batches = int(codes.max(initial=0)) + 1
+    count = min(round(_NEIGHBORS_PER_PERPLEXITY * perplexity), len(points) - 1)
+    if n_batches < 2 or count < 2:
+        return float("nan")
+    distances, found = NearestNeighbors(n_neighbors=count).fit(points).kneighbors()  # without the samples themselves
+    weights = _perplexity_weights(distances, min(perplexity, count / _NEIGHBORS_PER_PERPLEXITY))
+    shares = np.stack([(weights * (codes[found] == batch)).sum(axis=1) for batch in range(n_batches)])
+    return float((np.median(1 / np.square(shares).sum(axis=0)) - 1) / (n_batches - 1))
+
+
+def _perplexity_weights(distances: Array, perplexity: float) -> Array:
+    """Return weights exp(−βd) of each row, with the sum 1 and a β that gives the perplexity; found by bisection."""
+    beyond = distances - distances[:, :1]  # the factor of the nearest is common to a row
+    usual = beyond.mean(axis=1, keepdims=True)
+    beyond = beyond / np.where(usual > 0, usual, 1.0)
+    low, high = np.full((len(beyond), 1), -20.0), np.full((len(beyond), 1), 20.0)  # logarithms of β
+    for _ in range(_N_HALVINGS):
+        middle = (low + high) / 2
+        weights = np.exp(-np.exp(middle) * beyond)
+        weights /= weights.sum(axis=1, keepdims=True)
+        logarithms = np.log(weights, out=np.zeros_like(weights), where=weights > 0)
+        is_wide = -(weights * logarithms).sum(axis=1, keepdims=True) > np.log(perplexity)
+        low, high = np.where(is_wide, middle, low), np.where(is_wide, high, middle)
+    return weights  # type: ignore[no-any-return]
 
 
 def _paired(y_true: Any, y_pred: Any) -> tuple[Array, Array]:

@@ -20,9 +20,9 @@ import numpy as np
 from scipy import sparse
 from scipy.special import log_softmax, softmax
 from scipy.stats import entropy
-from sklearn.decomposition import PCA, TruncatedSVD
 
 from .compute.arrays import host
+from .correction import on_axes, principal_axes
 from .graph.knn import modularity
 from .scaling import largest_magnitude
 from .utils.types import Array, Matrix
@@ -30,14 +30,14 @@ from .views import Views
 
 N_WALKS = 2  # steps along the graph over which the shares of the groups are averaged
 
-_N_ROUNDS, _N_AVERAGED = 12, 6
+_N_ROUNDS, _N_AVERAGED = 20, 10
 _N_FOLDS = 5
 _N_AXES, _SHRINKAGE = 50, 0.2  # of linear discriminants
 # Linear discriminants of many samples do worse than neighbours; those of a kernel do not
 _MANY_SAMPLES = 1500
 _KERNEL_AXES, _KERNEL_SHRINKAGE = 100, 0.05
 _N_LANDMARKS, _N_DIRECTIONS, _ROWS_PER_DIRECTION = 600, 200, 4
-_DECAY = 4.0  # of the kernel, per median squared distance
+_DECAY = 2.0  # of the kernel, per median squared distance
 _SHARPNESS = (1.0, 2.0, 4.0, 8.0, 16.0)
 _FEW_SHARED = 5  # samples with two views, below which the views are not compared
 _AGREE, _EXPLAIN = 0.5, 0.03  # kappa of two views, or variance explained, from which groups are refined
@@ -62,7 +62,7 @@ class ViewDiscriminants:
 
     def scores(self, rows: Matrix) -> Array:
         """Return the score of each group for rows of the view, scaled as in the fit."""
-        points = _on_axes(rows, self.size, self.center, self.axes)
+        points = on_axes(rows, self.size, self.center, self.axes)
         if self.landmarks is not None:
             points = np.exp(-self.decay * _squared_distances(points, self.landmarks))
         return points @ self.weights + self.offset
@@ -213,8 +213,8 @@ class _Features(NamedTuple):
 def _features(rows: Matrix, n_samples: int, source: np.random.RandomState) -> _Features:
     is_kernel = n_samples >= _MANY_SAMPLES
     size = largest_magnitude(rows) or 1.0  # squares of values divided by it are finite
-    center, axes = _principal_axes(rows / size, _KERNEL_AXES if is_kernel else _N_AXES)
-    points = _on_axes(rows, size, center, axes)
+    center, axes = principal_axes(rows / size, _KERNEL_AXES if is_kernel else _N_AXES)
+    points = on_axes(rows, size, center, axes)
     if not is_kernel:
         return _Features(points, _SHRINKAGE, size, center, axes, None, 0.0, None, np.zeros(points.shape[1]))
     landmarks = points[source.permutation(len(points))[:_N_LANDMARKS]]
@@ -229,22 +229,6 @@ def _features(rows: Matrix, n_samples: int, source: np.random.RandomState) -> _F
     mapped = np.exp(-decay * _squared_distances(points, landmarks)) @ mixing
     mean = mapped.mean(axis=0)
     return _Features(mapped - mean, _KERNEL_SHRINKAGE, size, center, axes, landmarks, decay, mixing, mean)
-
-
-def _principal_axes(rows: Matrix, n_axes: int) -> tuple[Array, Array]:
-    """Return the centre and the leading principal axes; of sparse rows those of the rows as they are."""
-    if sparse.issparse(rows) and rows.shape[1] > 1:
-        found = TruncatedSVD(min(n_axes, *(size - 1 for size in rows.shape)), random_state=0).fit(
-            rows.astype(np.float64)
-        )
-        return np.zeros(rows.shape[1]), found.components_.T
-    rows = rows.toarray() if sparse.issparse(rows) else rows
-    found = PCA(min(n_axes, *rows.shape), copy=False, random_state=0).fit(np.array(rows, dtype=np.float64))
-    return found.mean_, found.components_.T
-
-
-def _on_axes(rows: Matrix, size: float, center: Array, axes: Array) -> Array:
-    return np.asarray((rows / size) @ axes - center @ axes, dtype=np.float64)
 
 
 def _squared_distances(rows: Array, others: Array) -> Array:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from array_api_compat import array_namespace
 from scipy import sparse
+from scipy.spatial.distance import pdist
 
 from .compute.arrays import FEW_ROWS, host, is_tensor, like, row_blocks
 from .errors import InputError
@@ -21,6 +22,8 @@ SCALES = ("unit", "center+unit", "standard", "standard+view", "standard+unit", W
 
 _MOSTLY_ZERO = 0.9  # share of zeros from which zero means absence, as in counts of words
 _NARROW = 3
+_FEWEST_COMPARED, _MOST_COMPARED = 10, 300  # rows whose distances are compared with those of noise
+_LIKE_NOISE = 0.85  # of the variation of distances in noise
 _FEW_EFFECTIVE = 0.2  # share of the features that carry the variance, below which a few features dominate
 
 _KEPT_VARIANCE = 0.95  # share of the variance of standardised features that is whitened; the rest is left out
@@ -376,7 +379,8 @@ def suitable_scale(matrix: Matrix) -> str:
       every absence a value.
     * "standard+view" for a view of three features or fewer. Rows of unit length would have at most two angles left.
     * "standard+unit" if a few features carry nearly all of the variance, as with measurements in different units and
-      scores of principal components. They would dominate the distances.
+      scores of principal components. They would dominate the distances. Not if it makes all samples equally distant, as
+      with about as many principal components as samples.
     * "center+unit" for any other view; "unit" may suit it as well.
 
     The share of the features that carry the variance is their participation ratio, (Σσ²)² / Σσ⁴, over their number.
@@ -400,9 +404,19 @@ def suitable_scale(matrix: Matrix) -> str:
         return "standard+view"
     spreads = _feature_moments(rows_in_blocks("", matrix.toarray() if sparse.issparse(matrix) else matrix))[1]
     shares = np.square(spreads / (spreads.max() or 1.0))  # of the largest, so that fourth powers stay finite
-    if shares.any() and shares.sum() ** 2 / np.square(shares).sum() < _FEW_EFFECTIVE * matrix.shape[1]:
-        return "standard+unit"
-    return "center+unit"
+    are_few = shares.any() and shares.sum() ** 2 / np.square(shares).sum() < _FEW_EFFECTIVE * matrix.shape[1]
+    return "standard+unit" if are_few and not _equally_distant(matrix, spreads) else "center+unit"
+
+
+def _equally_distant(matrix: Matrix, spreads: Array) -> bool:
+    """Return whether distances between standardised rows vary less than those of noise, 1 / √(2 · features)."""
+    if matrix.shape[0] < _FEWEST_COMPARED:
+        return False
+    drawn = np.unique(np.linspace(0, matrix.shape[0] - 1, _MOST_COMPARED).astype(np.intp))
+    rows = host(matrix[drawn])
+    rows = (rows.toarray() if sparse.issparse(rows) else rows)[:, spreads > 0] / spreads[spreads > 0]
+    distances = pdist(rows.astype(np.float64))
+    return bool(distances.std() * np.sqrt(2 * rows.shape[1]) < _LIKE_NOISE * distances.mean())
 
 
 def scale_views(views: Views, scale: str | Sequence[str | None] | None) -> tuple[list[Matrix], list[Scaling]]:

@@ -19,7 +19,7 @@ from sklearn.base import clone
 import gapview
 from gapview import GRMF, BridgedGRMF
 from gapview.datasets import make_views
-from gapview.errors import GapviewError, GapviewWarning, InputError, NotFittedError, ParameterError, SolutionError
+from gapview.errors import GapviewError, GapviewWarning, InputError, NotFittedError, SolutionError
 from problems import by_size_and_id
 
 pytestmark = [
@@ -80,7 +80,26 @@ def in_order(data: Data) -> Data:
     return data
 
 
+def of_kinds(seed: int) -> Data:
+    """Return counts of samples of different depth, shares, and codes of categories; each sample lacks some views."""
+    rng = np.random.RandomState(seed)
+    n, target = N + N_NEW, np.arange(N + N_NEW) % 3
+    rates = rng.lognormal(2, 1, size=200) * np.exp(rng.normal(size=(3, 200)))
+    counts = rng.poisson(rates[target] * rng.lognormal(0, 0.5, size=(n, 1))).astype(float)
+    means = rng.uniform(0.1, 0.9, size=(3, 90))[target]
+    shares = rng.beta(20 * means, 20 * (1 - means))
+    likely = rng.randint(1, 5, size=(3, 30))
+    codes = np.where(rng.uniform(size=(n, 30)) < 0.7, likely[target], rng.randint(1, 5, size=(n, 30))).astype(float)
+    codes[:, :10] = codes[:, :10] > 2
+    views = [counts, shares, codes]
+    lacking = rng.randint(6, size=n)  # half of the samples have all views
+    for k, view in enumerate(views):
+        view[lacking == k] = np.nan
+    return Data([view[:N] for view in views], None, [view[N:] for view in views])
+
+
 DATA = {
+    "kinds": of_kinds(0),
     "two": made((200, 120), 0),
     "three": with_mask(made((200, 90, 30), 1)),
     "float32": made((400, 240), 2, "float32"),
@@ -133,6 +152,8 @@ def random_graphs() -> list[sparse.csr_array]:
     return [sparse.random_array((N, N), density=0.04, rng=seed).tocsr() for seed in range(2)]
 
 
+KINDS = ["counts", "methylation", "categorical"]
+
 # Every fit: a model, and the data. The settings together cover all scales.
 COMMON: dict[str, Any] = {"search": "exact", "tol": 1e-7, "max_iter": 25, "random_state": 0}
 SINGLE = COMMON | {"tol": 1e-5}  # changes of the objective that single precision can represent
@@ -150,6 +171,8 @@ FITS = {
     "BridgedGRMF-float32": (BridgedGRMF(3, scale="standard+view", n_components=3, **FIXED | SINGLE), "float32"),
     "BridgedGRMF-rare": (BridgedGRMF(3, reach=9, **FIXED), "rare"),
     "BridgedGRMF-ordered": (BridgedGRMF(3, reach=1, consensus_weight=1.0, **FIXED), "ordered"),
+    "GRMF-kinds": (GRMF(3, init="data", kind=KINDS, n_top_features=[150, 60, None], **COMMON), "kinds"),
+    "BridgedGRMF-kinds": (BridgedGRMF(3, kind=KINDS, n_top_features=[150, None, None], **FIXED), "kinds"),
     "BridgedGRMF-choice": (BridgedGRMF(3, bridge="union", **COMMON), "two"),
 }
 each_fit = pytest.mark.parametrize("fit", FITS)
@@ -355,7 +378,9 @@ def new_samples(fit: str) -> dict[str, Any]:
 
 
 each_new = pytest.mark.parametrize("new", ["a list with None", "a dict with some names", "rows of NaN"])
-some_fits = pytest.mark.parametrize("fit", ["GRMF-two", "GRMF-three", "BridgedGRMF-two", "BridgedGRMF-three"])
+some_fits = pytest.mark.parametrize(
+    "fit", [f"{name}-{data}" for name in ESTIMATORS for data in ("two", "three", "kinds")]
+)
 
 
 @some_fits
@@ -424,6 +449,22 @@ BAD_DATA = {
     ),
     "samples without a view": Bad(
         r"InputError: Every sample needs at least one view; 2 sample.*: 3, 200\.", without_view(3, 200)
+    ),
+    "negative counts": Bad(
+        r"InputError: View 'view_0' has kind='counts', which needs values from 0 on; its smallest value is -\d",
+        settings={"kind": "counts"},
+    ),
+    "more than two values": Bad(
+        "InputError: View 'view_0' has kind='binary', which needs features of two values; 200 of 200 have more",
+        settings={"kind": ["binary", None]},
+    ),
+    "shares in percent": Bad(
+        r"InputError: View 'view_1' has kind='methylation', .* its largest value is \d",
+        changed(0, ..., np.abs(PLAIN[0]), plain=replaced(np.abs(PLAIN[1]))),
+        settings={"kind": {"view_1": "methylation"}},
+    ),
+    "the kind of another view": Bad(
+        "ParameterError: kind must be one of .* no view is named 'rna'", settings={"kind": {"rna": "counts"}}
     ),
     "constant": Bad("InputError: View 'view_1' is constant: all its 240 rows", changed(1, ..., 7.0)),
     "constant where shown": Bad(
@@ -668,7 +709,7 @@ BAD_NEW = {
     "an unknown view": {"blood": PLAIN[0]},
     "too few views without names": [PLAIN[0]],
     "other features": [PLAIN[0][:, :7], PLAIN[1]],
-    "gaps in rows": changed(0, ([3, 200], 0)),
+    "gaps in rows": changed(0, ([[3], [200]], range(PLAIN[0].shape[1] // 2))),
     "infinity": changed(0, ([3, 200], 0), np.inf),
     "samples without a view": without_view(3, 200),
     "numbers of rows": replaced(PLAIN[1][1:]),
@@ -682,6 +723,7 @@ OF_A_BLOCK = ("gaps in rows", "infinity", "samples without a view")
 
 
 @pytest.mark.parametrize("bad", BAD_NEW)
+@pytest.mark.filterwarnings("ignore:View .* is unlike that of the training samples")  # of other blocks
 @elsewhere
 def test_errors_of_new_samples_are_those_of_memory(bad, where, fitted, places):
     texts = []
@@ -761,8 +803,9 @@ def test_what_a_model_fitted_in_blocks_does_not_do_is_refused_with_advice(fit, w
         model.recover()
     with pytest.raises(InputError, match="give views in memory"):
         place.call(model, "score", new)
-    with pytest.raises(ParameterError, match="for Dask collections only labels are returned"):
-        place.call(model, "predict", new, return_distance=True)
+    with pytest.raises(InputError, match="place takes views in memory"):
+        place.call(model, "place", new)
+    np.testing.assert_array_equal(model.place(new).labels, model.predict(new))
     assert model.score(new) == pytest.approx(fitted(fit, "memory").score(new))
 
 
@@ -843,7 +886,7 @@ def test_parts_that_no_sample_links_have_groups_of_their_own(estimator, where, p
     assert [set(own.tolist()) for own in (theirs.labels_[:150], theirs.labels_[150:])] == [{0, 1, 2}, {3, 4, 5}]
     # The codes of a part do not depend on those of another, and a rotation between them changes nothing
     np.testing.assert_allclose(place.host(ours.confidence_), theirs.confidence_, atol=0.01)
-    new = [None, None, PLAIN[1][:5, :120]]
+    new = [None, None, views[2][150:155]]
     assert set(place.call(ours, "predict", new).tolist()) <= {3, 4, 5}
 
 

@@ -13,7 +13,7 @@ from sklearn.metrics import adjusted_rand_score
 
 from gapview import GRMF, BridgedGRMF, Views
 from gapview.datasets import make_views
-from gapview.errors import InputError
+from gapview.errors import InputError, ParameterError
 from gapview.graph.neighbors import Search
 
 da = pytest.importorskip("dask.array")
@@ -53,6 +53,14 @@ def test_many_blocks_exchange_in_two_stages(three: Views) -> None:
     settings = {"n_clusters": 4, "random_state": 0}
     for model, options in ((GRMF, {"init": "data"}), (BridgedGRMF, {"bridge": "union", "selection": "fixed"})):
         _same(model(**settings, **options).fit(blocks), model(**settings, **options).fit(arrays))
+
+
+@pytest.mark.parametrize("model", [GRMF(3), BridgedGRMF(3)])
+def test_batches_are_refused_before_anything_is_computed(made: Views, model: Any) -> None:
+    arrays = [da.from_array(matrix) for matrix in written_out(made)]
+    with pytest.raises(ParameterError, match="leave batch out"):
+        model.fit(arrays, batch=np.arange(240) % 3)
+    assert not hasattr(model, "labels_")
 
 
 @pytest.mark.parametrize(("n_senders", "n_receivers"), [(1, 1), (3, 5), (16, 40), (17, 1), (30, 7), (40, 40)])

@@ -19,6 +19,8 @@ from gapview.metrics import clustering_accuracy
 from gapview.scaling import unit_rows
 from problems import cases, hidden
 
+pytestmark = pytest.mark.filterwarnings("ignore:The groups are:gapview.errors.GapviewWarning")  # true of these fits
+
 
 @pytest.mark.golden
 def test_golden_inner_steps(golden):

@@ -22,6 +22,8 @@ from gapview.metrics import clustering_accuracy
 from gapview.scaling import unit_rows
 from problems import by_size_and_id, random_mask
 
+pytestmark = pytest.mark.filterwarnings("ignore:The groups are:gapview.errors.GapviewWarning")  # true of these fits
+
 METHODS = [ImputedSpectral, ImputedKMeans]
 SPLIT = "ignore:The neighbour graph of the filled samples:gapview.errors.GapviewWarning"
 

@@ -19,6 +19,8 @@ from gapview.metrics import clustering_scores
 from gapview.scaling import unit_rows
 from problems import Case, by_size_and_id, cases
 
+pytestmark = pytest.mark.filterwarnings("ignore:The groups are:gapview.errors.GapviewWarning")  # true of these fits
+
 METHODS = [BestSingleView, Concat]
 
 

@@ -25,7 +25,7 @@ TRUTH = made()
 AWKWARD = awkward_files(TRUTH)
 QUICK = ("-k", "3", "--no-report", "--set", "selection=fixed")
 N_BOTH = len(TRUTH.blood.index.intersection(TRUTH.scans.index))
-RESULTS = {"labels.csv", "embedding.csv", "model.gapview", "run.json"}
+RESULTS = {"labels.csv", "embedding.csv", "contributions.csv", "markers.csv", "model.gapview", "run.json"}
 
 
 def run(*arguments):
@@ -80,7 +80,7 @@ def test_what_is_written_and_said(tmp_path, plain):
     rows = rows_of(out / "labels.csv")
     assert list(rows) == model.sample_ids_.tolist()
     assert [int(row["label"]) for row in rows.values()] == model.labels_.tolist()
-    assert [float(row["confidence"]) for row in rows.values()] == model.confidence_.round(3).tolist()
+    assert [row["confidence"] for row in rows.values()] == [f"{value:.3f}" for value in model.confidence_]
     assert [[row["has_blood"], row["has_scans"]] for row in rows.values()] == [
         ["yes" if has else "no" for has in row] for row in model.views_.mask
     ]

@@ -205,7 +205,7 @@ def test_bad_commands_leave_nothing(tmp_path, monkeypatch):
         ("blood.csv", "-k", "3", "--set", "max_iter"): (1, "--set takes a name and a value"),
         ("nothing.csv", "-k", "3", "--set", "max_iter=0"): (1, "max_iter must be an integer of at least 1"),
         ("blood.csv", "-k", "3", "--set", "max_iter=2", "--set", "max_iter=3"): (1, "more than once"),
-        ("blood.csv", "-k", "3", "--set", "speed=1"): (1, "no setting 'speed'; it has bridge, "),
+        ("blood.csv", "-k", "3", "--set", "speed=1"): (1, "no setting 'speed'; it has assign, bridge, "),
         ("blood.csv", "-k", "3", "--set", "n_clusters=4"): (1, "give -k instead"),
         ("blood.csv", "-k", "3", "--seed", "-1"): (2, "--seed"),
         ("blood.csv", "-k", "3", "--id", "nobody"): (1, "no column 'nobody' in 'blood.csv'"),

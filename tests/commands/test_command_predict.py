@@ -21,11 +21,17 @@ def test_the_same_as_from_python(model, put, tmp_path):
     assert f"Wrote     {tmp_path / 'p.csv'}" in result.output
     fitted = gapview.load(model)
     given = gapview.Views({"blood": TRUTH.blood, "scans": TRUTH.scans})
-    labels, distances = fitted.predict(given, return_distance=True)
+    placed = fitted.place(given)
+    labels = placed.labels
     found = rows_of(tmp_path / "p.csv")
     assert list(found) == given.sample_ids.tolist()
     assert [int(row["label"]) for row in found.values()] == labels.tolist()
-    np.testing.assert_allclose([float(row["distance"]) for row in found.values()], distances, atol=6e-4)
+    for name, values in {"confidence": placed.confidence, "p_value": placed.p_value}.items():
+        np.testing.assert_allclose([float(row[name]) for row in found.values()], values, rtol=5e-3)
+    np.testing.assert_allclose(
+        [float(row["p_blood"] or "nan") for row in found.values()], placed.p_values[:, 0], rtol=5e-3
+    )
+    assert [row["unusual"] == "yes" for row in found.values()] == placed.unusual.tolist()
     has = [[row["has_blood"] == "yes", row["has_scans"] == "yes"] for row in found.values()]
     assert has == given.mask.tolist()
     assert (labels == fitted.labels_).mean() > 0.95
@@ -81,13 +87,13 @@ def test_samples_far_from_training_are_pointed_out(model, put, tmp_path):
     far = TRUTH.blood.iloc[:3].copy()
     far.iloc[0] = [50.0, -40, 30, -20, 10, 5]
     result = run("predict", model, put("blood.csv", far), "-o", tmp_path / "p.csv")
-    assert "Far off   1 sample more than 3 times" in result.output
-    assert float(rows_of(tmp_path / "p.csv")[far.index[0]]["distance"]) > 3
+    assert "Unusual   1 of 3 samples is unlike the training samples (p ≤ 0.05): 1 in blood" in result.output
+    assert rows_of(tmp_path / "p.csv")[far.index[0]]["unusual"] == "yes"
 
 
 def test_gaps_are_filled_from_training_or_refused(model, put, tmp_path):
     gaps = TRUTH.blood.iloc[:5].copy()
-    gaps.iloc[1, 2] = np.nan
+    gaps.iloc[1, [2, 3]] = np.nan
     path = put("blood.csv", gaps)
     refused = run("predict", model, path, "-o", tmp_path / "p.csv", code=1)
     assert "--partial-rows fill" in refused.stderr
@@ -163,3 +169,30 @@ def test_nothing_is_written_over(model, put, tmp_path):
     run("predict", model, blood, "-o", tmp_path / "p.csv", "--force")
     assert len(rows_of(tmp_path / "p.csv")) == len(TRUTH.blood)
     assert blood.read_bytes() == before
+
+
+@pytest.mark.parametrize("kind", ["x 1000", "+ 5 SD", "zeros", "permuted"])
+def test_junk_is_flagged(kind, model, put, tmp_path):
+    rows = TRUTH.blood.iloc[:20]
+    source = np.random.RandomState(0)
+    junk = {
+        "x 1000": 1000 * rows,
+        "+ 5 SD": rows + 5 * TRUTH.blood.std(),
+        "zeros": 0.0 * rows,
+        "permuted": rows.apply(lambda row: source.permutation(row), axis=1, result_type="broadcast"),
+    }
+    result = run("predict", model, put("blood.csv", junk[kind]), "-o", tmp_path / "p.csv")
+    shares = [row["unusual"] == "yes" for row in rows_of(tmp_path / "p.csv").values()]
+    if kind == "permuted":  # six features on one scale
+        assert np.mean(shares) > 0.2
+        return
+    assert all(shares)
+    assert "Unusual   20 of 20 samples are unlike the training samples" in result.output
+    assert "is unlike that of the training samples" in result.output
+
+
+def test_a_few_missing_columns_are_filled(model, put, tmp_path):
+    lacking = TRUTH.blood.iloc[:9].drop(columns=TRUTH.blood.columns[2])
+    result = run("predict", model, put("blood.csv", lacking), "-o", tmp_path / "p.csv")
+    assert f"lacks 1 feature of 6 ('{TRUTH.blood.columns[2]}')" in " ".join(result.output.split())
+    assert len(rows_of(tmp_path / "p.csv")) == 9

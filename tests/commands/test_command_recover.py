@@ -53,7 +53,7 @@ def test_views_that_no_file_holds_are_written_as_csv(model, put, tmp_path):
 
 
 def test_training_samples_without_files(model, tmp_path):
-    run("recover", model, "-o", tmp_path / "full")
+    result = run("recover", model, "-o", tmp_path / "full")
     fitted = gapview.load(model)
     for name, expected in fitted.recover().items():
         full = pd.read_csv(
@@ -62,7 +62,15 @@ def test_training_samples_without_files(model, tmp_path):
         np.testing.assert_array_equal(full[expected.columns].to_numpy(), expected.to_numpy())
         assert full.index.tolist() == fitted.sample_ids_.tolist()
     record = json.loads((tmp_path / "full" / "run.json").read_text())
-    assert set(record["results"]) == {"blood.csv", "scans.csv"}
+    assert set(record["results"]) == {"blood.csv", "scans.csv", "recovery.csv"}
+    table = pd.read_csv(tmp_path / "full" / "recovery.csv")
+    scores = fitted.recovery_scores()
+    assert [row["method"] for row in record["recovery"]] == [one.method for one in scores.views]
+    for one, expected in zip(scores.views, fitted.recover().values(), strict=True):
+        own = table[table.view == one.view]
+        assert own.feature.tolist() == expected.columns.tolist()
+        np.testing.assert_allclose(own["R2_ridge"], one.feature_r2["ridge"], atol=1e-4)
+        assert f"'{one.view}': R² {one.best_r2:.2f} on {one.n_tested} held-out" in " ".join(result.output.split())
     assert record["model"]["path"] == str(model)
     run("recover", model, "-o", tmp_path / "full", code=1)
     run("recover", model, "-o", tmp_path / "full", "--force")
@@ -86,7 +94,8 @@ def test_other_formats(tmp_path, suffix):
     files = sorted(tmp_path.glob(f"*{suffix}"))
     path = clustered(tmp_path / "out", *files)
     run("recover", path, *files, "-o", tmp_path / "full")
-    assert {file.name for file in (tmp_path / "full").iterdir()} == {f"blood{suffix}", f"scans{suffix}", "run.json"}
+    expected = {f"blood{suffix}", f"scans{suffix}", "recovery.csv", "run.json"}
+    assert {file.name for file in (tmp_path / "full").iterdir()} == expected
     again = gapview.io.read_views(sorted((tmp_path / "full").glob(f"*{suffix}")))
     assert {view.name.rpartition(".")[2] for view in again} == set(frames)
     for view in again:

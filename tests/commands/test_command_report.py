@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from rich.console import Console
 from rich.progress import Progress, TextColumn
+from sklearn.metrics import adjusted_rand_score
 
 import gapview
 from gapview.commands import console as shown
@@ -29,6 +30,7 @@ pytest.importorskip("jinja2")
 pytest.importorskip("matplotlib")
 
 from awkward_files import clustered, made, rows_of, run, write_plain  # noqa: E402
+from data_files import _folder  # noqa: E402
 
 TRUTH = made()
 
@@ -66,6 +68,60 @@ def test_a_report_with_covariates(model, tmp_path):
         assert name in text
 
 
+def batch_table(tmp_path, shift):
+    """Write two views, shifted in three batches, and a table with the batches and survival as in TCGA."""
+    rng = np.random.RandomState(0)
+    batches = rng.randint(3, size=90)
+    for name, frame in (("blood", TRUTH.blood), ("scans", TRUTH.scans)):
+        offset = shift * frame.to_numpy().std() * rng.normal(size=(3, frame.shape[1]))
+        (frame + offset[batches[[int(key) - 1 for key in frame.index]]]).to_csv(tmp_path / f"{name}.csv")
+    dead = rng.uniform(size=90) < 0.5
+    days = rng.randint(10, 999, 90).astype(str)
+    table = pd.DataFrame(
+        {
+            "plate": np.array(["P1", "P2", "P3"])[batches],
+            "vital_status": np.where(dead, "Dead", "Alive"),
+            "days_to_death": np.where(dead, days, "[Not Applicable]"),
+            "days_to_last_followup": np.where(dead, "[Not Available]", days),
+        },
+        index=pd.Index(list(TRUTH.target), name="id"),
+    )
+    table.to_csv(tmp_path / "clinic.csv")
+    return [tmp_path / "blood.csv", tmp_path / "scans.csv"]
+
+
+@pytest.mark.parametrize("shift", [0.0, 4.0])
+def test_batches_from_files_to_the_headline(tmp_path, shift):
+    files, out = batch_table(tmp_path, shift), tmp_path / "out"
+    more = ("--covariates", tmp_path / "clinic.csv", "--batch", "plate", "--set", "selection=fixed")
+    result = run("cluster", *files, "-k", "3", "-o", out, *more)
+    words = "are largely explained by batch" if shift else "are not significantly associated with batch"
+    assert f"Trust     the groups {words} (Cramér’s V = " in result.output
+    assert ("Compare the groups within one batch" in result.output + result.stderr) == (shift > 0)
+    text = words_of(out / "report.html")
+    lead = text.index(f"The groups {words} (Cramér’s V = ")
+    assert lead < text.index("What the data look like")
+    assert "days_to_death / days_to_last_followup / vital_status" in text
+    assert "Log-rank test: χ² = " in text
+    rows = rows_of(out / "labels.csv")
+    table = pd.read_csv(tmp_path / "clinic.csv", index_col="id", dtype=str)
+    assert {key: row["batch"] for key, row in rows.items()} == {key: table.loc[int(key), "plate"] for key in rows}
+    record = json.loads((out / "run.json").read_text())
+    assert [one["factor"] for one in record["associations"]] == ["missing views", "batch"]
+    again = run("report", out / "model.gapview", "-o", tmp_path / "again.html")
+    assert again.exit_code == 0
+    assert f"The groups {words}" in words_of(tmp_path / "again.html")
+
+
+def test_batches_that_are_not_there(tmp_path):
+    files = batch_table(tmp_path, 0.0)
+    arguments = ("cluster", *files, "-k", "3", "-o", tmp_path / "out", "--batch", "run")
+    assert "give the table with --covariates" in run(*arguments, code=2).stderr
+    failed = run(*arguments, "--covariates", tmp_path / "clinic.csv", code=1)
+    assert "--batch names the column 'run', and 'clinic.csv' has 'plate'" in failed.stderr
+    assert not (tmp_path / "out").exists()
+
+
 def test_covariates_whose_ids_nearly_match_give_a_warning(model, tmp_path):
     ages = pd.DataFrame({"age": range(90)}, index=pd.Index(list(TRUTH.target), name="id"))
     ages.rename(index=dict(zip(ages.index[:30], [f"P-{key}" for key in ages.index[:30]], strict=True))).to_csv(
@@ -86,6 +142,64 @@ def test_survival_columns_may_be_named(model, tmp_path):
     assert "give the table with --covariates" in run(*arguments, code=2).stderr
     run(*arguments, "--covariates", tmp_path / "t.csv")
     assert "weeks" in words_of(tmp_path / "r.html")
+
+
+def test_survival_and_covariates_of_a_new_clustering(tmp_path):
+    pytest.importorskip("lifelines")
+    files, out = batch_table(tmp_path, 0.0), tmp_path / "out"
+    table = pd.read_csv(tmp_path / "clinic.csv", index_col="id")
+    rng = np.random.RandomState(0)
+    table = table.assign(weeks=rng.randint(1, 99, 90), gone=rng.randint(2, size=90), age=rng.normal(60, 9, 90))
+    table.to_csv(tmp_path / "clinic.csv")
+    command = ("cluster", *files, "-k", "3", "-o", out, "--no-assess", "--set", "selection=fixed")
+    assert "--adjust names a column of a table" in run(*command, "--adjust", "age", code=2).stderr
+    command += ("--covariates", tmp_path / "clinic.csv", "--survival", "weeks", "gone")
+    failed = run(*command, "--adjust", "weight", code=1)
+    assert "does not have: 'weight'" in failed.stderr
+    assert "Groups" not in failed.output  # before the fit
+    result = run(*command, "--adjust", "age,plate", "--excel")
+    assert "Survival  weeks / gone: Log-rank test of 3 groups: χ² = " in result.output
+    assert "Table     At a Holm-adjusted p < 0.05 (" in result.output
+    rows = pd.read_csv(out / "survival.csv")
+    assert rows["outcome"].tolist() == ["weeks / gone"] * 3
+    assert (rows["adjusted_hazard_ratio"] == 1).sum() == 1
+    tests = pd.read_csv(out / "covariates.csv", index_col="column")
+    assert tests.loc["weeks / gone", "kind"] == "survival"
+    assert (tests["adjusted_p_value"] >= tests["p_value"]).all()
+    assert "Adjusted for age and plate" in words_of(out / "report.html")
+    with pd.ExcelFile(out / "results.xlsx", engine="calamine") as book:
+        assert book.sheet_names == ["labels", "contributions", "covariates", "embedding", "survival", "markers"]
+
+
+def test_a_table_of_survival_among_the_views_gives_a_warning(tmp_path):
+    files = batch_table(tmp_path, 0.0)
+    rng = np.random.RandomState(0)
+    table = pd.DataFrame({"OS.time": rng.randint(1, 99, 90), "OS": rng.randint(2, size=90)}, index=list(TRUTH.target))
+    table.rename_axis("id").to_csv(tmp_path / "clinic.csv")
+    more = ("--no-assess", "--no-report", "--set", "selection=fixed")
+    result = run("cluster", *files, tmp_path / "clinic.csv", "-k", "3", "-o", tmp_path / "out", *more)
+    text = "'clinic.csv' has columns of survival (OS.time / OS): it looks like a table of covariates."
+    assert text in result.output + result.stderr
+
+
+@pytest.mark.data
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("cohort", "files", "table", "more"),
+    [
+        ("coread", ("gex.csv", "muts.csv", "cnv.csv"), "subtypes.csv", ("--transpose", "all", "--adjust", "age,stage")),
+        ("kirc", ("GE.csv", "ME.csv", "MI.csv"), "survival.csv", ()),
+    ],
+)
+def test_raw_files_of_cohorts_by_one_command(tmp_path, cohort, files, table, more):
+    pytest.importorskip("lifelines")
+    folder = _folder("GAPVIEW_DATA", f"omics/{cohort}/{table}").parent
+    command = ("cluster", *(folder / file for file in files), "-k", "2", "-o", tmp_path / "out", "--no-assess")
+    if cohort == "coread":
+        assert "Give --transpose all to transpose." in run(*command, code=1).stderr
+    result = run(*command, "--covariates", folder / table, *more)
+    assert "Log-rank test of 2 groups" in result.output
+    assert "Survival: " in words_of(tmp_path / "out" / "report.html")
 
 
 def test_ids_stay_in_the_house(tmp_path):
@@ -257,9 +371,11 @@ class TestWhatIsShown:
             "Iterating",
             "Weighing views",
             "Trying settings",
+            "Assessing groups",
             "Refining groups",
             "Looking for neighbours",
             "Finding groups",
+            "Calibrating confidence",
         ]
         tried = [event.done for event in events if event.phase == "Trying settings"]
         assert tried == list(range(len(tried)))
@@ -316,3 +432,43 @@ class TestWhatIsShown:
     )
     def test_values(self, text, value):
         assert value_of(text) == value
+
+
+@pytest.mark.parametrize("kind", ["h5ad", "h5mu"])
+def test_batches_of_obs_are_corrected(tmp_path, kind):
+    anndata, mudata = pytest.importorskip("anndata"), pytest.importorskip("mudata")
+    rng = np.random.RandomState(0)
+    plates = np.array(["P1", "P2", "P3"])[rng.randint(3, size=90)]
+    modes = {}
+    for name, frame in (("blood", TRUTH.blood), ("scans", TRUTH.scans)):
+        own = plates[[int(key) - 1 for key in frame.index]]
+        offset = 4.0 * frame.to_numpy().std() * rng.normal(size=(3, frame.shape[1]))
+        frame = frame.set_axis([f"p{key}" for key in frame.index]) + offset[[int(name[1]) - 1 for name in own]]
+        modes[name] = anndata.AnnData(frame, obs=pd.DataFrame({"plate": own}, index=frame.index))
+    files = [tmp_path / f"{name}.h5ad" for name in modes] if kind == "h5ad" else [tmp_path / "both.h5mu"]
+    if kind == "h5ad":
+        for mode, file in zip(modes.values(), files, strict=True):
+            mode.write_h5ad(file)
+    else:
+        with mudata.set_options(pull_on_update=False):
+            mudata.MuData(modes).write(files[0])
+    more = ("--batch-correction", "harmony", "--set", "selection=fixed", "--no-assess")
+    result = run("cluster", *files, "-k", "3", "-o", tmp_path / "out", "--batch", "plate", *more)
+    assert "Batches   Batch effects are corrected (mixing is the median iLISI" in result.output
+    rows = rows_of(tmp_path / "out" / "labels.csv")
+    assert {row["batch"] for row in rows.values()} == {"P1", "P2", "P3"}
+    target = [TRUTH.target[key[1:]] for key in rows]
+    assert adjusted_rand_score(target, [row["label"] for row in rows.values()]) > 0.9
+    record = json.loads((tmp_path / "out" / "run.json").read_text())
+    assert all(view["after"] > view["before"] for view in record["batch_mixing"]["views"])
+    assert "Batch effects are corrected" in words_of(tmp_path / "out" / "report.html")
+    failed = run("cluster", *files, "-k", "3", "-o", tmp_path / "other", "--batch", "run", code=1)
+    assert "which obs has for none of the samples; it has 'plate'" in failed.stderr
+
+
+def test_correction_needs_batches_and_a_method_that_corrects(tmp_path):
+    files = batch_table(tmp_path, 0.0)
+    arguments = ("cluster", *files, "-k", "3", "-o", tmp_path / "out", "--batch-correction", "harmony")
+    assert "give their column with --batch" in run(*arguments, code=2).stderr
+    table = ("--covariates", tmp_path / "clinic.csv", "--batch", "plate")
+    assert "is for GRMF and BridgedGRMF" in run(*arguments, *table, "--method", "Concat", code=1).stderr

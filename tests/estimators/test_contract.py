@@ -193,6 +193,7 @@ def test_groups_are_numbered_by_size_then_by_smallest_id(name, made, n_kept):
 
 
 @each_method
+@pytest.mark.filterwarnings("ignore:The groups are:gapview.errors.GapviewWarning")  # true of these fits
 def test_the_label_of_an_id_does_not_depend_on_the_order_of_the_rows(name, made):
     matrices, mask, _ = made
     samples, start, moved = permuted(name, 4)
@@ -317,9 +318,13 @@ def test_new_samples_from_any_of_their_views(name, made):
     is_sound = clustering_accuracy(target[trained], model.labels_) > 0.9
     for shown in ([0, 1], [0], [1]):
         given = [matrix[new] if k in shown else None for k, matrix in enumerate(matrices)]
-        labels, distances = model.predict(given, return_distance=True)
+        labels, shares = model.predict(given), model.predict_proba(given)
         assert labels.dtype == model.labels_.dtype
-        assert labels.shape == distances.shape == (15,)
+        assert labels.shape == (15,)
+        assert shares.shape == (15, CLUSTERS)
+        np.testing.assert_allclose(shares.sum(axis=1), 1)
+        np.testing.assert_array_equal(shares.argmax(axis=1), labels)
+        np.testing.assert_allclose(shares[:1], model.predict_proba([x if x is None else x[:1] for x in given]))
         np.testing.assert_array_equal(labels, model.predict(given))
         np.testing.assert_array_equal(labels[::-1], model.predict([x if x is None else x[::-1] for x in given]))
         if is_sound:
@@ -334,6 +339,9 @@ def test_new_samples_in_blocks_of_dask(name, made):
     blocks = [da.from_array(matrix, chunks=(25, -1)) for matrix in matrices]
     np.testing.assert_array_equal(model.predict(blocks).compute(), model.predict(matrices))
     np.testing.assert_array_equal(model.predict([blocks[0], None]).compute(), model.predict([matrices[0], None]))
+    np.testing.assert_allclose(model.predict_proba(blocks).compute(), model.predict_proba(matrices))
+    with pytest.raises(GapviewError, match="place takes views in memory"):
+        model.place(blocks)
 
 
 @each_method
@@ -347,11 +355,34 @@ def test_new_samples_with_gaps_and_bad_ones(name, made):
     np.testing.assert_array_equal(model.predict(gappy), model.predict(Views(matrices, mask=mask)))
     far = [matrix + 1e4 * (1 + k) * np.arange(matrix.shape[1]) for k, matrix in enumerate(matrices)]
     with pytest.warns(GapviewWarning):
-        _, distances = model.predict(far, return_distance=True)
-    assert (distances > 3).all()
+        found = model.place(far)
+    assert found.unusual.all()
+    assert len(found.notes) == 2
     for data in ([matrices[0][:, :3], None], [None, None], {"other": matrices[0]}, "text"):
         with pytest.raises(GapviewError):
             model.predict(data)
+
+
+@each_method
+@pytest.mark.parametrize("kind", ["counts", "proteins"])
+def test_kinds_give_the_groups_of_views_prepared_by_hand(name, kind, made):
+    matrices, mask, _ = made
+    depth = np.random.RandomState(0).lognormal(0, 0.5, size=(SIZE, 1))
+    counts = [np.round(100 * depth * matrix) for matrix in matrices]
+    by_hand = []
+    for view, own in zip(counts, mask.T, strict=True):
+        if kind == "counts":
+            sizes = view.sum(axis=1)
+            by_hand.append(np.log1p(view / sizes[:, None] * np.median(sizes[own])))
+        else:
+            by_hand.append(np.log1p(view) - np.log1p(view).mean(axis=1, keepdims=True))
+    refuses_signs = kind == "proteins" and "nonnegative" in METHODS[name][0].get_params()
+    more = {"nonnegative": "shift"} if refuses_signs else {}
+    model = make(name, kind=kind, **more).fit(counts, mask=mask)
+    expected = make(name, **more).fit(by_hand, mask=mask)
+    np.testing.assert_array_equal(model.labels_, expected.labels_)
+    np.testing.assert_array_equal(model.predict([counts[0][:9], None]), expected.predict([by_hand[0][:9], None]))
+    assert [rule.kind for rule in model.kinds_] == [kind] * 2
 
 
 @each_method
@@ -390,3 +421,28 @@ def test_the_input_is_left_alone(name, made):
     make(name).fit(copies, mask=mask)
     for matrix, kept in zip(copies, matrices, strict=True):
         np.testing.assert_array_equal(matrix, kept)
+
+
+@each_method
+@pytest.mark.filterwarnings("ignore:The groups are:gapview.errors.GapviewWarning")  # true of these fits
+def test_markers_and_contributions(name, made):
+    matrices, mask, target = made
+    model = make(name, *([METHODS[name][1][0](np.random.RandomState(0))] if METHODS[name][1] else []))
+    model.fit(matrices, mask=mask)
+    markers = model.markers()
+    assert len(markers) == CLUSTERS * sum(FEATURES)
+    assert np.isfinite(markers.columns["p_value"]).mean() > 0.6  # a fit to half of the features may lack a group
+    np.testing.assert_array_equal(markers.columns["p_value"], model.markers().columns["p_value"])
+    found = model.view_contributions()
+    np.testing.assert_array_equal(np.isnan(found.support), ~mask)
+    assert (found.support <= 1).sum() == mask.sum()
+    has_group = ~np.isnan(found.share).all(axis=1)
+    np.testing.assert_allclose(np.nansum(found.share[has_group], axis=1), 1)
+    graph = model.sample_graph()
+    assert graph.shape == (SIZE, SIZE)
+    assert (graph.data > 0).all()
+    assert not graph.diagonal().any()
+    assert abs(graph - graph.T).max() < 1e-12
+    if clustering_accuracy(target, model.labels_) > 0.9:
+        linked = graph.tocoo()
+        assert (model.labels_[linked.row] == model.labels_[linked.col]).mean() > 0.8

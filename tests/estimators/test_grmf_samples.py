@@ -52,29 +52,13 @@ class TestNewSamples:
     def test_one_sample(self, made, fitted):
         assert fitted.predict(made.views[3]).shape == (1,)
 
-    def test_distance_tells_strangers(self, made, fitted):
-        rng = np.random.RandomState(0)
-        labels, known = fitted.predict(made.views, return_distance=True)
-        np.testing.assert_allclose(known, 0, atol=1e-6)
-        fresh = make_views(300, (12, 9, 7), n_clusters=3, random_state=1).views
-        strangers = {"view_0": -np.asarray(fresh.matrices[0][:50]) + rng.normal(scale=3, size=(50, 12))}
-        _, far = fitted.predict(strangers, return_distance=True)
-        assert labels.shape == (150,)
-        assert np.median(far) > 2
-
-    def test_distance_does_not_mind_duplicates(self):
-        data = make_views(60, (6, 5), n_clusters=2, random_state=0)
-        new = [matrix + 0.1 for matrix in data.views.matrices]
-        usual = GRMF(2, init="data", random_state=0).fit(data.views).predict(new, return_distance=True)[1]
-        twice = data.views[np.repeat(np.arange(60), 2)]
-        found = GRMF(2, init="data", random_state=0).fit(twice).predict(new, return_distance=True)[1]
-        np.testing.assert_allclose(found, usual, rtol=1e-6)
-
     def test_no_sample(self, made, fitted):
         for method in ("neighbors", "centers"):
-            labels, distances = fitted.predict(made.views[:0], method=method, return_distance=True)
-            assert labels.shape == distances.shape == (0,)
+            labels = fitted.predict(made.views[:0], method=method)
+            assert labels.shape == (0,)
             assert labels.dtype == fitted.labels_.dtype
+        nobody = fitted.place(made.views[:0])
+        assert nobody.proba.shape == nobody.p_values.shape == (0, 3)
         assert [view.shape for view in fitted.recover(made.views[:0])] == [(0, 12), (0, 9), (0, 7)]
 
     def test_many_groups_vote_without_a_warning(self):
@@ -115,7 +99,7 @@ class TestRecover:
         rows = made.views.rows(1)
         order = np.argsort(np.linalg.norm(unit[rows] - unit[lost], axis=1))[:4]
         expected = made.views.matrices[1][order].mean(axis=0)
-        np.testing.assert_allclose(fitted.recover(n_neighbors=4)[1][lost[0]], expected, rtol=1e-9)
+        np.testing.assert_allclose(fitted.recover(method="neighbors", n_neighbors=4)[1][lost[0]], expected, rtol=1e-9)
 
     def test_frames_come_back_as_frames(self):
         data = make_views(60, (5, 4), n_clusters=2, random_state=0)

@@ -110,7 +110,7 @@ def test_limits_are_named():
 
 MODEL = GRMF(2, random_state=0).fit(VIEWS)
 CALLS = {
-    "predict": (lambda **more: MODEL.predict(VIEWS, **more), ["method", "n_neighbors", "return_distance"]),
+    "predict": (lambda **more: MODEL.predict(VIEWS, **more), ["method", "n_neighbors"]),
     "recover": (lambda **more: MODEL.recover(VIEWS, **more), ["method", "n_neighbors"]),
     "cluster_stability": (
         lambda **more: MODEL.cluster_stability(**{"n_resamples": 2} | more),

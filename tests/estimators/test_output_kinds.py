@@ -109,12 +109,13 @@ def test_new_samples_keep_their_ids(name, frames):
     arrays = model.predict(new), model.transform(new)
     assert all(type(found) is np.ndarray for found in arrays)  # as in scikit-learn: frames on request
     model.set_output(transform="pandas")
-    labels, distances = model.predict(new, return_distance=True)
+    labels, shares = model.predict(new), model.predict_proba(new)
     table = model.transform(new)
-    for found in (labels, distances, table, model.predict(new, method="centers")):
+    for found in (labels, shares, table, model.predict(new, method="centers")):
         assert found.index.equals(new["b"].index)
         assert found.index.name == "patient"
-    assert (labels.name, distances.name) == ("cluster", "distance")
+    assert (labels.name, list(shares.columns)) == ("cluster", ["cluster0", "cluster1"])
+    assert model.place(new).to_frame().index.tolist() == new["b"].index.tolist()
     assert list(table.columns) == list(model.get_feature_names_out())
     np.testing.assert_array_equal(labels, arrays[0])
     np.testing.assert_array_equal(table, arrays[1])
@@ -137,8 +138,8 @@ def test_polars_frames_for_transform(name, frames):
         assert isinstance(table, pl.DataFrame)
         assert table.columns == list(model.get_feature_names_out())
         assert table.height == N
-    labels, distances = model.predict(frames, return_distance=True)
-    assert (labels.name, distances.name, len(labels)) == ("cluster", "distance", N)
+    labels, shares = model.predict(frames), model.predict_proba(frames)
+    assert (labels.name, shares.columns, len(labels)) == ("cluster", ["cluster0", "cluster1"], N)
 
 
 @each_latent

@@ -23,6 +23,8 @@ NOT_FOR_VIEWS = {
     "check_clustering": "a list is a list of views, not of rows",
     "check_n_features_in_after_fitting": "our message speaks of the features of a view",
     "check_estimators_empty_data_messages": "likewise",
+    "check_estimator_sparse_array": "expects the tags of a classifier from all that have predict_proba",
+    "check_estimator_sparse_matrix": "likewise",
     "check_dtype_object": "our message speaks of the view that holds text",
     "check_fit2d_1feature": "our message says that one positive feature is constant once rows have unit length",
 }
@@ -43,6 +45,9 @@ class Doubled:
 
     def predict(self, X, **options):
         return super().predict(self.double(X), **options)
+
+    def predict_proba(self, X):
+        return super().predict_proba(self.double(X))
 
     def score(self, X, y=None):
         return super().score(self.double(X), y)

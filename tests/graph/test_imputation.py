@@ -14,8 +14,8 @@ from gapview.datasets import make_views
 from gapview.errors import GapviewWarning, ParameterError, ParameterTypeError, SolutionError
 from gapview.factorization import Weights, build_problem, solve
 from gapview.factorization.starts import data_start
-from gapview.graph.donors import query_rows, training_rows
-from gapview.graph.imputation import impute_rows
+from gapview.graph.donors import nearest_donors, query_rows, training_rows
+from gapview.graph.imputation import donor_slope, impute_rows
 from gapview.scaling import scale_views
 
 
@@ -54,7 +54,8 @@ def test_imputed_rows_against_their_definition(made):
         nearby = rng.normal(size=((~views.mask[:, view]).sum(), views.n_features[view]))
         expected, slope = by_hand(views, scaled, view, weights, nearby)
         assert 0.2 < slope < 0.95  # so that the shrinkage matters
-        found = impute_rows(views, view, training, views, training, nearby)
+        donors = nearest_donors(training, view, training, np.flatnonzero(~views.mask[:, view]))
+        found = impute_rows(views, view, donors, nearby, donor_slope(views, view, training))
         np.testing.assert_allclose(found, expected, atol=1e-10)
 
 

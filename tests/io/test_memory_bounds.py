@@ -9,6 +9,7 @@ import struct
 import subprocess
 import sys
 import zipfile
+from importlib.util import find_spec
 
 import numpy as np
 import pytest
@@ -23,6 +24,8 @@ pd = pytest.importorskip("pandas")
 pa = pytest.importorskip("pyarrow")
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the peak of memory is read from /proc")
+
+KINDS = ["csv", "txt", "csv.gz", "csv.zst", "parquet", "feather", "npy", "npz", "mat", "h5ad", "h5", "xlsx", "rds"]
 
 # Reads every file of a folder; prints the outcome and the peak of memory, the process that reads HDF5 included
 _PROGRAM = """
@@ -94,7 +97,9 @@ def _write_files(folder):
     with gzip.open(folder / "bomb.csv.gz", "wb", compresslevel=1) as stream:
         for _ in range(40):
             stream.write(b"0," * 500_000)  # one line
-    sizes["bomb.csv.gz"] = 40
+    (folder / "bomb.csv.zst").write_bytes(pa.Codec("zstd").compress(b"0," * 20_000_000, asbytes=True))
+    (folder / "digits.csv.zst").write_bytes(pa.Codec("zstd").compress(tables["digits.csv"], asbytes=True))
+    sizes |= {"bomb.csv.gz": 40, "bomb.csv.zst": 40, "digits.csv.zst": sizes["digits.csv"]}
     values = rng.normal(size=(20_000, 50))
     frame = pd.DataFrame(values, index=ids, columns=[f"f{k}" for k in range(50)])
     frame.to_parquet(folder / "honest.parquet")
@@ -118,6 +123,7 @@ def _write_files(folder):
     savemat(folder / "honest.mat", {"view_0": values})
     savemat(folder / "small.mat", {"view_0": values[:9, :3]})
     sizes |= dict.fromkeys(("honest.parquet", "honest.feather", "honest.npy", "honest.npz", "honest.mat"), 8)
+    sizes |= _write_office_files(folder, frame.iloc[:4000])
     try:
         import anndata
         import h5py
@@ -130,7 +136,56 @@ def _write_files(folder):
     with h5py.File(folder / "bomb.h5ad", "a") as archive:
         del archive["X"]
         archive.create_dataset("X", shape=(10**5, 10**4), dtype="f8", chunks=(1000, 1000))
-    return sizes | {"honest.h5ad": 8}
+    for name, n_stored in (("honest.h5", values.size), ("small.h5", 9 * 3), ("bomb.h5", 10**9)):
+        _write_10x(h5py, folder / name, n_stored)
+    return sizes | {"honest.h5ad": 8, "honest.h5": 16}
+
+
+def _write_10x(h5py, path, n_stored):
+    """Write a count matrix of 10x that has, or claims to have, so many stored values."""
+    n_rows = 3 if n_stored < 100 else 50
+    n_columns = min(n_stored // n_rows, 20_000)
+    with h5py.File(path, "w") as archive:
+        group = archive.create_group("matrix")
+        per_column = n_stored // n_columns
+        group["shape"], group["indptr"] = (n_rows, n_columns), np.arange(n_columns + 1) * per_column
+        packed = {"compression": "gzip", "chunks": (min(n_stored, 10**6),)}
+        for name in ("data", "indices"):
+            stored = group.create_dataset(name, shape=(n_stored,), dtype="i4", **packed)  # zeros, which take no space
+            if n_stored < 10**8:
+                stored[:] = np.tile(np.arange(n_rows), n_columns)
+        group["barcodes"] = np.array([f"c{k}" for k in range(n_columns)], dtype="S")
+        for name in ("id", "name"):
+            group[f"features/{name}"] = np.array([f"g{k}" for k in range(n_rows)], dtype="S")
+        group["features/feature_type"] = np.array(["Gene Expression"] * n_rows, dtype="S")
+
+
+def _write_office_files(folder, frame):
+    """Write workbooks and files of R where their packages are installed; return their uncompressed sizes in MB."""
+    sizes = {}
+    if find_spec("xlsxwriter") and find_spec("python_calamine"):
+        import xlsxwriter
+
+        frame.to_excel(folder / "honest.xlsx", engine="xlsxwriter")
+        frame.iloc[:9, :3].to_excel(folder / "small.xlsx", engine="xlsxwriter")
+        with xlsxwriter.Workbook(folder / "bomb.xlsx") as bomb:  # a table of 10¹⁰ cells, almost all of them empty
+            sheet = bomb.add_worksheet()
+            sheet.write(0, 0, 1)
+            sheet.write(1_048_575, 16_383, 2)
+        with zipfile.ZipFile(folder / "honest.xlsx") as book:
+            sizes["honest.xlsx"] = sum(member.file_size for member in book.infolist()) / 1e6
+    if find_spec("rdata"):
+        import rdata
+
+        rdata.write_rds(folder / "honest.rds", frame)
+        rdata.write_rds(folder / "small.rds", frame.iloc[:9, :3])
+        content = gzip.decompress((folder / "small.rds").read_bytes())
+        # A vector of numbers that claims to have 10⁹ of them
+        place = content.index(struct.pack(">i", 9), content.index(struct.pack(">i", 14)))
+        forged = content[:place] + struct.pack(">i", 10**9) + content[place + 4 :]
+        (folder / "bomb.rds").write_bytes(gzip.compress(forged))
+        sizes["honest.rds"] = frame.size * 8 / 1e6
+    return sizes
 
 
 @pytest.fixture(scope="module")
@@ -142,7 +197,7 @@ def measured(tmp_path_factory):
     return {name: (*found[name], sizes.get(name, 0.0)) for name in found}
 
 
-@pytest.mark.parametrize("kind", ["csv", "txt", "csv.gz", "parquet", "feather", "npy", "npz", "mat", "h5ad"])
+@pytest.mark.parametrize("kind", KINDS)
 def test_peak_of_memory(measured, kind):
     files = {name: found for name, found in measured.items() if name.split(".", 1)[1] == kind}
     if not files:

@@ -275,7 +275,7 @@ def test_any_part_replaced_gives_our_error_or_a_model_that_answers(name, data, f
     except DataFileError:
         return
     try:
-        model.predict(DATA.views, return_distance=True)
+        model.place(DATA.views)
         model.recover()
         model.view_agreement()
         model.save(path)

@@ -33,12 +33,12 @@ def uses(model, path):
     yield lambda: model.save(path)
     yield lambda: str(gapview.describe(path))
     yield lambda: repr(model)
+    yield lambda: model.place(DATA.views)
     if not hasattr(model, "recover"):
-        yield lambda: model.predict(DATA.views, return_distance=True)
         return
     for method in ("neighbors", "centers"):
-        yield lambda method=method: model.predict(DATA.views, method=method, return_distance=True)
-    for method in model._recover_methods:
+        yield lambda method=method: model.predict(DATA.views, method=method)
+    for method in ("auto", *model.recovery_candidates, "basis"):
         yield lambda method=method: model.recover(method=method)
         yield lambda method=method: model.recover(DATA.views, method=method)
     yield lambda: model.transform(DATA.views)

@@ -13,7 +13,7 @@ from gapview import GRMF, BridgedGRMF, Views
 from gapview.baselines import DCNMF, Concat
 from gapview.datasets import make_views
 from gapview.errors import GapviewError, InputError, InputTypeError, MissingExtraError, NotFittedError, ParameterError
-from gapview.trust import top_features
+from gapview.trust import survival_by_group, top_features
 
 matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("Agg")
@@ -24,6 +24,7 @@ from gapview import plots  # noqa: E402
 
 N = 90
 VIEWS = make_views(N, (8, 6, 5), n_clusters=3, missing_rate=0.4, random_state=0).views
+TIMES, EVENTS = np.random.RandomState(0).exponential(10, N), np.arange(N) % 3 > 0
 GRID = {"consensus_weight": [1.0, 100.0], "sparsity_weight": [1e-4, 0.1]}
 
 ON_MODELS = {
@@ -36,6 +37,7 @@ ON_MODELS = {
     "features": lambda model, **more: plots.plot_top_features(model, 1, **more),
 }
 ALL = ON_MODELS | {"grid": lambda model, **more: plots.plot_weight_grid([[0.1, 0.2]], [1.0], [0.1, 1.0], **more)}
+ALL |= {"survival": lambda model, **more: plots.plot_survival(survival_by_group(model, TIMES, EVENTS), **more)}
 each = pytest.mark.parametrize("draw", ALL.values(), ids=ALL)
 
 
@@ -118,7 +120,7 @@ class TestAxes:
         def fail(*args):
             raise RuntimeError
 
-        monkeypatch.setattr("gapview.plots._samples.draw_sizes", fail)
+        monkeypatch.setattr("gapview.plots.drawing.draw_sizes", fail)
         with pytest.raises(RuntimeError):
             plots.plot_cluster_sizes(model)
         assert plt.get_fignums() == []
@@ -267,6 +269,25 @@ class TestConvergence:
         with pytest.raises(ParameterError, match="what must be one of 'objective', 'change'; got 'loss'"):
             plots.plot_convergence(model, what="loss")
         assert plt.get_fignums() == []
+
+
+def test_survival(model):
+    found = survival_by_group(model, TIMES, EVENTS)
+    axes = plots.plot_survival(found, time="months")
+    assert axes.get_xlabel() == "months"
+    for curve in found.curves:
+        (line,) = [one for one in axes.lines if one.get_label() == f"group {curve.group}"]
+        np.testing.assert_array_equal(line.get_ydata()[1:], curve.share)
+        marks = [one for one in axes.lines if one.get_marker() == "|" and one.get_color() == line.get_color()]
+        assert marks[0].get_xdata().tolist() == curve.censored.tolist()
+    assert len(axes.collections) == 3  # bands
+    ticks = axes.get_xticks()
+    counts = [str(n) for curve in found.curves for n in curve.at_risk(ticks)]
+    assert [text for text in texts(axes) if text.isdigit()] == counts
+    many = survival_by_group(np.arange(N) % 8, TIMES, EVENTS)
+    assert not plots.plot_survival(many).collections
+    with pytest.raises(InputTypeError, match="result of gapview.trust.survival_by_group"):
+        plots.plot_survival(model)
 
 
 def test_agreement(model):

@@ -20,7 +20,6 @@ from gapview.datasets import make_views
 from gapview.errors import DataFileError, InputTypeError, NotFittedError, ParameterTypeError
 from gapview.report import write_clustering_report
 from gapview.report.clustering import clustering_page, summarise
-from gapview.report.clustering.fit import summarise_recovery
 from gapview.report.drawing import group_sign
 from gapview.trust import feature_effects, view_agreement
 from pages import check_page
@@ -36,7 +35,7 @@ SECTIONS = [
     "How the settings were chosen",
     "Convergence",
     "How well hidden views are recovered",
-    "The samples to look at",
+    "Samples of low confidence",
     "How to repeat it",
 ]
 
@@ -58,6 +57,7 @@ def fitted(views, method=BridgedGRMF, n_clusters=3, **settings):
 
 
 def written(model, folder, **options):
+    options = {"assess": False, **options}  # tests/trust/test_trust_structure.py tests the assessment
     return write_clustering_report(model, folder / "report.html", **options).read_text(encoding="utf-8")
 
 
@@ -164,32 +164,23 @@ def test_summary_holds_what_the_model_says(model):
 
 
 @pytest.mark.parametrize("method", [GRMF, BridgedGRMF])
-def test_hidden_views_are_asked_of_a_model_that_does_not_know_the_samples(method, monkeypatch):
-    recover, asked = method.recover, []
-
-    def spy(model, views):
-        hidden = ~views.mask.all(axis=0)
-        assert hidden.sum() == 1
-        assert not views.mask[:, hidden].any()
-        assert not set(views.sample_ids) & set(model.views_.sample_ids)
-        assert len(model.embedding_) == model.views_.n_samples == 200 - len(views)
-        asked.append(views.sample_ids)
-        return recover(model, views)
-
-    monkeypatch.setattr(method, "recover", spy)
-    model = fitted(make_views(200, (5, 5), n_clusters=3, random_state=0).views, method)
-    for one, samples in zip(summarise_recovery(model), asked, strict=False):
-        assert one.low < one.error < one.high < 0.8
-        assert one.n_tested == len(samples) == 40
-    assert len(asked) == 2
-    assert model.views_.n_samples == 200
+def test_recovery_names_its_measure_and_the_method_used(method, tmp_path):
+    model = fitted(make_views(200, (5, 5), n_clusters=3, missing_rate=0.2, random_state=0).views, method)
+    summary = summarise(model)
+    assert summary.recovered == model.recovery_scores().views
+    write_clustering_report(model, tmp_path / "report.html")
+    page = (tmp_path / "report.html").read_text()
+    assert "R² is 1 minus the squared error" in page
+    assert "less certain" in page
+    for one in summary.recovered:
+        assert f"{one.best_r2:.2f}" in page
 
 
-def test_views_that_say_nothing_of_each_other_are_no_better_than_the_mean():
+def test_views_that_say_nothing_of_each_other_are_reported(tmp_path):
     state = np.random.RandomState(0)
     noise = Views([state.normal(size=(200, 5)), state.normal(size=(200, 5))])
-    for method in (GRMF, BridgedGRMF):
-        assert all(0.95 < one.error < 1.2 for one in summarise_recovery(fitted(noise, method)))
+    write_clustering_report(fitted(noise, GRMF), tmp_path / "report.html", assess=False)
+    assert "are about the mean of the view: do not use them" in (tmp_path / "report.html").read_text()
 
 
 def test_what_is_given_and_what_was_chosen(tmp_path):

@@ -9,70 +9,14 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from gapview import Views
-from gapview.report.clustering.covariates import find_pairs, kaplan_meier, log_rank
 from gapview.report.clustering.fit import data_digest
-from gapview.report.clustering.samples import associate, draw_samples, holm, summarise_gaps
+from gapview.report.clustering.samples import draw_samples, summarise_gaps
+from gapview.report.clustering.survival import find_pairs
+from gapview.trust.survival import kaplan_meier, log_rank
 
 
 def codes(n_levels):
     return st.lists(st.integers(0, n_levels - 1), min_size=2, max_size=40)
-
-
-class TestAssociation:
-    @given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 2)), min_size=2, max_size=60))
-    def test_the_statistic_is_pearsons(self, pairs):
-        rows, columns = np.array(pairs).T
-        found = associate(rows, columns)
-        table = np.array([[(np.array(pairs) == [r, c]).all(axis=1).sum() for c in range(3)] for r in range(4)])
-        table = table[table.sum(axis=1) > 0][:, table.sum(axis=0) > 0]
-        if min(table.shape) < 2:
-            assert found is None
-            return
-        expected = stats.chi2_contingency(table, correction=False)
-        assert found.statistic == pytest.approx(expected.statistic)
-        assert 0 <= found.strength <= 1
-        assert 0 < found.p_value <= 1
-        if expected.expected_freq.min() >= 5:
-            assert found.p_value == pytest.approx(expected.pvalue)
-            assert found.n_tables == 0
-
-    def test_the_p_value_is_that_of_shuffled_samples(self):
-        state = np.random.RandomState(0)
-        rows, columns = state.randint(3, size=40), state.randint(3, size=40)
-        columns[:12] = rows[:12]
-        found = associate(rows, columns, draw=True)
-
-        def statistic(order):
-            return associate(rows, columns[order], draw=False).statistic
-
-        shuffled = [statistic(state.permutation(40)) for _ in range(400)]
-        naive = np.mean(np.array(shuffled) >= found.statistic * (1 - 1e-9))
-        assert found.n_tables == 999
-        assert abs(found.p_value - naive) < 0.04
-
-    def test_what_follows_from_the_other_has_strength_one_and_chance_about_none(self):
-        groups = np.repeat([0, 1, 2], 50)
-        assert associate(groups, 2 - groups).strength == pytest.approx(1)
-        assert associate(groups, np.tile([0, 1], 75)).strength < 0.1
-
-    def test_few_samples_do_not_look_related(self):
-        state = np.random.RandomState(1)
-        found = [associate(state.randint(4, size=12), state.randint(4, size=12), draw=True) for _ in range(60)]
-        assert np.mean([one.p_value < 0.05 for one in found]) < 0.15
-        assert np.mean([one.strength for one in found]) < 0.3  # the plain V would be about 0.5
-
-    def test_the_same_samples_give_the_same_p_value(self):
-        rows, columns = np.array([0, 0, 1, 1, 2, 2, 0, 1]), np.array([0, 1, 1, 1, 0, 0, 0, 1])
-        assert associate(rows, columns) == associate(rows, columns)
-
-    @given(st.lists(st.floats(0, 1), max_size=12))
-    def test_holm(self, p_values):
-        corrected = holm(p_values)
-        for p, found in zip(p_values, corrected, strict=True):
-            # The largest of (m − rank) p over all p-values that are not larger
-            smaller = sorted(q for q in p_values if q <= p)
-            naive = max(min(1.0, (len(p_values) - rank) * q) for rank, q in enumerate(smaller))
-            assert found == pytest.approx(naive)
 
 
 class TestSurvival:
@@ -158,14 +102,14 @@ class TestGaps:
         assert all((mask[i] == gaps.patterns[code].present).all() for i, code in enumerate(gaps.codes))
         np.testing.assert_allclose(gaps.share[:2], [[0.6, 1.0, 0.6], [1.0, 0.0, 1.0]])
         assert np.isnan(gaps.share[2]).all()  # a group without samples
-        assert gaps.association.strength > 0.5
+        assert gaps.tested.association.strength > 0.5
 
     def test_nothing_missing_and_one_group(self):
         whole = summarise_gaps(self.views(np.ones((6, 3), bool)), np.array([0, 1] * 3), 2)
-        assert whole.association is None
+        assert whole.tested is None
         assert all(gap.association is None and np.isnan(gap.adjusted) for gap in whole.views)
         mask = np.array([[1, 1, 1], [1, 0, 0]] * 4, dtype=bool)
-        assert summarise_gaps(self.views(mask), np.zeros(8, int), 1).association is None
+        assert summarise_gaps(self.views(mask), np.zeros(8, int), 1).tested is None
 
 
 @given(codes(6), st.integers(1, 30))

@@ -216,7 +216,9 @@ def test_nothing_is_left_of_an_earlier_call(model):
     data.obs["gapview_mine"] = 1
     gapview.annotate(model, data, recover=True)
     gapview.annotate(Concat(3, random_state=0).fit(parts()), data)
-    assert [name for name in data.obs if name.startswith("gapview")] == ["gapview_mine", "gapview"]
+    contributions = ["gapview_rna_contribution", "gapview_protein_contribution"]
+    assert [name for name in data.obs if name.startswith("gapview")] == ["gapview_mine", "gapview", *contributions]
+    assert sorted(data.obsp) == ["connectivities", "distances"]
     assert sorted(data.obsm) == ["X_gapview", "protein", "rna"]
     assert "selection" not in data.uns["gapview"]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 
 import numpy as np
 import pytest
@@ -28,7 +29,7 @@ def random_graph(rng, n_rows, share=0.3):
 @st.composite
 def clusterings(draw):
     rng = np.random.RandomState(draw(st.integers(0, 2**16)))
-    n_samples, n_groups, depth = draw(st.integers(2, 25)), draw(st.integers(1, 5)), draw(st.integers(1, 4))
+    n_samples, n_groups, depth = draw(st.integers(2, 40)), draw(st.integers(1, 5)), draw(st.integers(1, 4))
     points, centers = rng.normal(size=(n_samples, depth)), rng.normal(size=(n_groups, depth))
     points[rng.randint(n_samples)] = 0
     graph = random_graph(rng, n_samples) if draw(st.booleans()) else None
@@ -47,9 +48,13 @@ def naive_confidence(points, centers, labels, graph):
         claims = {}
         for group in set(labels.tolist()):
             reach = ends[i][labels == group].sum() if weights[i].any() else 1.0
-            claims[group] = np.exp(-4 * distance(points[i] - centers[group]) / np.mean(own)) * reach
+            size = np.sum(labels == group)
+            farther = size / (size - 1) if group == labels[i] and size > 1 else 1.0
+            claims[group] = np.exp(-4 * farther * distance(points[i] - centers[group]) / np.mean(own)) * reach
+        n_others = np.sum(labels == labels[i]) - 1
+        enough = sum(math.comb(n_others, n) * 0.8**n * 0.2 ** (n_others - n) for n in range(4, n_others + 1))
         if points[i].any() and sum(claims.values()) > 0:
-            confidence[i] = claims[labels[i]] / sum(claims.values())
+            confidence[i] = claims[labels[i]] / sum(claims.values()) * enough
     return confidence
 
 
@@ -73,21 +78,29 @@ def test_confidence_does_not_depend_on_names_order_and_scale(case, seed):
 
 def test_confidence_falls_from_the_centre_to_the_border():
     centers = np.array([[0.0, 1.0], [1.0, 1.0], [9.0, 1.0]])
-    points = np.column_stack([np.linspace(0, 1, 11), np.ones(11)])
-    confidence = sample_confidence(points, centers, np.r_[np.zeros(6), np.ones(5)].astype(int))
+    points = np.repeat(np.column_stack([np.linspace(0, 1, 11), np.ones(11)]), 100, axis=0)
+    confidence = sample_confidence(points, centers, np.repeat([0, 1], [600, 500]))[::100]
     assert (np.diff(confidence[:6]) < 0).all()
-    assert confidence[5] == pytest.approx(0.5)
+    assert confidence[5] == pytest.approx(0.5, abs=0.01)
     assert (np.diff(confidence[6:]) > 0).all()
 
 
 def test_confidence_at_its_limits():
-    points = np.array([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
-    np.testing.assert_array_equal(sample_confidence(points, points[1:], [0, 0, 1]), 1)  # all on their centres
-    np.testing.assert_array_equal(sample_confidence(points, points[:1], [0, 0, 0]), 1)  # one group
+    sizes = [80, 40]
+    points, labels = np.repeat([[1.0, 0.0], [0.0, 1.0]], sizes, axis=0), np.repeat([0, 1], sizes)
+    np.testing.assert_allclose(sample_confidence(points, np.eye(2), labels), 1)  # all on their centres
+    np.testing.assert_allclose(sample_confidence(points, points[:1], 0 * labels), 1)  # one group
     # An empty group on top of another takes nothing from it
-    np.testing.assert_array_equal(sample_confidence(points, points, [0, 0, 2]), 1)
-    graph = sparse.csr_array(([1.0], ([0], [2])), shape=(3, 3))  # the only neighbour is of the other group
-    assert sample_confidence(points, points[1:], [0, 0, 1], graph)[0] == 0
+    np.testing.assert_allclose(sample_confidence(points, [[1.0, 0], [1.0, 0], [0, 1.0]], 2 * labels), 1)
+    graph = sparse.csr_array(([1.0], ([0], [100])), shape=(120, 120))  # the only neighbour is of the other group
+    assert sample_confidence(points, np.eye(2), labels, graph)[0] == 0
+
+
+def test_small_groups_are_not_confident():
+    sizes = [50, 12, 5, 4, 1]
+    labels = np.repeat(range(5), sizes)
+    confidence = sample_confidence(np.eye(5)[labels], np.eye(5), labels)
+    np.testing.assert_allclose(confidence[np.cumsum(sizes) - 1], [1, 1, 0.8**4, 0, 0], atol=0.01)
 
 
 @pytest.mark.parametrize(

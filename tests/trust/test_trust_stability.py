@@ -5,8 +5,9 @@ from __future__ import annotations
 import itertools
 
 import numpy as np
+import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy import sparse
 
@@ -54,6 +55,57 @@ def test_stability_is_what_its_definition_says(seed, n_groups, share):
     np.testing.assert_array_equal(np.isnan(stability.stays), drawn == 0)
     assert len(seeds) == 4
     assert all((np.diff(rows) > 0).all() and len(rows) == max(1, int(share * len(labels))) for rows, _ in draws)
+
+
+def naive_kept(labels, found, partner):
+    """Return for every drawn sample whether it is in the matched cluster and the cluster is similar without it."""
+    kept = []
+    for i, (own, new) in enumerate(zip(labels, found, strict=True)):
+        others = [j for j in range(len(labels)) if j != i]
+        before, after = {j for j in others if labels[j] == own}, {j for j in others if found[j] == partner[own]}
+        similar = len(before | after) > 0 and len(before & after) / len(before | after) >= 0.5
+        kept.append(new == partner[own] and similar and len(before) + 1 >= 5)
+    return np.array(kept)
+
+
+@given(st.integers(0, 2**16), st.integers(1, 4), st.floats(0, 0.7), st.sampled_from([0.5, 0.8, 1.0]))
+def test_kept_is_what_its_definition_says(seed, n_groups, noise, share):
+    """The largest groups are moved most, so that some are found again and some are not."""
+    rng = np.random.RandomState(seed)
+    labels = np.r_[rng.randint(n_groups, size=rng.randint(8, 60)), n_groups - 1]
+    names, draws = rng.permutation(n_groups), []
+
+    def fit(rows, seed):
+        moved = np.random.RandomState(seed).uniform(size=len(rows)) < noise * (1 + labels[rows]) / n_groups
+        found = np.where(moved, rng.randint(n_groups, size=len(rows)), labels[rows])
+        draws.append((rows, names[found]))
+        return draws[-1][1]
+
+    stability = cluster_stability(fit, labels, n_resamples=3, share=share, random_state=seed)
+    n_kept, drawn = np.zeros((2, len(labels)))
+    for rows, found in draws:
+        sizes = [[np.sum((labels[rows] == a) & (found == b)) for b in range(n_groups)] for a in range(n_groups)]
+        totals = {
+            match: sum(sizes[a][b] for a, b in enumerate(match)) for match in itertools.permutations(range(n_groups))
+        }
+        best = [match for match, total in totals.items() if total == max(totals.values())]
+        assume(len(best) == 1)
+        n_kept[rows] += naive_kept(labels[rows], found, best[0])
+        drawn[rows] += 1
+    with np.errstate(invalid="ignore"):
+        np.testing.assert_allclose(stability.kept, n_kept / drawn)
+    assert (stability.kept[drawn > 0] <= stability.stays[drawn > 0]).all()
+
+
+def test_small_groups_are_not_found_again():
+    labels = np.repeat([0, 1, 2], [20, 5, 4])
+    stability = cluster_stability(lambda rows, seed: labels[rows], labels, n_resamples=30, random_state=0)
+    np.testing.assert_array_equal(stability.stays, 1)
+    np.testing.assert_array_equal(stability.kept[:20], 1)
+    assert 0.1 < stability.kept[20:25].mean() < 0.8  # only where all five are drawn
+    np.testing.assert_array_equal(stability.kept[25:], 0)
+    whole = cluster_stability(lambda rows, seed: labels[rows], labels, n_resamples=2, share=1.0, random_state=0)
+    np.testing.assert_array_equal(whole.kept, np.repeat([1, 1, 0], [20, 5, 4]))
 
 
 def test_stability_of_groups_that_are_there_and_of_one_that_is_not():
@@ -224,6 +276,27 @@ def test_resamples_are_fitted_as_the_model_was():
         np.testing.assert_allclose(part.view_weights_, model.view_weights_)
         assert [getattr(part.setting_, name) for name in chosen] == [getattr(model.setting_, name) for name in chosen]
         assert len(part.selection_.trials) == 1
+
+
+def test_features_are_drawn_for_every_resample():
+    fitted, named = [], pd.DataFrame(np.random.RandomState(0).normal(size=(40, 10)), columns=list("abcdefghij"))
+    words = sparse.random_array((40, 7), density=0.5, format="csr", rng=0)
+    model = remembering(BridgedGRMF, fitted)(2, selection="fixed", random_state=0).fit(
+        [named, words, np.arange(40.0)[:, None]]
+    )
+    settings = {"n_resamples": 4, "feature_share": 0.8, "random_state": 0}
+    stability = model.cluster_stability(**settings)
+    drawn = set()
+    for part in fitted[1:]:
+        assert part.views_.n_features == (8, 5, 1)
+        names = part.views_.feature_names[0].tolist()
+        drawn.add("".join(names))
+        rows = [model.sample_ids_.tolist().index(sample) for sample in part.sample_ids_]
+        np.testing.assert_array_equal(part.views_.matrices[0], named[names].to_numpy()[rows])
+    assert len(drawn) > 1
+    np.testing.assert_array_equal(model.cluster_stability(**settings).kept, stability.kept)
+    model.cluster_stability(n_resamples=1, random_state=0)
+    assert fitted[-1].views_.n_features == (10, 7, 1)
 
 
 @BOTH

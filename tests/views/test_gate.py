@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy import sparse
+from scipy.io import mmwrite
 
 import gapview
 from gapview import Views
@@ -17,7 +19,10 @@ from gapview.io import LIMITS, join_views, read_views, reading_with
 
 pd = pytest.importorskip("pandas")
 pl = pytest.importorskip("polars")
-pytest.importorskip("pyarrow")
+pa = pytest.importorskip("pyarrow")
+rdata = pytest.importorskip("rdata")
+pytest.importorskip("xlsxwriter")
+pytest.importorskip("python_calamine")
 pytest.importorskip("anndata")
 pytest.importorskip("distributed")
 pytest.importorskip("click")
@@ -31,15 +36,18 @@ from gapview.commands.cli import main  # noqa: E402
 from gapview.commands.console import command_words  # noqa: E402
 
 N = 12  # rows of a view; the views have 8 samples in common
-VALUES = {"a": np.random.RandomState(0).normal(size=(N, 3)), "b": np.random.RandomState(1).normal(size=(N, 3))}
+# 12 digits, since a workbook has at most 16
+VALUES = {view: np.random.RandomState(seed).normal(size=(N, 3)).round(12) for seed, view in enumerate("ab")}
 FEATURES = {
     "a": ["ENSG00000141510", "ENSG00000012048", "ENSG00000139618"],
     "b": ["hsa-mir-21", "hsa-mir-155", "hsa-let-7"],
 }
 ROWS = {"a": list(range(N)), "b": list(range(N + 3, 3, -1))}  # the samples of each view; b has another order
-ALL = ("csv", "parquet", "feather", "h5ad", "pandas", "polars", "anndata", "dask", "command")
-TABLES = ("csv", "parquet", "feather", "pandas", "polars", "dask", "command")
-WITH_INDEX = ("csv", "parquet", "feather", "pandas", "dask", "command")
+OFFICE = ("xlsx", "rds", "csv.zst")
+FILES = ("csv", "parquet", "feather", "h5ad", "10x", *OFFICE)
+ALL = (*FILES, "pandas", "polars", "anndata", "dask", "command")
+TABLES = ("csv", "parquet", "feather", *OFFICE, "pandas", "polars", "dask", "command")
+WITH_INDEX = ("csv", "parquet", "feather", "xlsx", "csv.zst", "pandas", "dask", "command")
 
 
 def table(view, ids=None, name="id", **more):
@@ -235,12 +243,29 @@ def as_anndata(frame):
         return anndata.AnnData(values.to_numpy(dtype=float), obs=obs, var=var)
 
 
+def write_10x(data, folder):
+    """Write a folder of 10x, in which features are in rows."""
+    folder.mkdir()
+    mmwrite(folder / "matrix.mtx", sparse.coo_array(data.X.T), precision=17)
+    (folder / "barcodes.tsv").write_text("\n".join(data.obs_names))
+    (folder / "features.tsv").write_text("".join(f"{name}\t{name}\tGene Expression\n" for name in data.var_names))
+
+
 def write(case, interface, folder):
     paths = {}
     for view, frame in case.tables.items():
         paths[view] = path = folder / f"{view}.{interface.replace('command', 'csv')}"
         if interface == "h5ad":
             as_anndata(frame).write_h5ad(path)
+        elif interface == "10x":
+            write_10x(as_anndata(frame), path)
+        elif interface == "xlsx":
+            as_frame(case, frame).to_excel(path, index=case.index, engine="xlsxwriter")
+        elif interface == "rds":
+            rdata.write_rds(path, as_frame(case, frame))
+        elif interface == "csv.zst":
+            content = as_frame(case, frame).to_csv(index=case.index).encode()
+            path.write_bytes(pa.Codec("zstd").compress(content, asbytes=True))
         elif interface in ("csv", "command"):
             as_frame(case, frame).to_csv(path, index=case.index)
         else:
@@ -253,7 +278,7 @@ def read(case, interface, folder):
     frames = {view: as_frame(case, frame) for view, frame in case.tables.items()}
     if interface == "command":
         return read_by_command(case, write(case, interface, folder), folder)
-    if interface in ("csv", "parquet", "feather", "h5ad"):
+    if interface in FILES:
         with reading_with(LIMITS, own_process=False):
             return join_views(read_views(write(case, interface, folder), **case.options))
     if interface == "dask":
@@ -273,7 +298,7 @@ def read(case, interface, folder):
 
 def read_by_command(case, paths, folder):
     arguments = [f"{view}={path}" for view, path in paths.items()]
-    quick = ["-k", "2", "--no-report", "--set", "selection=fixed", "-o", str(folder / "out")]
+    quick = ["-k", "2", "--no-report", "--no-assess", "--set", "selection=fixed", "-o", str(folder / "out")]
     result = CliRunner().invoke(main, ["cluster", *arguments, *quick, *case.command])
     for line in result.output.splitlines():
         if line.startswith("Warning"):
@@ -285,9 +310,10 @@ def read_by_command(case, paths, folder):
 
 
 def without_names(text):
-    """Return a message without the names of files and views."""
+    """Return a message without the names of files, sheets and views."""
+    text = text.replace(" (sheet 'Sheet1')", "")
     for view in VALUES:
-        text = re.sub(rf"view '{view}'|'{view}\.\w+'|'{view}'(?!:)", view.upper(), text)
+        text = re.sub(rf"view '{view}'|'{view}\.[\w.]+'|'{view}'(?!:)", view.upper(), text)
         text = re.sub(rf"--transpose {view}\b", f"--transpose {view.upper()}", text)
     return text
 
@@ -359,7 +385,11 @@ def assert_same(found, expected):
     assert (one.names, one.n_features) == (other.names, other.n_features)
     np.testing.assert_array_equal(one.mask, other.mask)
     for matrix, same in zip(one.matrices, other.matrices, strict=True):
-        np.testing.assert_array_equal(matrix, same)
+        np.testing.assert_array_equal(as_dense(matrix), as_dense(same))
+
+
+def as_dense(matrix):
+    return matrix.toarray() if sparse.issparse(matrix) else matrix
 
 
 def assert_joined(case, found):
@@ -371,5 +401,5 @@ def assert_joined(case, found):
         present = [key for key, has in zip(everyone, found.mask[:, k], strict=True) if has]
         assert sorted(present) == sorted(own)
         n_features = VALUES[view].shape[1]
-        np.testing.assert_array_equal(found.matrices[k][:, :n_features], [own[key] for key in present])
+        np.testing.assert_array_equal(as_dense(found.matrices[k])[:, :n_features], [own[key] for key in present])
         assert found.feature_names[k].tolist() == [*FEATURES[view], *(case.more if view == "a" else ())]

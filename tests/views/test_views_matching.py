@@ -160,7 +160,7 @@ class TestGivingBack:
     def test_gaps_are_filled_after_columns_are_in_order(self):
         model, new = self.model(self.frames(), partial_rows="fill"), self.frames()["A"]
         new.iloc[0, 0] = np.nan
-        straight, turned = (model.recover({"A": frame})["A"] for frame in (new, new[list("dcba")]))
+        straight, turned = (model.recover({"A": frame}, method="neighbors")["A"] for frame in (new, new[list("dcba")]))
         assert turned.loc["s0", "a"] == pytest.approx(straight.loc["s0", "a"])
         with pytest.raises(InputError, match="had 4 features in training and has 3"):
             model.transform({"A": new[list("abc")]})
@@ -169,14 +169,14 @@ class TestGivingBack:
 
     def test_frames_keep_labels_and_the_name_of_the_index(self):
         frames = self.frames()
-        whole = self.model(frames).recover({"B": frames["B"].iloc[:3]})
+        whole = self.model(frames).recover({"B": frames["B"].iloc[:3]}, method="neighbors")
         assert list(whole["B"].columns) == [0, 1, 2]
         assert whole["A"].index.name == whole["B"].index.name == "patient"
         assert list(whole["A"].columns) == list("abcd")
 
     def test_one_view_of_several(self):
         model = self.model({"A": self.X, "B": self.Y})
-        whole = model.recover(Views(self.Y[:3], names=["B"]))
+        whole = model.recover(Views(self.Y[:3], names=["B"]), method="neighbors")
         assert {name: view.shape for name, view in whole.items()} == {"A": (3, 4), "B": (3, 3)}
 
     def test_a_single_frame_stays_a_frame(self):
@@ -185,8 +185,9 @@ class TestGivingBack:
     def test_trained_on_arrays_and_given_frames(self):
         model = self.model([self.X, self.Y])
         frame = pl.DataFrame(self.X, schema=list("abcd")).insert_column(0, pl.Series("who", self.ids))
-        assert model.recover([frame, None])[0].columns == ["who", "a", "b", "c", "d"]
-        assert list(model.recover([self.frames()["A"], None])[0].columns) == list("abcd")
+        assert model.recover([frame, None], method="neighbors")[0].columns == ["who", "a", "b", "c", "d"]
+        frame = pd.DataFrame(self.X, columns=list("abcd"), index=self.ids)
+        assert list(model.recover([frame, None], method="neighbors")[0].columns) == list("abcd")
 
     def test_trained_sparse_and_given_dense(self):
         model = self.model([sparse.csr_array(self.X), sparse.csr_array(self.Y)])

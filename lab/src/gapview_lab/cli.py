@@ -13,12 +13,14 @@ from .league.bridged import bridged
 from .league.choices import choices
 from .league.command import league
 from .league.refinement import refinement
+from .omics.command import omics
 from .paper.command import reproduce
 from .paper.handwritten import handwritten
 from .reliability.commands import reliability
 from .speed.commands import scale, speed, speed_page
 from .speed.reading import reading
 from .speed.versions import versions
+from .trust.command import trust
 
 __all__ = ["main"]
 
@@ -41,7 +43,7 @@ class _LabCommands(click.Group):
 @click.group(cls=_LabCommands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="gapview-lab")
 def main() -> None:
-    """Run experiments on gapview: the paper, the league, speed, scale, reliability, clusters."""
+    """Run experiments on gapview: the paper, the league, speed, scale, reliability, clusters, trust, omics."""
 
 
 for _command in (
@@ -50,6 +52,7 @@ for _command in (
     cluster,
     handwritten,
     league,
+    omics,
     reading,
     refinement,
     reliability,
@@ -57,6 +60,7 @@ for _command in (
     scale,
     speed,
     speed_page,
+    trust,
     versions,
 ):
     main.add_command(_command)

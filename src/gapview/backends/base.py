@@ -11,6 +11,7 @@ import numpy as np
 from ..factorization.loop import Solution, Sweep
 from ..factorization.starts import ProblemBlocks
 from ..graph.neighbors import Search
+from ..kinds import Preparation
 from ..refinement import Discriminants
 from ..scaling import Scaling
 from ..utils.types import Array
@@ -51,6 +52,9 @@ class Backend(Protocol):
 
     def generator(self, random_state: Any) -> np.random.RandomState:
         """Return the generator of the fit; a resumed fit draws the numbers of an uninterrupted one."""
+
+    def prepare(self, kinds: Sequence[str | None], n_top: Sequence[int | None]) -> list[Preparation]:
+        """Transform the views by their kinds, for all following steps, and keep some features; return the rules."""
 
     def draw(self, n_samples: int, seed: int) -> Views:
         """Return about so many of the samples, some with each view, in memory; all if there are no more."""
@@ -99,8 +103,17 @@ class Backend(Protocol):
         Groups are numbered by :func:`gapview.clusters.group_order`.
         """
 
+    def communities(self, points: Handle, n_clusters: int, seed: int, graph: Handle) -> tuple[Handle, Array]:
+        """Run Leiden on the graph over all samples; return labels, and the means of the points as centres.
+
+        Groups are numbered by :func:`gapview.clusters.group_order`.
+        """
+
     def group_shares(self, discriminants: Discriminants) -> Handle:
         """Return the share of each group in every sample by discriminants; before a problem is built."""
+
+    def mixture_shares(self, points: Handle, centers: Array) -> Handle:
+        """Return the share of each group in every sample by a mixture that starts from the centres of k-means."""
 
     def reassign(self, points: Handle, shares: Handle, graph: Handle) -> tuple[Handle, Array]:
         """Assign samples to the group of the largest share, with those of their neighbours; return labels and centres.

@@ -21,20 +21,24 @@ from ..clusters import (
     kmeans_rows,
     renumbered,
 )
-from ..compute.arrays import drained, graph_like, host, host_graph, like, weights_of
+from ..compute.arrays import drained, graph_like, host, host_graph, is_tensor, like, weights_of
+from ..correction import Correction, scale_and_correct
 from ..factorization.loop import Solution, codes_of_all, codes_of_present
 from ..factorization.problem import Problem, build_problem
 from ..factorization.starts import check_init, given_start, random_start
 from ..factorization.sweep import ArraySweep, array_sweep
 from ..graph.bridges import Reach, joint_graph, union_graph
+from ..graph.communities import leiden_parts
 from ..graph.imputation import impute_views
 from ..graph.knn import check_edges, knn_graph, user_graphs
 from ..graph.neighbors import Search
+from ..kinds import Preparation, fit_kind, prepared_views
+from ..mixture import fit_mixture, rows_to_fit
 from ..persist.checkpoints import StateRecord, checkpointed, checkpointed_search
 from ..persist.checkpoints.journal import fit_generator
 from ..progress import phase
 from ..refinement import Discriminants, transition_of, walk
-from ..scaling import ScaledRows, Scaling, scale_alike, unit_rows
+from ..scaling import ScaledRows, Scaling, unit_rows
 from ..trust.confidence import confidence
 from ..utils.types import Array, Matrix
 from ..views import Views
@@ -73,11 +77,22 @@ class MemoryBackend:
         self.is_last = is_last
         self.scaled: list[Matrix] = []
         self.scalings: list[Scaling] = []
+        self.corrections: tuple[Correction | None, ...] = ()
 
     @cached_property
     def parts(self) -> Array:
         """Part of every sample: samples that shared views connect, directly or through others; the largest is 0."""
         return sample_parts(self.training.mask, self.view_parts)
+
+    def prepare(self, kinds: Sequence[str | None], n_top: Sequence[int | None]) -> list[Preparation]:
+        """Transform the views by their kinds, on the processor; return the rules."""
+        given, placed = self.training.on_host(), next(self.views.in_parts())[:0]
+        parts = zip(given.names, given.one_by_one(), kinds, n_top, strict=True)
+        rules = [fit_kind(*part) for part in parts]
+        prepared = prepared_views(given, rules)
+        if prepared is not given:
+            self.views = prepared.to_device(placed.device) if is_tensor(placed) else prepared
+        return rules
 
     def draw(self, n_samples: int, seed: int) -> Views:
         """Return some of the samples."""
@@ -87,7 +102,7 @@ class MemoryBackend:
     def scale(self, scale: str | Sequence[str | None] | None) -> list[Scaling]:
         """Scale the views; return the scalings."""
         with phase("scaling"):
-            self.scaled, self.scalings = scale_alike(self.views, scale)
+            self.scaled, self.scalings, self.corrections = scale_and_correct(self.views, scale)
         self.dtype = self.scaled[0].dtype
         return self.scalings
 
@@ -133,7 +148,7 @@ class MemoryBackend:
     @property
     def _are_kept(self) -> bool:
         """Whether the scaled views are kept until the bridged problem is built; large views are scaled twice."""
-        return not (self.is_last and self.views.by_reference)
+        return not (self.is_last and self.views.by_reference) or bool(self.corrections)
 
     def view_problem(self, graphs: Sequence[Any]) -> Problem:
         """Smooth every view along its graph."""
@@ -190,16 +205,29 @@ class MemoryBackend:
         found = cluster_parts(placed, self.parts, n_clusters, random_state, kmeans=_recorded_kmeans)
         return self._numbered(found.labels, found.centers)
 
+    def communities(self, points: Array, n_clusters: int, seed: int, graph: Any) -> tuple[Array, Array]:
+        """Run Leiden on the graph over all samples; return labels, and the means of the points as centres."""
+        labels = checkpointed("leiden", lambda: leiden_parts(host_graph(graph), self.parts, n_clusters, seed))
+        return self._numbered(labels, self._centers(points, labels))
+
+    def _centers(self, points: Array, labels: Array, n_groups: int | None = None) -> Array:
+        sums, counts = group_sums(host(points), labels, n_groups or int(labels.max()) + 1)
+        return group_means(sums, counts).astype(host(points[:0]).dtype)
+
     def group_shares(self, discriminants: Discriminants) -> Array:
         """Return the share of each group in every sample by discriminants."""
         present = [self.views.rows(k) for k in range(self.views.n_views)]
         return discriminants.shares(self.scaled, present, self.views.n_samples)
 
+    def mixture_shares(self, points: Array, centers: Array) -> Array:
+        """Return the share of each group in every sample by a mixture that starts from the centres of k-means."""
+        rows = host(points)
+        return fit_mixture(rows[rows_to_fit(len(rows))], centers).shares(rows)
+
     def reassign(self, points: Array, shares: Array, graph: Any) -> tuple[Array, Array]:
         """Assign samples to the group of the largest share, with those of their neighbours."""
         labels = walk(shares, transition_of(host_graph(graph))).argmax(axis=1).astype(np.int32)
-        sums, counts = group_sums(host(points), labels, shares.shape[1])
-        return self._numbered(labels, group_means(sums, counts).astype(host(points[:0]).dtype))
+        return self._numbered(labels, self._centers(points, labels, shares.shape[1]))
 
     def _numbered(self, labels: Array, centers: Array) -> tuple[Array, Array]:
         order = group_order(labels, self.views.sample_ids, len(centers))
@@ -229,7 +257,7 @@ class MemoryBackend:
         """Set the attributes of the model that have a row for each sample, and its training data."""
         for name, found in graphs.items():
             setattr(model, name, list(map(host_graph, found)) if isinstance(found, list) else host_graph(found))
-        model.part_ = self.parts
+        model.part_, model.corrections_ = self.parts, self.corrections
         model.codes_, model.embedding_, model.labels_, model.confidence_ = rows
         model.views_, model.sample_ids_ = self.training.on_host(), self.training.sample_ids
         model.n_features_in_ = sum(self.training.n_features)

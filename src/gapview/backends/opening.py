@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from ..correction import batched
 from ..persist.checkpoints import recording
 from ..progress import phase
 from ..views import training_views
@@ -17,14 +18,14 @@ from .memory import MemoryBackend
 
 
 @contextmanager
-def open_backend(model: Any, data: Any, mask: Any, checkpoint: Any) -> Iterator[Backend]:
+def open_backend(model: Any, data: Any, mask: Any, batch: Any, checkpoint: Any) -> Iterator[Backend]:
     """Read and check the training data of a fit, and open the backend for them.
 
     Parameters
     ----------
     model : GRMF or BridgedGRMF
         The model, with parameters that are checked.
-    data, mask, checkpoint
+    data, mask, batch, checkpoint
         As in ``fit``.
     """
     if dask_kind(data) is not None:
@@ -39,7 +40,8 @@ def open_backend(model: Any, data: Any, mask: Any, checkpoint: Any) -> Iterator[
             yield here
         return
     with phase("reading"):
-        views = training_views(data, mask, model.partial_rows, model._least_samples())
+        views = training_views(data, mask, model.partial_rows, model._least_samples(), model.kind)
+    views = batched(views, batch, model.batch_correction)
     warn_of_parts(views.names, views.mask)
     with recording(checkpoint, model, views):
         yield MemoryBackend(views, is_last=True, device=model.device)

@@ -19,6 +19,25 @@ _ERRORS: dict[str, tuple[type[Exception], str]] = {
         "{name} is for fits in this process, and the views are Dask collections: leave {name} out. The workers of the "
         "cluster have their own memory limit.",
     ),
+    "batch on a cluster": (
+        ParameterError,
+        "batch is for fits in this process, and the views are Dask collections, whose labels stay on the workers: "
+        "leave batch out, and test the labels afterwards with gapview.trust.group_association.",
+    ),
+    "correction on a cluster": (
+        ParameterError,
+        "batch_correction={way!r} is for fits in this process, and the views are Dask collections: leave "
+        "batch_correction out, or give the views in memory.",
+    ),
+    "correction within a budget": (
+        ParameterError,
+        "batch_correction={way!r} corrects the views in memory: leave memory_budget out, or batch_correction.",
+    ),
+    "leiden on a cluster": (
+        ParameterError,
+        "assign='leiden' needs the whole graph in this process, and the views are Dask collections: leave assign out, "
+        "or give the views in memory.",
+    ),
     "frames from a cluster": (
         ParameterError,
         "Results of a fit on a cluster stay Dask arrays; set_output asks for frames. Use "
@@ -47,14 +66,14 @@ _ERRORS: dict[str, tuple[type[Exception], str]] = {
         InputError,
         "score compares all samples with each other: give views in memory, such as a sample of the rows.",
     ),
-    "distances on a cluster": (
-        ParameterError,
-        "return_distance=True gives two results; for Dask collections only labels are returned.",
+    "place on a cluster": (
+        InputError,
+        "place takes views in memory: give it some of the rows, or use predict and predict_proba for Dask collections.",
     ),
     "frames to a method": (
         InputError,
-        "{method} takes Dask arrays, or for predict and transform one Dask dataframe: several would have to be joined "
-        "by their ids first. Join them, or give arrays whose rows are the same samples.",
+        "{method} takes Dask arrays, or for predict, predict_proba and transform one Dask dataframe: several would "
+        "have to be joined by their ids first. Join them, or give arrays whose rows are the same samples.",
     ),
     "bridge on disk": (
         ParameterError,

@@ -69,6 +69,8 @@ class Baseline(MultiViewClusterer):
 
     n_clusters: int = 8
     _: KW_ONLY
+    kind: Any = None
+    n_top_features: Any = None
     scale: str | None = "unit"
     partial_rows: str = "raise"
     random_state: Any = None

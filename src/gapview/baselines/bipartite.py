@@ -10,7 +10,7 @@ import numpy as np
 from scipy import sparse
 
 from ..errors import ParameterError
-from ..estimators.predict import nearest_centers
+from ..estimators.predict import center_shares, nearest_centers
 from ..graph.neighbors import Search, nearest
 from ..progress import phase
 from ..scaling import scale_views, unit_rows
@@ -59,6 +59,10 @@ class BipartiteSpectral(Baseline):
     weight_exponent : float, default=5.0
         γ, above 1: near 1 the view with the smoothest graph decides alone, with large values all views have equal
         weights.
+    kind : str, None, or list or dict of these, default=None
+        Kind of the values, such as ``"counts"``, as in :class:`gapview.GRMF`.
+    n_top_features : int, None, or list or dict of these, default=None
+        Features of a view that are kept, as in :class:`gapview.GRMF`.
     scale : {"unit", "center+unit", "standard", "standard+view", "standard+unit", "white+unit", None}, default="unit"
         As in :class:`gapview.GRMF`.
     max_iter : int, default=50
@@ -176,11 +180,18 @@ class BipartiteSpectral(Baseline):
             for k, (matrix, anchors) in enumerate(parts)
         ]
 
-    def _predict_views(self, views: Views) -> Array:
+    def _points(self, views: Views) -> Array:
+        """Return the place of new samples among the centres."""
         links = self._links(self.scaled(views), views)
         parts = zip(links, self.anchor_weights_, self.view_weights_**self.weight_exponent, strict=True)
         vectors = sum(own @ (weight * of_anchors[:, None] * self.anchor_vectors_) for own, of_anchors, weight in parts)
-        return nearest_centers(self.cluster_centers_, np.asarray(unit_rows(vectors)))
+        return np.asarray(unit_rows(vectors))
+
+    def _predict_views(self, views: Views) -> Array:
+        return nearest_centers(self.cluster_centers_, self._points(views))
+
+    def _predict_shares(self, views: Views) -> Array:
+        return center_shares(self, self._points(views))
 
 
 def anchor_links(matrix: Matrix, anchors: Array, n_neighbors: int, samples: Array, n_samples: int) -> sparse.csr_array:

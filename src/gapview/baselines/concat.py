@@ -23,6 +23,10 @@ class Concat(Baseline):
     ----------
     n_clusters : int, default=8
         Number of groups.
+    kind : str, None, or list or dict of these, default=None
+        Kind of the values, such as ``"counts"``, as in :class:`gapview.GRMF`.
+    n_top_features : int, None, or list or dict of these, default=None
+        Features of a view that are kept, as in :class:`gapview.GRMF`.
     scale : {"unit", "center+unit", "standard", "standard+view", "standard+unit", "white+unit", None}, default="unit"
         As in :class:`gapview.GRMF`; views are filled after they are scaled.
     n_init : int, default=20

@@ -53,6 +53,10 @@ class IMG(FactorBaseline):
     output : {"cut", "codes"}, default="cut"
         Compute groups by a normalised cut of the learned graph (the authors' program, but with 20 restarts of k-means
         instead of 100) or by k-means on the codes with rows scaled to unit length.
+    kind : str, None, or list or dict of these, default=None
+        Kind of the values, such as ``"counts"``, as in :class:`gapview.GRMF`.
+    n_top_features : int, None, or list or dict of these, default=None
+        Features of a view that are kept, as in :class:`gapview.GRMF`.
     scale : {"unit", "center+unit", "standard", "standard+view", "standard+unit", "white+unit", None}, default="unit"
         As in :class:`gapview.GRMF`. The graph depends on the scale of the codes, thus on that of the data.
     init : "random" or pair of arrays, default="random"

@@ -88,6 +88,10 @@ class ImputedSpectral(_ImputedClusterer):
         that shares no view with any gets the mean of all.
     n_graph_neighbors : int, default=10
         Neighbours of a sample in the graph, itself included; all samples if there are fewer.
+    kind : str, None, or list or dict of these, default=None
+        Kind of the values, such as ``"counts"``, as in :class:`gapview.GRMF`.
+    n_top_features : int, None, or list or dict of these, default=None
+        Features of a view that are kept, as in :class:`gapview.GRMF`.
     scale : {"unit", "center+unit", "standard", "standard+view", "standard+unit", "white+unit", None}, default="unit"
         As in :class:`gapview.GRMF`; views are filled after they are scaled.
     partial_rows : {"raise", "fill", "drop"}, default="raise"
@@ -165,6 +169,10 @@ class ImputedKMeans(_ImputedClusterer):
         Number of groups.
     n_neighbors : int, default=5
         Samples whose mean replaces a missing view, as in :class:`ImputedSpectral`.
+    kind : str, None, or list or dict of these, default=None
+        Kind of the values, such as ``"counts"``, as in :class:`gapview.GRMF`.
+    n_top_features : int, None, or list or dict of these, default=None
+        Features of a view that are kept, as in :class:`gapview.GRMF`.
     scale : {"unit", "center+unit", "standard", "standard+view", "standard+unit", "white+unit", None}, default="unit"
         As in :class:`gapview.GRMF`; views are filled after they are scaled.
     n_init : int, default=20

@@ -9,7 +9,7 @@ from scipy import linalg
 from scipy.sparse.linalg import aslinearoperator
 
 from ..errors import InputError
-from ..estimators.predict import nearest_centers
+from ..estimators.predict import center_shares, nearest_centers
 from ..scaling import scale_views, unit_rows
 from ..utils.types import Array
 from ..views import Views
@@ -46,6 +46,10 @@ class KernelCompletion(Baseline):
         Number of columns of Z, at most n_samples − 1; by default the number of groups.
     ridge_weight : float, default=1.0
         κ, as a share of the mean diagonal of the centred kernel: larger values rely on fewer directions of each view.
+    kind : str, None, or list or dict of these, default=None
+        Kind of the values, such as ``"counts"``, as in :class:`gapview.GRMF`.
+    n_top_features : int, None, or list or dict of these, default=None
+        Features of a view that are kept, as in :class:`gapview.GRMF`.
     scale : {"unit", "center+unit", "standard", "standard+view", "standard+unit", "white+unit", None}, default="unit"
         As in :class:`gapview.GRMF`.
     max_samples : int or None, default=5000
@@ -142,7 +146,8 @@ class KernelCompletion(Baseline):
         ]
         self._cluster(np.asarray(unit_rows(solution.predictions)), random_state)
 
-    def _predict_views(self, views: Views) -> Array:
+    def _points(self, views: Views) -> Array:
+        """Return the place of new samples among the centres."""
         total = np.zeros((views.n_samples, self.embedding_.shape[1]))
         parts = zip(self.scaled(self.views_), self.scaled(views), strict=True)
         for k, (trained, given) in enumerate(parts):
@@ -150,7 +155,13 @@ class KernelCompletion(Baseline):
                 continue
             kernel = gaussian(squarable(given, trained), squarable(trained), self.kernel_widths_[k])
             total[views.rows(k)] += kernel @ self.coefficients_[k] - self.offsets_[k]
-        return nearest_centers(self.cluster_centers_, np.asarray(unit_rows(total)))
+        return np.asarray(unit_rows(total))
+
+    def _predict_views(self, views: Views) -> Array:
+        return nearest_centers(self.cluster_centers_, self._points(views))
+
+    def _predict_shares(self, views: Views) -> Array:
+        return center_shares(self, self._points(views))
 
 
 def extension(laplacian: Array, present: Array) -> Array:

@@ -44,6 +44,10 @@ class MeanFilledSpectral(CoupledBaseline):
         number of samples; or a sparse graph of nearest neighbours.
     n_neighbors : int or "auto", default="auto"
         Neighbours of a sample in that graph, as in :class:`gapview.GRMF`.
+    kind : str, None, or list or dict of these, default=None
+        Kind of the values, such as ``"counts"``, as in :class:`gapview.GRMF`.
+    n_top_features : int, None, or list or dict of these, default=None
+        Features of a view that are kept, as in :class:`gapview.GRMF`.
     scale : {"unit", "center+unit", "standard", "standard+view", "standard+unit", "white+unit", None}, default="unit"
         As in :class:`gapview.GRMF`; views are filled after they are scaled.
     max_iter : int, default=30

@@ -45,6 +45,10 @@ class MIC(nmf.NonnegativeBaseline):
     nonnegative : {"raise", "shift", "clip"}, default="raise"
         What to do with negative values: raise an error, subtract the lowest value of the view and scale its rows again,
         or set them to 0. Views without negative values do not change.
+    kind : str, None, or list or dict of these, default=None
+        Kind of the values, such as ``"counts"``, as in :class:`gapview.GRMF`.
+    n_top_features : int, None, or list or dict of these, default=None
+        Features of a view that are kept, as in :class:`gapview.GRMF`.
     scale : {"unit", "center+unit", "standard", "standard+view", "standard+unit", "white+unit", None}, default="unit"
         Scale rows to unit length, centre features before that, standardise features, both, or leave the values alone.
     init : "random" or pair (codes, bases), default="random"

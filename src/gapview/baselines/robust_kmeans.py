@@ -6,6 +6,7 @@ import numpy as np
 
 from ..clusters import N_RESTARTS, group_order, renumbered
 from ..compute.kmeans import kmeans_plus_plus
+from ..estimators.predict import distance_shares
 from ..scaling import scale_views
 from ..utils.types import Array
 from ..views import Views
@@ -36,6 +37,10 @@ class RobustMultiViewKMeans(Baseline):
         Number of groups.
     weight_exponent : float, default=5.0
         γ, above 1: near 1 the view that fits best decides alone, with large values all views have equal weights.
+    kind : str, None, or list or dict of these, default=None
+        Kind of the values, such as ``"counts"``, as in :class:`gapview.GRMF`.
+    n_top_features : int, None, or list or dict of these, default=None
+        Features of a view that are kept, as in :class:`gapview.GRMF`.
     scale : {"unit", "center+unit", "standard", "standard+view", "standard+unit", "white+unit", None}, default="unit"
         As in :class:`gapview.GRMF`.
     n_init : int, default=20
@@ -128,5 +133,10 @@ class RobustMultiViewKMeans(Baseline):
         self.view_centers_ = [centers[order] for centers in self.view_centers_]
 
     def _predict_views(self, views: Views) -> Array:
-        rows = GappedRows.of(self.scaled(views), views)
-        return np.asarray(self._distances(rows, self.views_).argmin(axis=1))
+        return np.asarray(self._new_distances(views).argmin(axis=1))
+
+    def _predict_shares(self, views: Views) -> Array:
+        return distance_shares(self._new_distances(views), self.embedding_, self.labels_)
+
+    def _new_distances(self, views: Views) -> Array:
+        return self._distances(GappedRows.of(self.scaled(views), views), self.views_)

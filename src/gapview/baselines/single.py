@@ -36,6 +36,10 @@ class BestSingleView(Baseline):
         Number of groups.
     n_neighbors : int or "auto", default="auto"
         Neighbours of a sample in the graphs on which modularity is computed, as in :class:`gapview.GRMF`.
+    kind : str, None, or list or dict of these, default=None
+        Kind of the values, such as ``"counts"``, as in :class:`gapview.GRMF`.
+    n_top_features : int, None, or list or dict of these, default=None
+        Features of a view that are kept, as in :class:`gapview.GRMF`.
     scale : {"unit", "center+unit", "standard", "standard+view", "standard+unit", "white+unit", None}, default="unit"
         As in :class:`gapview.GRMF`; views are filled after they are scaled.
     n_init : int, default=20

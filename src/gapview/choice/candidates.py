@@ -13,16 +13,19 @@ import numpy as np
 
 from ..compute.engine import single_threaded
 from ..errors import InputError, ParameterError, ParameterTypeError, some
+from ..graph.communities import LEIDEN
 from ..graph.knn import resolve_n_neighbors
 from ..persist.checkpoints import checkpointed
 from ..progress import tell
 from ..refinement import Refinement
 from ..scaling import SCALES, WHITE, scale_view, suitable_scale
+from ..trust.assessment import Assessment, Resamples
+from ..trust.structure import assess_structure
 from ..utils.messages import check_choice, check_real, shown
 from ..utils.types import Matrix
 from ..views import SampleCounts, Views
 from ..views.cells import TRIED_PER_CLUSTER
-from .n_clusters import ClusterCount, default_counts
+from .n_clusters import ALPHA, ClusterCount, default_counts
 from .representation import IterationLimits, Setting
 from .selection import (
     Drawn,
@@ -30,6 +33,8 @@ from .selection import (
     best_groups,
     choose,
     compute_view_weights,
+    groups_again,
+    mean_clarity,
     refine_groups,
     suggest_count,
     try_settings,
@@ -51,6 +56,8 @@ class FitPlan:
     weights: tuple[float, ...]  # of the views
     selection: Selection | None  # None if there was nothing to choose from
     setting: Setting
+    assessment: Assessment | None = None  # whether there are groups; None if the number of clusters was given
+    resamples: Resamples | None = None  # groups in resamples of the drawn samples
 
 
 def plan_fit(model: Any, views: SampleCounts, drawn: Drawn, seed: int) -> FitPlan:
@@ -67,21 +74,42 @@ def plan_fit(model: Any, views: SampleCounts, drawn: Drawn, seed: int) -> FitPla
     seed : int
         Random seed.
     """
-    part = drawn.views
-    n_clusters, count, selection = model.n_clusters, None, None
     limits = IterationLimits(model.max_iter, model.tol)
     with single_threaded():
-        if isinstance(n_clusters, str):
-            tell("Counting groups")
-            count = checkpointed("number of groups", lambda: _suggest_count(model, views, drawn, seed, limits))
-            n_clusters = count.suggested
-        settings = list_candidates(model, views, part, n_clusters)
-        tell("Weighing views")
-        weights = checkpointed("weights", lambda: _weigh_views(model, drawn, settings[0], n_clusters, seed, limits))
-        if len(settings) > 1:
-            trials = partial(try_settings, drawn, settings, n_clusters, weights, seed, limits)
-            selection = checkpointed("choice", lambda: choose(list(trials())))
-    return FitPlan(n_clusters, count, weights, selection, selection.setting if selection else settings[0])
+        if not isinstance(model.n_clusters, str):
+            return _plan_setting(model, views, drawn, model.n_clusters, seed, limits)
+        tell("Counting groups")
+        count = checkpointed("number of groups", lambda: _suggest_count(model, views, drawn, seed, limits))
+        plan = _plan_setting(model, views, drawn, count.best, seed, limits)
+        assess = partial(_assess_plan, model, drawn, plan, seed, limits)
+        assessment, *resamples = checkpointed("structure", assess)
+        count = replace(count, p_value=assessment.p_value)
+        if count.suggested == 1:
+            plan = _plan_setting(model, views, drawn, 1, seed, limits)
+        return replace(plan, count=count, assessment=assessment, resamples=Resamples(*resamples))
+
+
+def _plan_setting(
+    model: Any, views: SampleCounts, drawn: Drawn, n_clusters: int, seed: int, limits: IterationLimits
+) -> FitPlan:
+    """Choose the view weights and the setting for a number of clusters."""
+    selection = None
+    settings = list_candidates(model, views, drawn.views, n_clusters)
+    tell("Weighing views")
+    weights = checkpointed("weights", lambda: _weigh_views(model, drawn, settings[0], n_clusters, seed, limits))
+    if len(settings) > 1:
+        trials = partial(try_settings, drawn, settings, n_clusters, weights, seed, limits)
+        selection = checkpointed("choice", lambda: choose(list(trials())))
+    return FitPlan(n_clusters, None, weights, selection, selection.setting if selection else settings[0])
+
+
+def _assess_plan(model: Any, drawn: Drawn, plan: FitPlan, seed: int, limits: IterationLimits) -> tuple[Any, ...]:
+    """Test whether the groups of a plan can be distinguished from null data; return values that can be recorded."""
+    fit = groups_again(plan.setting, plan.n_clusters, plan.weights, model.n_neighbors, limits, model.assign)
+    clarity = mean_clarity(plan.setting.scales, model.n_neighbors, plan.n_clusters)
+    state = np.random.RandomState(seed)
+    assessment, resamples = assess_structure(fit, clarity, drawn.views, alpha=ALPHA, random_state=state)
+    return assessment, *resamples
 
 
 def plan_refinement(
@@ -95,10 +123,10 @@ def plan_refinement(
         return Refinement(None, float("nan"))  # a small budget of memory does not allow more
     tell("Refining groups")
     limits = IterationLimits(model.max_iter, model.tol)
-    starts = [] if selection is None else best_groups(selection, _N_STARTS)
+    starts = [] if selection is None or model.assign == LEIDEN else best_groups(selection, _N_STARTS)
 
     def train() -> Refinement:
-        return refine_groups(drawn, setting, starts, plan.n_clusters, plan.weights, seed, limits)
+        return refine_groups(drawn, setting, starts, plan.n_clusters, plan.weights, seed, limits, model.assign)
 
     with single_threaded():
         return checkpointed("refinement", train)
@@ -183,6 +211,8 @@ def _read_scales(scale: Any, views: Views, *, first_only: bool) -> list[tuple[st
         for name, matrix in zip(views.names, views.one_by_one(), strict=True):
             way = suitable_scale(matrix)
             ways = [way] if first_only else [way, "unit" if way == "center+unit" else way]
+            if views.batches is not None and way == "unit":  # after correction zero does not mean absence
+                ways = ["center+unit"] * len(ways)
             usable = {way: way if _varies(name, matrix, way) else "standard+view" for way in set(ways)}
             suited.append([usable[way] for way in ways])
         return list(dict.fromkeys(zip(*suited, strict=True)))

@@ -29,6 +29,8 @@ RESAMPLE_SHARE = 2 / 3
 RESAMPLE_RESTARTS = 3
 MOST_DRAWN = 5000  # larger resamples cost more and change little
 FLAWLESS = 0.95
+ALPHA = 0.05  # level of the test whether there are groups
+_ROUNDING = 1e-9
 MODULARITY_POWER = 3  # modularity is flat around its maximum: 1 % of it weighs as much as 3 % of stability
 
 
@@ -53,8 +55,12 @@ class ClusterCount:
         and found in every resample.
     suggested : int
         The count of the highest score; where some counts are flawless, among those.
+        1 if ``p_value`` is above 0.05.
     runner_up : int
-        The next one in the same order.
+        The next one in the same order; the best count if one group is suggested.
+    p_value : float
+        Of the test whether groups of the best count can be distinguished from data without groups, see
+        :func:`gapview.trust.assess_structure`; NaN if it was not made.
 
     Examples
     --------
@@ -71,6 +77,7 @@ class ClusterCount:
     counts: Array
     modularity: Array
     stability: Array
+    p_value: float = float("nan")
 
     @property
     def score(self) -> Array:
@@ -84,13 +91,18 @@ class ClusterCount:
 
     @property
     def suggested(self) -> int:
-        """Return the best count."""
+        """Return the best count; 1 if its groups cannot be distinguished from data without groups."""
+        return 1 if self.p_value > ALPHA + _ROUNDING else self.best
+
+    @property
+    def best(self) -> int:
+        """Return the best count of at least 2."""
         return int(self.counts[self._order()[0]])
 
     @property
     def runner_up(self) -> int:
         """Return the second best count."""
-        return int(self.counts[self._order()[1]])
+        return self.best if self.suggested == 1 else int(self.counts[self._order()[1]])
 
     def reason(self, other: int | None = None) -> str:
         """Return a sentence with the reason for the suggestion rather than ``other``, by default the runner-up.
@@ -105,6 +117,11 @@ class ClusterCount:
             rest = ", ".join(str(count) for count in self.counts if count != self.suggested)
             raise ParameterError(
                 f"other must be one of the counts that were not suggested ({rest}); got {shown(other)}."
+            )
+        if self.suggested == 1:
+            return (
+                f"One group rather than {other}: the best division, into {self.best} groups, has no more stability and "
+                f"modularity\nthan divisions of data without groups (p = {self.p_value:.2g})."
             )
         ours, theirs = (int(np.flatnonzero(self.counts == count)[0]) for count in (self.suggested, other))
         edges = f"(modularity {self.modularity[ours]:.3f} against {self.modularity[theirs]:.3f})"
@@ -168,7 +185,8 @@ def suggest_n_clusters(
     flawless counts are preferred to all others.
 
     The suggestion may be wrong: two or three broad clusters that touch tend to be split, and with few samples that
-    share views the result varies. The least number is 2; the absence of clusters is not tested.
+    share views the result varies. The least number is 2; ``n_clusters="auto"`` of :class:`gapview.BridgedGRMF` also
+    tests whether there are groups at all.
 
     Parameters
     ----------

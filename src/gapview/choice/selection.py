@@ -11,7 +11,7 @@ Every candidate setting gives labels for the samples. Three scores need no known
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, NamedTuple
@@ -23,8 +23,10 @@ from sklearn.metrics import adjusted_rand_score
 from ..backends.memory import MemoryBackend
 from ..clusters import cluster_parts
 from ..compute.arrays import host, host_graph
+from ..correction import scale_and_correct
 from ..errors import GapviewWarning, SolutionError
-from ..graph.knn import knn_graph, modularity
+from ..graph.communities import KMEANS, leiden_parts
+from ..graph.knn import knn_graph, mean_modularity, modularity, resolve_n_neighbors
 from ..persist.checkpoints import checkpointed
 from ..persist.registry import storable_record
 from ..progress import tell
@@ -121,6 +123,15 @@ def _cluster_trial(
         return cluster_parts(points, parts, n_clusters, np.random.RandomState(seed)).labels
 
 
+def _groups_of(
+    prepared: ViewGraphs, setting: Setting, n_clusters: int, seed: int, limits: IterationLimits, assign: str
+) -> Array:
+    """Return the groups of a setting, by k-means or by Leiden on its bridge."""
+    if assign == KMEANS:
+        return _cluster_trial(prepared, setting, n_clusters, seed, limits)
+    return leiden_parts(host_graph(prepared.graphs[setting.bridge]), prepared.backend.parts, n_clusters, seed)
+
+
 def try_settings(
     drawn: Drawn,
     settings: Sequence[Setting],
@@ -181,13 +192,49 @@ def refine_groups(
     view_weights: Sequence[float],
     seed: int,
     limits: IterationLimits,
+    assign: str = KMEANS,
 ) -> Refinement:
     """Train discriminants on groups that settings have found; without such groups, on those of this setting."""
     views, backend = drawn.views, drawn.backend()
     prepared = prepare(backend, setting.scales, setting.n_neighbors, view_weights)
-    starts = starts or [_cluster_trial(prepared, setting, n_clusters, seed, limits)]
+    starts = starts or [_groups_of(prepared, setting, n_clusters, seed, limits, assign)]
     graph = host_graph(prepared.graphs["both"])
     return refine(backend.scaled, views.on_host(), graph, starts, backend.parts, prepared.explained, seed)
+
+
+def groups_again(
+    setting: Setting,
+    n_clusters: int,
+    view_weights: Sequence[float],
+    n_neighbors: int | str,
+    limits: IterationLimits,
+    assign: str = KMEANS,
+) -> Callable[[Views, int], Array]:
+    """Return a function that finds the groups of a setting in other views, without refinement."""
+
+    def fit(views: Views, seed: int) -> Array:
+        counts = _neighbor_counts(n_neighbors, views, n_clusters)
+        prepared = prepare(MemoryBackend(views), setting.scales, counts, view_weights, [setting.bridge])
+        return _groups_of(prepared, setting, min(n_clusters, views.n_samples), seed, limits, assign)
+
+    return fit
+
+
+def mean_clarity(scale: Any, n_neighbors: int | str, n_clusters: int) -> Callable[[Views, Array], float]:
+    """Return a function that computes the modularity of labels within the views of other data, on average."""
+
+    def clarity(views: Views, labels: Array) -> float:
+        counts = _neighbor_counts(n_neighbors, views, n_clusters)
+        return float(mean_modularity([labels], scale_and_correct(views, scale, alike=False)[0], views, counts)[0])
+
+    return clarity
+
+
+def _neighbor_counts(n_neighbors: int | str, views: Views, n_clusters: int) -> list[int]:
+    """Return the number of neighbours in every view of a part of the samples."""
+    if isinstance(n_neighbors, str):
+        return resolve_n_neighbors(n_neighbors, views, n_clusters)
+    return [min(int(n_neighbors), count - 1) for count in views.n_present]
 
 
 def compute_view_weights(

@@ -8,7 +8,7 @@ from .. import __version__
 from ..errors import GapviewError
 from .cluster import cluster, demo
 from .console import command_words, printable, signals_interrupt
-from .models import info, predict, recover, report
+from .models import info, markers, predict, recover, report
 
 _MOVED = {"reproduce": "reproduce", "bench": "--help", "quality": "league", "speed": "speed", "scale": "scale"}
 
@@ -47,7 +47,7 @@ def main() -> None:
     """Group samples described by several feature sets when many samples lack some of them."""
 
 
-for _command in (cluster, predict, recover, report, info, demo):
+for _command in (cluster, predict, recover, markers, report, info, demo):
     main.add_command(_command)
 
 

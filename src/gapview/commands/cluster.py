@@ -16,27 +16,74 @@ from ..datasets import load_digits_views, paired_split
 from ..errors import some
 from ..estimators import BridgedGRMF, MultiViewClusterer
 from ..estimators.latent import LatentSpaceMixin
+from ..graph.regression import explained_share
 from ..io import ViewFile, join_views, summary_lines
 from ..methods import METHODS
 from ..metrics import clustering_scores
 from ..persist.checkpoints import Checkpoint
 from ..progress import tell
-from ..utils.messages import counted, duration, joined
+from ..report.clustering.summary import doubts_about_groups
+from ..trust import Markers
+from ..trust.assessment import small_groups
+from ..trust.association import BATCH
+from ..utils.messages import counted, duration, joined, warn_user
 from ..views import Views
+from ..views.kinds import kind_argument, kind_per_view
 from . import options, results
-from .console import Show, run_command, show_notes, show_warnings
+from .console import Show, printable, run_command, show_notes, show_warnings
+from .covariates import (
+    adjust_option,
+    batch_column,
+    batch_correction_option,
+    batch_of_files,
+    batch_option,
+    check_columns,
+    check_covariates,
+    compare_groups,
+    covariates_option,
+    omics_files,
+    read_covariates,
+    survival_option,
+    warn_of_outcomes,
+)
 
 _DEMO = "demonstration"  # marks the record of a demonstration, which may be replaced
 _UNSURE = 0.5  # confidence at which two groups are equally likely
 
 
+class NotTrustedError(click.ClickException):
+    """The groups cannot be trusted, and ``--strict`` is given."""
+
+    exit_code = 3
+
+
 def cluster_files(
-    show: Show, files: Sequence[str], output: Path, reading: Any, no_report: bool, force: bool, **settings: Any
+    show: Show,
+    files: Sequence[str],
+    output: Path,
+    reading: Any,
+    covariates: Path | None,
+    batch: str | None,
+    no_report: bool,
+    no_assess: bool,
+    force: bool,
+    doubts: list[str],
+    survival: Any = None,
+    adjust: Sequence[str] = (),
+    excel: bool = False,
+    markers: str = "split",
+    no_annotate: bool = False,
+    **settings: Any,
 ) -> list[Path]:
-    """Cluster the samples of files with a method and its settings, and write all results; return the files written."""
+    """Cluster the samples of files with a method and its settings, and write all results; return the files written.
+
+    Reasons not to trust the groups are added to ``doubts``.
+    """
     model = options.build_model(**settings)
     report = not no_report and isinstance(model, LatentSpaceMixin)  # which have what a report shows
     if report and (missing := results.missing_package("Writing a report (--no-report leaves it out)")):
+        raise missing
+    if excel and (missing := results.missing_writer()):
         raise missing
     times = [perf_counter()]
     with (
@@ -45,20 +92,64 @@ def cluster_files(
         show_warnings(show) as warned,
     ):
         found = options.read_files(files, **reading)
+        warn_of_outcomes(found)
         views = _join(found, settings["partial_rows"], show)
-        record = results.input_facts(files, found, views) | {"description": _show_values(views, show)}
+        record = results.input_facts(files, found, views) | {"description": _show_values(views, model, show)}
+        table, batches = None, None
+        if covariates is not None:
+            table = read_covariates(covariates, reading["id_columns"], views, "the views", show)
+            check_columns(table, views, survival, adjust)
+            batches = None if batch is None else batch_column(table, batch, covariates)
+            record["covariates"] = results.fingerprint(covariates) | {"batch": batch}
+        elif batch is not None:
+            batches = batch_of_files(omics_files(files), batch, reading["id_columns"], views)
+            record["batch"] = batch
         times.append(perf_counter())
-        _fit(model, views, checkpoint, show)
+        _fit(model, views, batches, checkpoint, show)
         times.append(perf_counter())
+        record["kinds"] = [str(rule) for rule in model.kinds_ if not rule.is_identity]
+        for text in record["kinds"]:
+            show("Kind", f"{text}.")
         _show_groups(model, times[2] - times[1], show)
+        if isinstance(model, LatentSpaceMixin) and not no_assess:
+            doubts += _assess(model, show)
+        _show_confidence(model, show)
+        times[2:] = [perf_counter()]
         tell("Writing results")
-        record = results.write_results(folder, model, record, report=report)
+        compared = {"covariates": table, "survival": survival, "adjust": adjust}
+        record = results.write_results(folder, model, record, report=report, batches=batches, **compared)
+        if table is not None:
+            compare_groups(folder, model, table, survival, adjust, show)
+        table_of_markers = _write_markers(folder, model, markers, show)
+        if not no_annotate:
+            results.write_copies(folder, model, _with_own_names(found, reading, show))
+        if excel:
+            results.write_workbook(folder, table_of_markers)
         times.append(perf_counter())
         seconds = dict(zip(("reading", "fitting", "writing"), np.diff(times).round(3).tolist(), strict=True))
         results.write_record(folder, record | {"warnings": warned, "seconds": seconds})
     if not no_report and not report:
         show("Left out", f"report.html: it needs GRMF or BridgedGRMF, and {type(model).__name__} is another method.")
     return results.written_files(output)
+
+
+def _write_markers(folder: Path, model: MultiViewClusterer, how: str, show: Show) -> Markers | None:
+    """Write the features that mark the groups, and print how many there are; none of one group."""
+    if how == "none" or len(np.unique(model.labels_)) == 1:
+        return None
+    tell("Comparing features")
+    found = model.markers(split=how == "split", random_state=model.random_state)
+    results.write_result(folder / results.MARKERS, results.markers_text(found))
+    show("Markers", str(found))
+    return found
+
+
+def _with_own_names(found: list[ViewFile], reading: Any, show: Show) -> list[ViewFile]:
+    """Return the files whose samples have the names of the observations, by which results are written into copies."""
+    is_renamed = reading["no_id"] or reading["id_columns"] or reading["id_patterns"] or reading["transposed"]
+    if is_renamed and any(map(results.is_omics, found)):
+        show("Left out", "annotated copies of the files: their names of observations are not the ids of the samples.")
+    return [] if is_renamed else found
 
 
 @contextmanager
@@ -84,13 +175,13 @@ def _checkpoint(output: Path, force: bool, model: MultiViewClusterer) -> Iterato
     checkpoint.remove()
 
 
-def _fit(model: Any, views: Views, checkpoint: Checkpoint | None, show: Show) -> None:
+def _fit(model: Any, views: Views, batches: Any, checkpoint: Checkpoint | None, show: Show) -> None:
     if checkpoint is None or not os.access(checkpoint.path.parent, os.W_OK):
-        model.fit(views)
+        model.fit(views, batch=batches)
         return
     if checkpoint.is_there:
         show("Resuming", f"from {str(checkpoint.path)!r}, where an earlier run has kept its finished work.")
-    model.fit(views, checkpoint=checkpoint)
+    model.fit(views, batch=batches, checkpoint=checkpoint)
 
 
 def _join(found: list[ViewFile], partial_rows: str, show: Show) -> Views:
@@ -109,12 +200,19 @@ def _join(found: list[ViewFile], partial_rows: str, show: Show) -> Views:
     return views
 
 
-def _show_values(views: Views, show: Show) -> list[dict[str, Any]]:
-    """Print what the values look like, except for warnings, which the fit gives; return the same for the record."""
+def _show_values(views: Views, model: MultiViewClusterer, show: Show) -> list[dict[str, Any]]:
+    """Print what the values look like, except for warnings, which the fit gives; return the same for the record.
+
+    Kinds are proposed for views that have none.
+    """
     description = views.describe()
-    for view in description.views:
+    open_ones = description.with_kinds(kind_per_view(model.kind, views.names))
+    for view in open_ones.views:
         show("Values", f"{view}.")
         show_notes((finding.sentences for finding in view.findings if not finding.is_warning), show)
+    if proposed := open_ones.proposed_kinds:
+        listed = " ".join(kind_argument(name, kind) for name, kind in proposed.items())
+        show("Proposed", f"{listed}, from what the values look like; nothing is changed without it.")
     return description.to_dict()
 
 
@@ -129,18 +227,48 @@ def _show_groups(model: MultiViewClusterer, seconds: float, show: Show) -> None:
     show("Groups", f"{type(model).__name__} put {samples} into {groups}, in {time}.")
     if hasattr(model, "selection_"):
         show("Settings", str(model.selection_))
-    if hasattr(model, "confidence_"):
-        _show_confidence(model, show)
+    for test in model.associations_:
+        if test.factor == BATCH or test.association.level >= 2 or test.explained:
+            show("Trust", test.sentence[:1].lower() + test.sentence[1:])
+    if hasattr(model, "batch_mixing_"):
+        for sentence in model.batch_mixing_.sentences():
+            show("Batches", sentence)
+
+
+def _assess(model: Any, show: Show) -> list[str]:
+    """Test whether the groups can be distinguished from null data, and print it; return reasons for doubt."""
+    if not hasattr(model, "assessment_"):  # a fit with -k auto has made it
+        model.assess(random_state=model.random_state)
+    elif (text := small_groups(model.labels_)) is not None:
+        warn_user(text)
+    found = model.assessment_
+    if np.isnan(found.p_value):
+        return []
+    if len(np.unique(model.labels_)) == 1:  # the reason for the number is printed already
+        return [" ".join(model.cluster_count_.reason().split())]
+    for sentence in found.sentences():
+        show("Trust", sentence)
+    return [] if found.has_structure else [found.sentences()[0]]
 
 
 def _show_confidence(model: Any, show: Show) -> None:
-    """Print the median confidence and the samples of low confidence."""
+    """Print the median confidence and the samples of low confidence; less if the groups themselves are in doubt."""
+    if not hasattr(model, "confidence_") or len(np.unique(model.labels_)) == 1:
+        return
+    doubt, is_calibrated = doubts_about_groups(model), hasattr(model, "uncalibrated_confidence_")
+    if doubt is not None:
+        kept = f"a sample is kept by its group in {np.median(model.confidence_):.0%} of the resamples (median)"
+        here = kept if is_calibrated else "the confidence of the samples says nothing here"
+        show("Trust", f"{here}: {doubt}")
+        return
     order = np.argsort(model.confidence_, kind="stable")
     unsure = order[model.confidence_[order] < _UNSURE]
-    text = f"the median confidence is {np.median(model.confidence_):.2f}, on a scale from 0 to 1."
+    scale = "the probability to be kept by the group in a fit to other samples and features"
+    scale = scale if is_calibrated else "on a scale from 0 to 1"
+    text = f"the median confidence is {np.median(model.confidence_):.2f}, {scale}."
     if len(unsure):
         ids = some([str(key) for key in model.sample_ids_[unsure]], 5)
-        text += f" Below {_UNSURE}, and worth a look: {counted(len(unsure), 'sample')}, {ids}."
+        text += f" Below {_UNSURE}: {counted(len(unsure), 'sample')}, {ids}."
     show("Trust", text)
 
 
@@ -170,6 +298,16 @@ def _read_count(context: click.Context, parameter: click.Parameter, text: str) -
     help="How groups are found.",
 )  # fmt: skip
 @click.option(
+    "--kind", multiple=True, metavar="KIND",
+    help="What the values are, for all views or with VIEW=KIND for each: counts (logarithms of size factors), proteins "
+    "(CLR of counts), methylation (M-values of shares), compositional (CLR of shares), binary, categorical or "
+    "continuous (unchanged). auto applies the kinds that the values suggest. By default nothing is changed.",
+)  # fmt: skip
+@click.option(
+    "--top-features", multiple=True, metavar="NUMBER",
+    help="Cluster only so many features, those with the most variance for their mean; VIEW=NUMBER is for one view.",
+)  # fmt: skip
+@click.option(
     "--scale", multiple=True, metavar="WAY",
     help="How values are scaled: unit, center+unit, standard, standard+view, standard+unit or none, for all views or "
     "with VIEW=WAY for each. By default BridgedGRMF chooses it (auto), and the others take unit.",
@@ -178,22 +316,57 @@ def _read_count(context: click.Context, parameter: click.Parameter, text: str) -
 @options.partial_rows_option("raise")
 @options.seed_option
 @click.option("--set", "others", multiple=True, metavar="NAME=VALUE", help="Any other setting of the method.")
+@covariates_option
+@batch_option
+@survival_option
+@adjust_option
+@batch_correction_option
+@click.option("--excel", is_flag=True, help="Also write all tables as sheets of the workbook results.xlsx, for Excel.")
+@click.option(
+    "--markers", type=click.Choice(["split", "same", "none"]), default="split", show_default=True,
+    help="How features are compared between the groups in markers.csv: split tests each feature against groups that "
+    "are found without it; same tests the groups themselves, which makes p-values too small; none writes no table.",
+)  # fmt: skip
+@click.option("--no-annotate", is_flag=True, help="Write no annotated copies of .h5ad and .h5mu files.")
 @click.option("--no-report", is_flag=True, help="Write no report.")
+@click.option("--no-assess", is_flag=True, help="Do not test whether the groups can be distinguished from noise.")
+@click.option(
+    "--strict", is_flag=True,
+    help="Exit with code 3 if the groups cannot be distinguished from noise; results are written all the same.",
+)  # fmt: skip
 @options.force_option("results that are in the folder")
-def cluster(**given: Any) -> None:
+def cluster(strict: bool, **given: Any) -> None:
     """Find groups among samples that are described by several files, when many samples lack some of them.
 
     Every file is a view: a table with a row for each sample and a column for each feature. FILES may be .csv, .tsv or
-    .txt (also .gz), .parquet, .feather, .npy, .npz, .mat, .h5ad and .h5mu; separators, decimal commas and encodings
-    are detected. Samples are joined by their ids, in a column that is detected. Files that do not match, or have
-    samples in columns, are refused with a proposal. A view is named after its file, or by NAME=FILE.
+    .txt (also .gz or .zst), .parquet, .feather, workbooks of Excel (.xlsx, .xls; also .ods) with a view in each sheet,
+    .npy, .npz, .mat, .h5ad, .h5mu, matrices of 10x (.h5, or a folder with matrix.mtx), and tables and matrices of R
+    (.rds, .rda). Separators, decimal commas and encodings are detected. Samples are joined by their ids, in a column
+    that is detected. Files that do not match, or have samples in columns, are refused with a proposal. A view is named
+    after its file, or by NAME=FILE.
 
-    Writes report.html, labels.csv, embedding.csv, model.gapview and run.json, all of them or none. If GRMF or
+    The groups are compared with those of null data, which have none. If they cannot be distinguished, a warning says
+    so; with -k auto, all samples are then in one group.
+
+    Writes report.html, labels.csv, embedding.csv, model.gapview and run.json, all of them or none; contributions.csv,
+    how much each view contributes to the group of each sample; markers.csv, every feature compared between each group
+    and all other samples; with --covariates also covariates.csv, a test for every column, and survival.csv, medians and
+    hazard ratios of the groups; and of .h5ad and .h5mu files a copy with the results (NAME_annotated.h5ad). If GRMF or
     BridgedGRMF run for longer than some seconds, finished work is kept in a folder beside the results, its name ends in
     .unfinished: after an interruption or a power cut, the same command resumes from there.
     """
+    check_covariates(given)
+    if given["batch"] is not None and given["covariates"] is None and not omics_files(given["files"]):
+        raise click.UsageError("--batch names a column of a table: give the table with --covariates.")
+    if given["batch"] is None and given["batch_correction"] != "none":
+        raise click.UsageError("--batch-correction needs the batches: give their column with --batch.")
+    if strict and given["no_assess"]:
+        raise click.UsageError("--strict needs the test that --no-assess leaves out: give one of them.")
     reading = {name: given.pop(name) for name in options.READING}
-    run_command(cluster_files, reading=reading, **given)
+    doubts: list[str] = []
+    run_command(cluster_files, reading=reading, doubts=doubts, **given)
+    if strict and doubts:
+        raise NotTrustedError(printable(" ".join(doubts)))
 
 
 # -- demonstration ---------------------------------------------------------------------------------------------------
@@ -212,7 +385,7 @@ def run_demo(show: Show, *, output: Path, paired_rate: float, random_state: int,
         begin = perf_counter()
         model = BridgedGRMF(n_clusters=10, random_state=random_state).fit(views)
         seconds = perf_counter() - begin
-        errors = _recovery_errors(model, data.views)
+        accuracy = _recovery_accuracy(model, data.views)
         title = "Handwritten digits, with many of their views hidden"
         record = results.write_results(folder, model, {}, report=missing is None, title=title)
         record |= {"counts": results.sample_counts(views), _DEMO: {"paired_rate": paired_rate}}
@@ -224,9 +397,8 @@ def run_demo(show: Show, *, output: Path, paired_rate: float, random_state: int,
     scores = {name: f"{100 * score:.1f} %" for name, score in clustering_scores(data.target, model.labels_).items()}
     text = f"accuracy {scores['accuracy']}, NMI {scores['nmi']}, purity {scores['purity']}"
     show("Scores", f"against the true digits, which the method never saw: {text}.")
-    for name, share in errors.items():
-        change = f"{100 * abs(1 - share):.0f} % {'below' if share < 1 else 'above'}"
-        show("Recover", f"hidden {name}: error {change} that of filling in the mean.")
+    for name, (method, r2) in accuracy.items():
+        show("Recover", f"hidden {name}: R² {r2:.2f} by {method!r}; 0 is filling in the mean, 1 is perfect.")
     if missing is not None:
         show("Left out", f"the report. {missing}")
     return results.written_files(output)
@@ -241,16 +413,15 @@ def _show_data(views: Views, show: Show) -> None:
     show("Hidden", f"{int(both.sum())} samples keep both views, {single}.")
 
 
-def _recovery_errors(model: BridgedGRMF, truth: Views) -> dict[str, float]:
-    """Return for every view the error of its recovered rows over the error of filling in the mean."""
-    errors = {}
-    for k, (name, recovered) in enumerate(model.recover().items()):
-        hidden = ~model.views_.mask[:, k]
+def _recovery_accuracy(model: BridgedGRMF, truth: Views) -> dict[str, tuple[str, float]]:
+    """Return for every view the method that recovers it, and R² of the hidden rows against their true values."""
+    accuracy = {}
+    recovered, methods = model.recover(), [one.method for one in model.recovery_scores().views]
+    for k, (name, rows) in enumerate(recovered.items()):
+        hidden, known = ~model.views_.mask[:, k], model.views_.matrices[k]
         if hidden.any():
-            true = truth.matrices[k][hidden]
-            mean = model.views_.matrices[k].mean(axis=0)
-            errors[name] = float(np.linalg.norm(recovered[hidden] - true) / np.linalg.norm(mean - true))
-    return errors
+            accuracy[name] = methods[k], explained_share(truth.matrices[k][hidden], rows[hidden], known)
+    return accuracy
 
 
 @click.command(short_help="Cluster the embedded example.", epilog="Example: gapview demo --paired-rate 0.3 -o out")

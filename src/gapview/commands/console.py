@@ -26,7 +26,7 @@ Show = Callable[[str, str], None]  # prints a head and a text
 
 _OTHER_RUN = "Run the same command as before to resume, or give --force to discard the checkpoint and start again"
 _ENDING = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
-_TRIALS = ("Counting groups", "Weighing views", "Trying settings")  # phases that contain iterations
+_TRIALS = ("Counting groups", "Weighing views", "Trying settings", "Assessing groups")  # phases that contain iterations
 
 # Messages of the library name parameters; on the command line, they name options
 _WORDS = (

@@ -1,4 +1,4 @@
-"""Commands on a model: ``gapview predict``, ``recover``, ``report`` and ``info``."""
+"""Commands on a model: ``gapview predict``, ``recover``, ``markers``, ``report`` and ``info``."""
 
 from __future__ import annotations
 
@@ -14,20 +14,24 @@ import click
 import numpy as np
 from scipy import sparse
 
-from ..errors import DataFileError, InputTypeError, some
+from ..errors import DataFileError, InputError, InputTypeError, some
 from ..estimators.latent import LatentSpaceMixin
-from ..io import SourceFormat, ViewFile, WrittenView, read_table, samples_of, write_like
+from ..estimators.placement import Placement
+from ..io import SourceFormat, ViewFile, WrittenView, samples_of, write_like
 from ..io.array_files import frame_of
+from ..io.workbook_writing import typed_table, workbook_content
 from ..methods import describe, load
 from ..progress import tell
 from ..report import write_clustering_report
-from ..utils.messages import counted, free_name, joined, numbered, warn_user
+from ..utils.messages import counted, free_name, joined, numbered
+from ..utils.storage import escape_formula, table_text
 from ..views import Views, new_views
-from ..views.ids import explain_mismatch
+from ..views.cells import MOST_LACKING
 from . import options, results
 from .console import Show, printable, run_command, show_notes, show_warnings
+from .covariates import adjust_option, check_covariates, covariates_option, read_covariates, survival_option
 
-_FAR = 3.0  # distance, in units of the usual distance between neighbours, above which a group is doubtful
+_ACCURACY = "recovery.csv"  # R² of every method of recovery, for each feature
 _ADVICE = " Columns of text can be encoded as columns of 0 and 1 (encode)."  # the model determines the encoding
 
 
@@ -75,7 +79,8 @@ def _known_name(view: ViewFile, typed: bool, trained: Views) -> str:
     knows = f"The model knows the views {some(trained.names, 10)}"
     if typed:
         raise DataFileError(f"{knows}; got {view.name!r}. Give one of these names, an equals sign and the file.")
-    fitting = [name for name in trained.names if _fits(view, trained, name)]
+    fitting = [name for name in trained.names if _fits(view, trained, name, 0.0)]
+    fitting = fitting or [name for name in trained.names if _fits(view, trained, name, MOST_LACKING)]
     if len(fitting) == 1:
         return fitting[0]
     if fitting:
@@ -89,16 +94,16 @@ def _known_name(view: ViewFile, typed: bool, trained: Views) -> str:
     )
 
 
-def _fits(view: ViewFile, trained: Views, name: str) -> bool:
+def _fits(view: ViewFile, trained: Views, name: str, most_lacking: float) -> bool:
     try:
-        _aligned(replace(view, name=name), trained)
+        _aligned(replace(view, name=name), trained, most_lacking)
     except DataFileError:
         return False
     return True
 
 
-def _aligned(view: ViewFile, trained: Views) -> ViewFile:
-    """Return the view with its features in the order of the model."""
+def _aligned(view: ViewFile, trained: Views, most_lacking: float = MOST_LACKING) -> ViewFile:
+    """Return the view with its features in the order of the model; a few that it lacks are NaN."""
     place = trained.names.index(view.name)
     names, count = trained.feature_names[place], trained.n_features[place]
     unnamed = view.format.kind in ("npy", "npz", "mat") or view.format.header == "none"
@@ -109,7 +114,7 @@ def _aligned(view: ViewFile, trained: Views) -> ViewFile:
         )
     if names is None or view.frame.columns.tolist() == list(names):
         return view
-    return view.aligned([str(name) for name in names])
+    return view.aligned([str(name) for name in names], most_lacking=most_lacking)
 
 
 # -- groups ----------------------------------------------------------------------------------------------------------
@@ -124,18 +129,21 @@ def predict_files(
         loaded = _load(model, partial_rows)
         new, _ = _read_samples(loaded, files, show, **reading)
         tell("Placing samples")
-        labels, distances = loaded.predict(new, return_distance=True)
-        columns = {"label": labels.tolist(), "distance": [f"{value:.3f}" for value in distances]}
-        results.write_samples(output, new, columns)
-    listed = joined([f"{size:,} in group {group}" for group, size in enumerate(np.bincount(labels)) if size])
+        found = loaded.place(new)
+        results.write_samples(output, new, _placed_columns(found))
+    listed = joined([f"{size:,} in group {group}" for group, size in enumerate(np.bincount(found.labels)) if size])
     show("Groups", f"{counted(new.n_samples, 'sample')}: {listed}.")
-    if far := int((distances > _FAR).sum()):
-        show(
-            "Far off",
-            f"{counted(far, 'sample')} more than {_FAR:g} times as far from any training sample as these are from each "
-            "other: see the column distance, and trust their groups less.",
-        )
+    show("Unusual", found.summary())
     return [output]
+
+
+def _placed_columns(found: Placement) -> dict[str, list[Any]]:
+    """Return the columns of the table of new samples; numbers are rounded, and missing ones are empty."""
+    numbers = {"confidence": found.confidence, "p_value": found.p_value}
+    numbers |= {f"p_{name}": own for name, own in zip(found.view_names, found.p_values.T, strict=True)}
+    texts = {name: ["" if x != x else f"{x:.3g}" for x in own] for name, own in numbers.items()}
+    unusual = np.where(found.unusual, "yes", "no").tolist()
+    return {"label": found.labels.tolist(), **texts, "unusual": unusual}
 
 
 @click.command(
@@ -147,7 +155,8 @@ def predict(**given: Any) -> None:
     """Put new samples into the groups of a model, from any of its views.
 
     Files are matched to views by NAME=FILE, by the name of the file, or by its features. Writes a table with the id,
-    the label, the distance from the training samples (about 1 is usual) and the views of every sample.
+    the label and its confidence, the p-value of every sample and of each of its views, whether the sample is unlike the
+    training samples (p-value at most 0.05) and its views. If its name ends in .xlsx, it is a workbook for Excel.
     """
     run_command(predict_files, **given)
 
@@ -177,11 +186,34 @@ def recover_files(
         recovered = loaded.recover(given.in_arrays() if sources else None)
         tell("Writing results")
         written = _write_all(folder, given, sources, recovered, show)
+        accuracy = _write_accuracy(folder, loaded, given, show)
         record = results.run_facts() | {"model": results.fingerprint(model)}
         record |= results.input_facts(files, sources, given)
         names = {name: file.path.name for name, file in written.items()}
-        results.write_record(folder, record | {"written": names, "warnings": warned})
-    return [*(output / file.path.name for file in written.values()), output / results.RECORD]
+        results.write_record(folder, record | {"written": names, "recovery": accuracy, "warnings": warned})
+    accuracies = [output / _ACCURACY] if accuracy else []
+    return [*(output / file.path.name for file in written.values()), *accuracies, output / results.RECORD]
+
+
+def _write_accuracy(folder: Path, model: Any, given: Views, show: Show) -> list[dict[str, Any]]:
+    """Write R² of every method for each feature of the views that samples lack; return R² of these views."""
+    lacking: Any = ~given.mask.all(axis=0)
+    if not lacking.any():
+        return []
+    scores = model.recovery_scores()
+    rows: list[list[Any]] = []
+    for k in np.flatnonzero(lacking).tolist():
+        one, features = scores.views[k], model.views_.feature_names[k]
+        show("Recover", f"{one}.")
+        names = numbered(given.n_features[k]) if features is None else [str(feature) for feature in features]
+        values = [one.feature_r2.get(method, np.full(len(names), np.nan)) for method in model.recovery_candidates]
+        texts = ([f"{value:.4f}" if np.isfinite(value) else "" for value in column] for column in values)
+        rows += [
+            [escape_formula(one.view), escape_formula(name), *own] for name, *own in zip(names, *texts, strict=True)
+        ]
+    header = ["view", "feature", *(f"R2_{method}" for method in model.recovery_candidates)]
+    results.write_result(folder / _ACCURACY, table_text(header, rows))
+    return [row for row, is_lacking in zip(scores.table, lacking.tolist(), strict=True) if is_lacking]
 
 
 def _write_all(
@@ -190,7 +222,7 @@ def _write_all(
     """Write every view in the format of its file, or as CSV if it had none."""
     of_name = {view.name: view for view in sources}
     ids = [str(key) for key in given.sample_ids]
-    taken = {results.RECORD}
+    taken = {results.RECORD, _ACCURACY}
     written = {}
     for place, (name, matrix) in enumerate(zip(given.names, recovered, strict=True)):
         features = given.feature_names[place]
@@ -221,10 +253,9 @@ def _as_file_name(name: str) -> str:
 def _file_name(view: ViewFile, sources: Sequence[ViewFile], taken: set[str]) -> str:
     """Return the name of the file of the view; if that held several views, the name of the view."""
     shared = sum(other.path == view.path for other in sources) > 1
-    stem = view.path.name[: -len(view.format.suffix)]
-    if shared or view.path.name in taken:
+    stem, suffix = view.file_name
+    if shared or stem + suffix in taken:
         stem = _as_file_name(view.name)
-    suffix = view.path.name[-len(view.format.suffix) :]
     return free_name(stem, {name[: -len(suffix)] for name in taken if name.endswith(suffix)}) + suffix
 
 
@@ -257,39 +288,72 @@ def recover(**given: Any) -> None:
     Files are matched to views by NAME=FILE, by the name of the file, or by its features. Every view of the model is
     written for all samples of the files; the column 'gapview_recovered' is 1 where a row is no measurement. Without
     FILES, the samples that the model was trained on are completed, and written as CSV.
+
+    Each view is recovered by the method of the highest R² on held-out training samples; recovery.csv holds R² of every
+    method for each feature.
     """
     run_command(recover_files, **given)
+
+
+# -- markers ---------------------------------------------------------------------------------------------------------
+
+
+def markers_of_model(
+    show: Show, model: Path, output: Path, same: bool, top: int | None, random_state: int, force: bool
+) -> list[Path]:
+    """Compare features between the groups of a model, and write a table; return its path."""
+    results.check_new_file(output, [model], force=force)
+    with show_warnings(show):
+        loaded = _load(model, None)
+        if len(np.unique(loaded.labels_)) == 1:
+            raise InputError(f"{model.name!r} has one group, so that there is nothing to compare. Cluster with -k 2.")
+        tell("Comparing features")
+        found = loaded.markers(split=not same, random_state=random_state)
+        show("Markers", str(found))
+        found = found if top is None else found.top(top)
+        content = results.markers_text(found)
+        if output.suffix.lower() == ".xlsx":
+            content = workbook_content({"markers": typed_table(content.decode())})
+        results.write_result(output, content)
+    return [output]
+
+
+@click.command(
+    short_help="Compare features between the groups of a model.",
+    epilog="Example: gapview markers out/model.gapview --top 50 -o markers.csv",
+)
+@options.model_argument
+@options.output_option("markers.csv", folder=False)
+@click.option(
+    "--same", is_flag=True,
+    help="Test the groups themselves, which were computed from the features, so that p-values are too small.",
+)  # fmt: skip
+@click.option("--top", type=click.IntRange(min=1), help="Only so many features of each group and view.")
+@options.seed_option
+@options.force_option("a file that is there")
+def markers(**given: Any) -> None:
+    """Compare every feature between each group of a model and all other samples.
+
+    Writes a table with the view, the feature, the group, the effect (Hedges' g) and its direction, means, the share of
+    the samples of the group that have the view, shares of values other than 0, the p-value of a rank-sum test and the
+    false discovery rate. Each feature is tested against groups that are found without it, from half of the features. If
+    the name of the table ends in .xlsx, it is a workbook for Excel.
+    """
+    run_command(markers_of_model, **given)
 
 
 # -- reports and descriptions ----------------------------------------------------------------------------------------
 
 
-def read_covariates(path: Path, id_columns: Sequence[str], views: Views, show: Show) -> Any:
-    """Return the rows of a table that belong to samples of a model."""
-    frame = read_table(path, id_column=list(id_columns) or None)
-    own = dict.fromkeys(str(key) for key in views.sample_ids.tolist())
-    common = [key for key in frame.index if key in own]
-    proposal = explain_mismatch(frame.index.tolist(), list(own))
-    hint = ""
-    if proposal is not None:
-        one, other = proposal.examples[0]
-        hint = f" {counted(proposal.n_pairs, 'id')} match but for {proposal.what}, as {one!r} and {other!r}."
-    if not common:
-        raise DataFileError(
-            f"{path.name!r} has no sample of the model: it has ids such as {some(frame.index, 3)}, the model such as "
-            f"{some(list(own), 3)}.{hint} Name the column of ids (--id), or write the ids in the same way."
-        )
-    if hint:
-        warn_user(f"Some ids of {path.name!r} are no ids of the model.{hint} Write the ids in the same way.")
-    n_others = len(frame) - len(common)
-    others = f"; {counted(n_others, 'row')} of other samples left out" if n_others else ""
-    columns, n_samples = counted(frame.shape[1], "column"), f"{len(common):,} of the {views.n_samples:,} samples"
-    show("Table", f"{path.name}: {columns} for {n_samples} of the model{others}.")
-    return frame.loc[common]
-
-
 def report_model(
-    show: Show, model: Path, output: Path, covariates: Path | None, id_columns: Sequence[str], force: bool, **more: Any
+    show: Show,
+    model: Path,
+    output: Path,
+    covariates: Path | None,
+    id_columns: Sequence[str],
+    force: bool,
+    sheet: str | None = None,
+    **more: Any,
 ) -> list[Path]:
     """Write the report of a model; return its path."""
     if missing := results.missing_package():
@@ -298,7 +362,8 @@ def report_model(
     with show_warnings(show):
         tell("Loading the model")
         loaded = load(model)
-        table = None if covariates is None else read_covariates(covariates, id_columns, loaded.views_, show)
+        of_model = (id_columns, loaded.views_, "the model", show, sheet)
+        table = None if covariates is None else read_covariates(covariates, *of_model)
         if not isinstance(loaded, LatentSpaceMixin):
             raise InputTypeError(
                 f"A report needs a model of GRMF or BridgedGRMF; this is one of {type(loaded).__name__}. Cluster the "
@@ -318,23 +383,18 @@ def report_model(
 )
 @options.model_argument
 @options.output_option("report.html", folder=False)
-@click.option(
-    "--covariates", type=click.Path(path_type=Path), metavar="TABLE",
-    help="Table of covariates of the samples, such as age, stage or survival time; the groups are compared in each.",
-)  # fmt: skip
+@covariates_option
+@click.option("--sheet", help="Sheet of the table, if it is a workbook with several.")
 @options.id_option
-@click.option(
-    "--survival", nargs=2, multiple=True, metavar="TIME EVENT",
-    help="Columns of the table with times and events (1 observed, 0 censored). By default they are detected by name.",
-)  # fmt: skip
+@survival_option
+@adjust_option
 @click.option("--no-ids", is_flag=True, help="Omit every sample id, for a report that is shared with others.")
 @click.option("--title", help="Title of the report.")
 @options.force_option("a file that is there")
-def report(survival: Sequence[tuple[str, str]], **given: Any) -> None:
+def report(**given: Any) -> None:
     """Write one HTML file about the groups of a model: it needs no network, and can be sent by e-mail."""
-    if survival and given["covariates"] is None:
-        raise click.UsageError("--survival names columns of a table: give the table with --covariates.")
-    run_command(report_model, head="Report", survival=list(survival) or None, **given)
+    check_covariates(given)
+    run_command(report_model, head="Report", **given)
 
 
 @click.command(short_help="Describe a model file.", epilog="Example: gapview info out/model.gapview --json")

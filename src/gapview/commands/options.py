@@ -21,11 +21,20 @@ from ..views.cells import PARTIAL_ROWS
 from ..views.id_patterns import read_options
 from ..views.numerals import check_marks
 from ..views.orientation import read_transpose
+from ..views.places import read_places
 from .console import STANDARD_OUTPUT
 
 Decorator = Callable[[Any], Any]
 
-_OWN_OPTIONS = {"n_clusters": "-k", "scale": "--scale", "partial_rows": "--partial-rows", "random_state": "--seed"}
+_OWN_OPTIONS = {
+    "n_clusters": "-k",
+    "kind": "--kind",
+    "n_top_features": "--top-features",
+    "scale": "--scale",
+    "partial_rows": "--partial-rows",
+    "batch_correction": "--batch-correction",
+    "random_state": "--seed",
+}
 _WORDS = {"none": None, "true": True, "false": False}
 
 
@@ -61,6 +70,22 @@ decimal_option = click.option(
     "--decimal", type=click.Choice([",", "."]),
     help="Decimal mark of files with numbers such as 1,234 whose other numbers do not show it.",
 )  # fmt: skip
+sheet_option = click.option(
+    "--sheet", "sheets", multiple=True, metavar="SHEET",
+    help="Sheet of a workbook to read, instead of all sheets with numbers; FILE=SHEET is for one file or view.",
+)  # fmt: skip
+layer_option = click.option(
+    "--layer", "layers", multiple=True, metavar="LAYER",
+    help="Layer of .h5ad and .h5mu files to read instead of X; VIEW=LAYER is for one view.",
+)  # fmt: skip
+obsm_option = click.option(
+    "--obsm", "embeddings", multiple=True, metavar="KEY",
+    help="Array in obsm of .h5ad and .h5mu files to read instead of X; VIEW=KEY is for one view.",
+)  # fmt: skip
+raw_option = click.option(
+    "--raw", "raw", multiple=True, metavar="VIEW",
+    help="View to read from raw of its .h5ad or .h5mu file instead of X; all stands for every view.",
+)  # fmt: skip
 thousands_option = click.option("--thousands", type=click.Choice([",", "."]), help="Thousands separator of such files.")
 seed_option = click.option(
     "--seed", "random_state", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True, help="Random seed."
@@ -79,13 +104,18 @@ READING = (
     "encode",
     "decimal",
     "thousands",
+    "sheets",
+    "layers",
+    "embeddings",
+    "raw",
 )
 
 
 def reading_options(command: Any) -> Any:
     """Declare how files are read: the ids of the samples, the orientation, and the columns."""
     ids = (id_option, no_id_option, id_pattern_option, duplicates_option)
-    return _all_of(*ids, transpose_option, drop_option, decimal_option, thousands_option)(command)
+    parts = (sheet_option, layer_option, obsm_option, raw_option)
+    return _all_of(*ids, transpose_option, drop_option, decimal_option, thousands_option, *parts)(command)
 
 
 def files_argument(*, required: bool) -> Decorator:
@@ -171,20 +201,51 @@ def read_files(
     encode: bool = False,
     decimal: str | None = None,
     thousands: str | None = None,
+    sheets: Sequence[str] = (),
+    layers: Sequence[str] = (),
+    embeddings: Sequence[str] = (),
+    raw: Sequence[str] = (),
 ) -> list[ViewFile]:
     """Return all views in the order of the files."""
     tell("Reading files")
     if no_id and id_columns:
         raise ParameterError(f"--id {id_columns[0]} and --no-id contradict each other. Give one of them.")
     id_column = False if no_id else list(id_columns) or None
-    options = Options(id_column, None, None, None, encode, duplicates, check_marks(decimal, thousands))
+    marks = check_marks(decimal, thousands)
     typed = named_paths(files)
+    is_raw = True if "all" in raw else dict.fromkeys(raw, True)
+    places = read_places(_of_each(layers, "--layer"), _of_each(embeddings, "--obsm"), is_raw or False)
+    options = Options(
+        id_column=id_column, places=places, encode=encode, duplicates=duplicates, decimal=marks,
+        sheet=_sheets(sheets, typed),
+    )  # fmt: skip
     sources = open_files(typed, options)
     names = [source.name for source in sources]
     patterns = read_options(id_patterns, names)
     of_file = {source.path.name: source.name for source in sources}
     orient = read_transpose([of_file.get(Path(name).name, name) for name in transposed], names)
     return read_sources(sources, replace(options, id_pattern=patterns, orient=orient, drop=_drop(dropped, names)))
+
+
+def _sheets(sheets: Sequence[str], typed: Sequence[tuple[str | None, Path]]) -> dict[str, list[str]] | None:
+    """Return the names of sheets for each file or view, under the empty name those for all others."""
+    known = {name for view, path in typed for name in (view, path.name, path.stem) if name}
+    found: dict[str, list[str]] = {}
+    for text in sheets:
+        key, equals, sheet = text.partition("=")
+        is_pair = bool(equals) and Path(key).name in known
+        found.setdefault(Path(key).name if is_pair else "", []).append(sheet if is_pair else text)
+    return found or None
+
+
+def _of_each(given: Sequence[str], option: str) -> Any:
+    """Return one name for all views, or a dict with one for each."""
+    found: dict[str, str] = {}
+    for text in given:
+        view, equals, name = text.rpartition("=")
+        if found.setdefault(view if equals else "", name) != name:
+            raise ParameterError(f"{option} {text} and {option} {found[view]} contradict each other. Give one of them.")
+    return found or None
 
 
 def _drop(dropped: Sequence[str], names: Sequence[str]) -> Any:
@@ -200,24 +261,40 @@ def _drop(dropped: Sequence[str], names: Sequence[str]) -> Any:
 
 
 def build_model(
-    method: str, n_clusters: int | str, *, scale: Sequence[str] = (), others: Sequence[str] = (), **settings: Any
+    method: str,
+    n_clusters: int | str,
+    *,
+    kind: Sequence[str] = (),
+    top_features: Sequence[str] = (),
+    scale: Sequence[str] = (),
+    others: Sequence[str] = (),
+    **settings: Any,
 ) -> MultiViewClusterer:
     """Return the estimator, its parameters checked before any file is read.
 
-    ``scale`` holds one scaling for all views, or "view=scaling" for each; ``others`` holds "name=value".
+    ``kind``, ``top_features`` and ``scale`` hold one value for all views, or "view=value" for each; ``others`` holds
+    "name=value".
 
     >>> build_model("GRMF", 3, others=["tol=1e-4"])
     GRMF(n_clusters=3, tol=0.0001)
     """
-    kind = METHODS[method]
-    if n_clusters == "auto" and kind is not BridgedGRMF:
+    estimator = METHODS[method]
+    if n_clusters == "auto" and estimator is not BridgedGRMF:
         raise ParameterError(
             f"-k auto is for BridgedGRMF only; {method} needs a number, such as -k 5. To find one, run BridgedGRMF "
             "with -k auto first."
         )
     if scale:
-        settings["scale"] = _scale(scale)
-    model: MultiViewClusterer = kind(n_clusters, **settings, **_others(method, others))
+        settings["scale"] = _by_view(scale, "--scale", "unit", "standard")
+    if kind:
+        settings["kind"] = _by_view(kind, "--kind", "counts", "proteins")
+    if top_features:
+        settings["n_top_features"] = _by_view(top_features, "--top-features", "2000", "500")
+    if settings.get("batch_correction", "none") == "none":
+        settings.pop("batch_correction", None)
+    elif "batch_correction" not in estimator._get_param_names():
+        raise ParameterError(f"--batch-correction is for GRMF and BridgedGRMF, and {method} is another method.")
+    model: MultiViewClusterer = estimator(n_clusters, **settings, **_others(method, others))
     model.check_parameters()
     return model
 
@@ -241,17 +318,17 @@ def _others(method: str, pairs: Sequence[str]) -> dict[str, Any]:
     return settings
 
 
-def _scale(given: Sequence[str]) -> Any:
-    """Return one scaling for all views, or a dict with one for each."""
-    pairs = [text.partition("=") for text in given]
+def _by_view(given: Sequence[str], option: str, first: str, second: str) -> Any:
+    """Return one value for all views, or a dict with one for each; ``first`` and ``second`` are examples."""
+    pairs = [text.rpartition("=") for text in given]
     if len(given) == 1 and not pairs[0][1]:
-        return _WORDS.get(given[0].lower(), given[0])
+        return value_of(given[0])
     if not all(equals for _, equals, _ in pairs) or len({name for name, _, _ in pairs}) < len(pairs):
         raise ParameterError(
-            "--scale takes one scaling for all views, such as --scale unit, or one for each view, such as --scale "
-            f"blood=standard --scale scans=unit; got {', '.join(given)}."
+            f"{option} takes one value for all views, such as {option} {first}, or one for each view, such as {option} "
+            f"blood={second} {option} scans={first}; got {', '.join(given)}."
         )
-    return {name: _WORDS.get(way.lower(), way) for name, _, way in pairs}
+    return {name: value_of(way) for name, _, way in pairs}
 
 
 def value_of(text: str) -> Any:

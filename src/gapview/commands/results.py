@@ -25,11 +25,15 @@ from typing import Any
 import click
 import numpy as np
 
-from ..errors import DataFileError, MissingExtraError, some
+from ..errors import DataFileError, InputError, MissingExtraError, some
 from ..estimators import MultiViewClusterer
 from ..io import ViewFile
+from ..io.workbook_writing import typed_table, workbook_content
 from ..progress import tell
 from ..report import write_clustering_report
+from ..scverse import write_annotated
+from ..trust import Markers
+from ..utils.messages import free_name, warn_user
 from ..utils.storage import (
     escape_formula,
     find_target,
@@ -42,9 +46,15 @@ from ..utils.storage import (
     write_whole,
 )
 from ..views import Views
+from ..views.sample_columns import read_batch
 from .console import STANDARD_OUTPUT, signals_ignored
+from .covariates import COVARIATES, SURVIVAL
 from .options import named_paths
 
+WORKBOOK = "results.xlsx"
+MARKERS, CONTRIBUTIONS = "markers.csv", "contributions.csv"
+ANNOTATED = "_annotated"  # ends the name of a copy of an omics file
+_N_IN_WORKBOOK = 500  # markers of each group and view, since a sheet has few rows
 RECORD = "run.json"  # lists, under "results", the files that were written with it
 _PACKAGES = ("gapview", "numpy", "scipy", "scikit-learn", "pandas", "pyarrow", "anndata", "faiss-cpu", "torch")
 _OF_THE_SYSTEM = {".DS_Store", "Thumbs.db", "desktop.ini"}
@@ -257,27 +267,98 @@ def write_result(path: Path, content: bytes) -> None:
 
 
 def write_results(
-    folder: Path, model: MultiViewClusterer, record: Mapping[str, Any], *, report: bool, title: str | None = None
+    folder: Path,
+    model: MultiViewClusterer,
+    record: Mapping[str, Any],
+    *,
+    report: bool,
+    title: str | None = None,
+    covariates: Any = None,
+    batches: Any = None,
+    survival: Any = None,
+    adjust: Sequence[str] = (),
+    assess: bool = False,
 ) -> dict[str, Any]:
     """Write labels, embedding, the model itself and a report to a folder; return the record with facts added."""
-    write_labels(folder / "labels.csv", model)
+    write_labels(folder / "labels.csv", model, batches)
     prefix, points = type(model).__name__.lower(), model.embedding_
     header = ["id", *(f"{prefix}{place}" for place in range(points.shape[1]))]
     ids = _written_ids(model.views_)
     rows = ([key, *(f"{x:.6g}" for x in point)] for key, point in zip(ids, points, strict=True))
     write_table(folder / "embedding.csv", header, rows)
+    if model.views_.n_views > 1:
+        write_contributions(folder / CONTRIBUTIONS, model)
     model.save(folder / "model.gapview")
     record = {**record, **run_facts(), **_model_facts(model)}
     if report:
         tell("Writing the report")
-        write_clustering_report(model, folder / "report.html", title=title, run=report_facts(record))
+        facts = report_facts(record)
+        compared = {"covariates": covariates, "survival": survival, "adjust": adjust}
+        write_clustering_report(model, folder / "report.html", title=title, run=facts, assess=assess, **compared)
     return record
+
+
+def write_workbook(folder: Path, markers: Markers | None = None) -> None:
+    """Write all tables of the results in a folder into one workbook, with a sheet for each; of markers the first."""
+    tables = sorted(folder.glob("*.csv"), key=lambda file: (file.stem != "labels", file.stem))
+    sheets = {file.stem: file.read_bytes() for file in tables if file.name != MARKERS}
+    if markers is not None:
+        sheets[Path(MARKERS).stem] = markers_text(markers.top(_N_IN_WORKBOOK))
+    write_whole(
+        folder / WORKBOOK, workbook_content({name: typed_table(text.decode()) for name, text in sheets.items()})
+    )
+
+
+def markers_text(markers: Markers) -> bytes:
+    """Return the table of markers as CSV."""
+    columns = []
+    for values in markers.columns.values():
+        if values.dtype.kind == "f":
+            columns.append(["" if x != x else f"{x:.6g}" for x in values.tolist()])
+        else:
+            columns.append([escape_formula(str(x)) for x in values.tolist()])
+    return table_text(list(markers.columns), zip(*columns, strict=True))
+
+
+def write_contributions(path: Path, model: MultiViewClusterer) -> None:
+    """Write for every sample how much each of its views contributes to its group, and how far it supports it."""
+    found, names = model.view_contributions(), model.views_.names
+    parts = {"contribution": found.share, "support": found.support}
+    header = ["id", "label", *(f"{part}_{name}" for part in parts for name in names)]
+    texts = ([["" if x != x else f"{x:.3f}" for x in row] for row in values.tolist()] for values in parts.values())
+    rows = zip(_written_ids(model.views_), model.labels_.tolist(), *texts, strict=True)
+    write_table(path, header, ([key, label, *shares, *support] for key, label, shares, support in rows))
+
+
+def is_omics(view: ViewFile) -> bool:
+    """Return whether a view is from a file of AnnData or MuData."""
+    return view.path.suffix.lower() in (".h5ad", ".h5mu")
+
+
+def write_copies(folder: Path, model: MultiViewClusterer, found: Sequence[ViewFile]) -> None:
+    """Write an annotated copy of every omics file among the inputs; warn of one that cannot be written."""
+    sources = dict.fromkeys(view.path for view in found if is_omics(view))
+    taken: set[str] = set()
+    for source in sources:
+        name = free_name(source.stem + ANNOTATED, taken)
+        taken.add(name)
+        try:
+            write_annotated(model, source, folder / f"{name}{source.suffix}")
+        except (DataFileError, InputError) as error:
+            warn_user(str(error))
+
+
+def missing_writer() -> MissingExtraError | None:
+    """Return the error that the package for workbooks is not installed, if it is not."""
+    return None if find_spec("xlsxwriter") else MissingExtraError("xlsxwriter", "excel", "Writing a workbook (--excel)")
 
 
 def written_files(folder: Path) -> list[Path]:
     """Return the paths of the results of clustering in a folder."""
-    names = ("labels.csv", "embedding.csv", "model.gapview", RECORD, "report.html")
-    return [folder / name for name in names if (folder / name).exists()]
+    tables = ("labels.csv", "embedding.csv", CONTRIBUTIONS, MARKERS, COVARIATES, SURVIVAL, WORKBOOK)
+    names = (*tables, "model.gapview", RECORD, "report.html")
+    copies = sorted(folder.glob(f"*{ANNOTATED}.h5*"))
+    return [*(folder / name for name in names if (folder / name).exists()), *copies]
 
 
 def missing_package(purpose: str = "Writing a report") -> MissingExtraError | None:
@@ -286,11 +367,13 @@ def missing_package(purpose: str = "Writing a report") -> MissingExtraError | No
     return MissingExtraError(missing[0], "report", purpose) if missing else None
 
 
-def write_labels(path: Path, model: MultiViewClusterer) -> None:
-    """Write for every training sample its group, its confidence if the method has one, and which views it has."""
+def write_labels(path: Path, model: MultiViewClusterer, batches: Any = None) -> None:
+    """Write for every training sample its group, its confidence and its batch if known, and which views it has."""
     columns = {"label": model.labels_.tolist()}
     if hasattr(model, "confidence_"):
         columns["confidence"] = [f"{value:.3f}" for value in model.confidence_]
+    if batches is not None:
+        columns["batch"] = ["" if part is None else part for part in read_batch(batches, model.sample_ids_)]
     write_samples(path, model.views_, columns)
 
 
@@ -300,6 +383,8 @@ def write_samples(path: Path, views: Views, columns: Mapping[str, Sequence[Any]]
     rows: Iterable[Any] = zip(_written_ids(views), *columns.values(), presence, strict=True)
     header = ["id", *columns, *(f"has_{name}" for name in views.names)]
     content = table_text(header, ([*row, *has] for *row, has in rows))
+    if path.suffix.lower() == ".xlsx":
+        content = workbook_content({"samples": typed_table(content.decode())})
     write_result(path, content)
 
 
@@ -335,7 +420,12 @@ def input_facts(files: Sequence[str], found: Sequence[ViewFile], views: Views) -
 
 
 def fingerprint(path: Path) -> dict[str, Any]:
-    """Return the path of a file as typed, its size, and the SHA-256 of its bytes."""
+    """Return the path of a file as typed, its size, and the SHA-256 of its bytes; of a folder, of all files in it."""
+    if os.path.isdir(path):
+        inside = [fingerprint(file) for file in sorted(path.iterdir()) if file.is_file()]
+        listed = "".join(f"{Path(file['path']).name} {file['sha256']}\n" for file in inside)
+        digest = hashlib.sha256(os.fsencode(listed)).hexdigest()
+        return {"path": str(path), "bytes": sum(file["bytes"] for file in inside), "sha256": digest}
     advice = "Put it back, and run the command again."  # deleted since it was read
     with _explained(f"The file {str(path)!r} can no longer be read", advice), path.open("rb") as stream:
         digest = hashlib.file_digest(stream, "sha256").hexdigest()
@@ -378,8 +468,14 @@ def _model_facts(model: MultiViewClusterer) -> dict[str, Any]:
             found[name.removesuffix("_")] = getattr(model, name)
     if hasattr(model, "selection_"):
         found["selection"] = str(model.selection_)
+    found["associations"] = model.associations_
+    if hasattr(model, "batch_mixing_"):
+        found["batch_mixing"] = model.batch_mixing_
     if hasattr(model, "cluster_count_"):
         found["cluster_count"] = model.cluster_count_.reason()
+    if hasattr(model, "assessment_"):
+        facts = {name: value for name, value in vars(model.assessment_).items() if name != "null_groups"}
+        found["assessment"] = facts | {"text": str(model.assessment_)}
     return found
 
 

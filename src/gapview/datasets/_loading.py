@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +31,10 @@ class Dataset:
     target: Array | None  # the true group of every sample, None if unknown
     description: str  # one sentence
     folds: Array | None = None  # permutations of the samples published with the data, one per row
+    target_names: Array | None = None  # names of the true groups, in the order of their numbers
+    covariates: Any = None  # a frame of other variables of the samples, keyed by sample id
+    files: Mapping[str, Path] = field(default_factory=dict)  # the files that the data were read from
+    licence: str = ""  # terms of the source
 
     def __iter__(self) -> Iterator[Any]:
         return iter((self.views, self.target))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -12,21 +11,29 @@ from ..backends.base import Backend, SampleResults
 from ..choice.candidates import plan_fit, plan_refinement
 from ..choice.n_clusters import MOST_CLUSTERS, ClusterCount
 from ..choice.representation import IterationLimits, Setting, prepare, represent
-from ..choice.selection import Drawn, Selection, single_choice, use_union_bridge
+from ..choice.selection import Drawn, Selection, groups_again, single_choice, use_union_bridge
 from ..clusters import balanced
 from ..graph.bridges import BRIDGES
-from ..graph.donors import query_rows, training_rows
-from ..graph.imputation import impute_rows
+from ..graph.communities import KMEANS, LEIDEN
 from ..graph.knn import knn_graph, mean_neighbor_codes
 from ..persist.registry import storable_method
 from ..progress import phase, tell
 from ..scaling import SCALES
-from ..utils.messages import LARGEST, MOST_COMPONENTS, MOST_REPEATS, check_choice, check_flag, check_integer, check_real
-from ..utils.types import Array, Matrix
+from ..utils.messages import (
+    LARGEST,
+    MOST_COMPONENTS,
+    MOST_REPEATS,
+    check_choice,
+    check_flag,
+    check_integer,
+    check_real,
+    warn_user,
+)
+from ..utils.types import Array
 from ..views import Views
 from ..views.cells import PARTIAL_ROWS, n_to_try
 from .base import MultiViewClusterer, NoEffect
-from .latent import N_LATENT_NEIGHBORS, LatentSpaceMixin
+from .latent import LatentSpaceMixin
 from .predict import project
 
 
@@ -43,7 +50,8 @@ class BridgedGRMF(LatentSpaceMixin, MultiViewClusterer):
     Parameters
     ----------
     n_clusters : int or "auto", default=8
-        Number of groups; ``"auto"`` takes the number that the data suggest, see ``cluster_count_``.
+        Number of groups; ``"auto"`` takes the number that the data suggest, see ``cluster_count_``. It is 1, with a
+        warning, if groups cannot be distinguished from data without groups; see ``assessment_`` and :meth:`assess`.
     n_components : int or "auto", default="auto"
         Dimension K of the latent space; ``"auto"``: twice the number of groups.
     consensus_weight : float or "auto", default="auto"
@@ -57,6 +65,10 @@ class BridgedGRMF(LatentSpaceMixin, MultiViewClusterer):
         views imputed; or the sum of both.
     reach : int or "auto", default="auto"
         Maximum number of steps h along the graph: H = (I + T + … + Tʰ)X with T the normalised graph.
+    kind : str, None, or list or dict of these, default=None
+        Kind of the values, such as ``"counts"``, as in :class:`gapview.GRMF`.
+    n_top_features : int, None, or list or dict of these, default=None
+        Features of a view that are kept, as in :class:`gapview.GRMF`.
     scale : str or None, or list or dict of these, default="auto"
         As in :class:`gapview.GRMF`, for all views or for each; ``"auto"``, the default, chooses for each view.
     view_weights : "auto", None, or list or dict of floats, default="auto"
@@ -67,9 +79,14 @@ class BridgedGRMF(LatentSpaceMixin, MultiViewClusterer):
         ``"auto"`` chooses scale, bridge, reach and view weights, where they are ``"auto"``, from the data. ``"fixed"``
         uses the defaults that suit most data (bridge "both", reach 4, equal weights) and tries nothing, at a fraction
         of the cost. No effect if all four are given.
+    assign : {"kmeans", "leiden"}, default="kmeans"
+        How groups are found: by k-means among the balanced codes, or by the Leiden algorithm on the bridge graph with
+        the smallest resolution that gives ``n_clusters`` groups (needs the extra ``leiden``). k-means tends to groups
+        of similar size; Leiden suits groups of very different sizes, such as types of cells.
     refine : bool, default=True
         Refine the groups by discriminant analysis of the views, where the views support each other; ``refined_`` says
-        whether they do. False keeps the groups that k-means finds among the balanced codes.
+        whether they do. Otherwise groups of k-means are refined by a mixture that gives every group a weight, so that
+        they may differ in size. False keeps the groups that k-means or Leiden find.
     max_clusters : int, default=20
         Largest number of groups that is tried; only with ``n_clusters="auto"``.
     max_iter : int, default=200
@@ -89,6 +106,11 @@ class BridgedGRMF(LatentSpaceMixin, MultiViewClusterer):
         files (``np.load(path, mmap_mode="r")``) stay on disk if they do not fit into the budget, with scratch files in
         the folder for temporary files (``TMPDIR``); the bridge is then ``"union"``. Methods other than ``fit`` read
         what they need into memory.
+    batch_correction : {"none", "harmony"}, default="none"
+        Whether differences between batches are removed from the scaled views; ``fit(views, batch=...)`` gives the
+        batches. ``"harmony"``: in each view, samples are assigned to soft clusters that favour a mixture of all
+        batches, and the mean differences of the batches within each cluster are subtracted (Korsunsky et al. 2019, an
+        own implementation). See ``batch_mixing_``.
     partial_rows : {"raise", "fill", "drop"}, default="raise"
         What to do with rows that have some but not all values, see :class:`gapview.Views`. Training data that are a
         ``Views`` have no such rows: give the rule to ``Views``.
@@ -108,8 +130,10 @@ class BridgedGRMF(LatentSpaceMixin, MultiViewClusterer):
         The setting of the fit.
     cluster_count_ : ClusterCount
         With ``n_clusters="auto"``: the evidence for every number of groups, and the ``reason()`` for the suggestion.
+    assessment_ : Assessment
+        With ``n_clusters="auto"`` and after :meth:`assess`: whether the groups can be distinguished from null data.
     refined_ : bool
-        Whether the groups were refined.
+        Whether the groups were refined by discriminants.
     view_weights_ : array of shape (n_views,)
         Weight of every view, 1 on average.
     bases_ : list of arrays of shape (n_components, n_features)
@@ -120,7 +144,9 @@ class BridgedGRMF(LatentSpaceMixin, MultiViewClusterer):
         Part of every sample: 0 for all, unless no sample links some views with the others. Each part then has
         ``n_clusters`` groups of its own, those of part 0 first.
     confidence_ : array of shape (n_samples,)
-        Confidence that every sample belongs to its group, from 0 to 1, see :func:`gapview.trust.sample_confidence`.
+        Confidence that every sample belongs to its group, from 0 to 1, see :func:`gapview.trust.sample_confidence`; 0
+        in groups of fewer than five samples. With ``n_clusters="auto"`` and after :meth:`assess` it is a probability,
+        see :func:`gapview.trust.calibrated_confidence`, and ``uncalibrated_confidence_`` has the values before.
     cluster_centers_ : array of shape (n_clusters, n_directions)
         Centres of the groups among the balanced codes scaled to unit length.
     balance_ : array of shape (n_components, n_directions)
@@ -133,8 +159,14 @@ class BridgedGRMF(LatentSpaceMixin, MultiViewClusterer):
         Iterations done.
     neighbor_search_ : tuple of SearchReport
         A report on every search for neighbours: its method, and the share of the true neighbours found.
+    kinds_ : list of Preparation
+        The fitted transform of every view by its kind, before it is scaled.
     scalings_ : list
         The fitted scaling of every view.
+    corrections_ : tuple
+        With ``batch_correction``: the correction of every view, None for a view whose samples are of one batch.
+    batch_mixing_ : BatchMixing
+        With ``batch_correction``: how well batches are mixed in every view before and after correction.
     sample_ids_ : array of shape (n_samples,)
         Ids of the samples.
     views_ : Views
@@ -166,7 +198,7 @@ class BridgedGRMF(LatentSpaceMixin, MultiViewClusterer):
     graph_: sparse.csr_array
 
     _fitted_attributes = ("setting_", "selection_", "refined_", "balance_", "graph_", "view_weights_")
-    _recover_methods = ("bridge", "neighbors", "basis")
+    latent_recovery = "bridge"
     _no_effect = (
         NoEffect("max_clusters", lambda m, _: m.n_clusters != "auto", "n_clusters is given", "use n_clusters='auto'"),
         NoEffect(
@@ -190,9 +222,12 @@ class BridgedGRMF(LatentSpaceMixin, MultiViewClusterer):
         n_neighbors: int | str = "auto",
         bridge: str = "auto",
         reach: int | str = "auto",
+        kind: Any = None,
+        n_top_features: Any = None,
         scale: Any = "auto",
         view_weights: Any = "auto",
         selection: str = "auto",
+        assign: str = KMEANS,
         refine: bool = True,
         max_clusters: int = MOST_CLUSTERS,
         max_iter: int = 200,
@@ -200,6 +235,7 @@ class BridgedGRMF(LatentSpaceMixin, MultiViewClusterer):
         search: Any = "auto",
         device: Any = None,
         memory_budget: Any = None,
+        batch_correction: str = "none",
         partial_rows: str = "raise",
         random_state: Any = None,
     ) -> None:
@@ -210,9 +246,12 @@ class BridgedGRMF(LatentSpaceMixin, MultiViewClusterer):
         self.n_neighbors = n_neighbors
         self.bridge = bridge
         self.reach = reach
+        self.kind = kind
+        self.n_top_features = n_top_features
         self.scale = scale
         self.view_weights = view_weights
         self.selection = selection
+        self.assign = assign
         self.refine = refine
         self.max_clusters = max_clusters
         self.max_iter = max_iter
@@ -220,6 +259,7 @@ class BridgedGRMF(LatentSpaceMixin, MultiViewClusterer):
         self.search = search
         self.device = device
         self.memory_budget = memory_budget
+        self.batch_correction = batch_correction
         self.partial_rows = partial_rows
         self.random_state = random_state
 
@@ -235,9 +275,11 @@ class BridgedGRMF(LatentSpaceMixin, MultiViewClusterer):
         if self.scale is None or isinstance(self.scale, str):
             check_choice("scale", self.scale, (*SCALES, "auto"))
         check_choice("selection", self.selection, ("auto", "fixed"))
+        check_choice("assign", self.assign, (KMEANS, LEIDEN))
         check_flag("refine", self.refine)
         check_integer("max_clusters", self.max_clusters, low=3)
         check_choice("partial_rows", self.partial_rows, PARTIAL_ROWS)
+        self._check_kinds()
 
     def _has_choice(self, n_views: int) -> bool:
         """Return whether ``selection`` decides anything for so many views."""
@@ -260,6 +302,7 @@ class BridgedGRMF(LatentSpaceMixin, MultiViewClusterer):
             if self.refine:
                 counted = backend.views.n_samples
                 discriminants = plan_refinement(self, drawn, counted, selection, setting, plan, seed).discriminants
+            drawn_ids = drawn.views.sample_ids
             del drawn
         tell("Looking for neighbours")
         search, bridge = self._new_search(), setting.bridge
@@ -269,60 +312,25 @@ class BridgedGRMF(LatentSpaceMixin, MultiViewClusterer):
         graph = prepared.graphs[bridge]
         random_state = np.random.RandomState(seed)
         labels, confidence = self._find_clusters(
-            backend, found.points, plan.n_clusters, random_state, graph, prepared.shares
+            backend, found.points, plan.n_clusters, random_state, graph, prepared.shares, self.assign, self.refine
         )
         self.refined_ = discriminants is not None
         self._set_solution(found.solution, search)
         codes, embedding = backend.codes(found.problem, found.solution, of_all=True)
         self.setting_, self.view_weights_ = setting, np.asarray(plan.weights)
         self.scalings_, self.balance_ = prepared.scalings, found.balance
-        if plan.count is not None:
-            self.cluster_count_ = plan.count
+        if plan.count is not None and plan.assessment is not None:
+            self.cluster_count_, self.assessment_ = plan.count, plan.assessment
         if selection is not None:
             self.selection_ = selection
         backend.finish(self, {"graph_": graph}, SampleResults(codes, embedding, labels, confidence))
         if selection is None:
             reference: Any = getattr(self, "reference_", self)  # after a fit on a cluster
             self.selection_ = reference.selection_ = single_choice(setting, reference.labels_, prepared.explained)
-
-    def recover(self, views: Any = None, *, method: str = "bridge", n_neighbors: int = N_LATENT_NEIGHBORS) -> Any:
-        """Complete the missing views of samples, in the units of the data.
-
-        Parameters
-        ----------
-        views : list or dict of views, or Views, optional
-            Samples to complete, as in :meth:`transform`; by default the training samples.
-        method : {"bridge", "neighbors", "basis"}, default="bridge"
-            The mean of the nearest training samples that have the view, by the shared views and in the latent space,
-            shrunk towards the mean of the view by the error measured on present rows; the mean of the nearest in the
-            latent space; or z U (Remark 5).
-        n_neighbors : int, default=10
-            Number of training samples in the latent space that are averaged; no effect with ``method="basis"``.
-
-        Returns
-        -------
-        list or dict of views
-            Every view complete, in the container of the input; present values are unchanged.
-
-        Examples
-        --------
-        >>> from gapview import BridgedGRMF
-        >>> from gapview.datasets import make_views
-        >>> data = make_views(n_samples=60, n_clusters=2, missing_rate=0.3, random_state=0)
-        >>> model = BridgedGRMF(n_clusters=2, random_state=0).fit(data.views)
-        >>> [view.shape for view in model.recover()]
-        [(60, 20), (60, 30)]
-        """
-        return super().recover(views, method=method, n_neighbors=n_neighbors)
-
-    def _recover_rows(self, views: Views, embedding: Array, method: str, n_neighbors: int) -> Iterator[Matrix]:
-        if method != "bridge":
-            yield from super()._recover_rows(views, embedding, method, n_neighbors)
-            return
-        tables = training_rows(self.scaled(self.views_), self.views_, self.view_weights_.tolist())
-        queries = tables if views is self.views_ else query_rows(self.scaled(views), views, tables)
-        for k, nearby in enumerate(super()._recover_rows(views, embedding, "neighbors", n_neighbors)):
-            yield impute_rows(self.views_, k, tables, views, queries, nearby)
+        if plan.resamples is not None:
+            self._finish_assessment(plan.resamples, drawn_ids, seed)
+            if plan.n_clusters == 1:
+                warn_user(" ".join(self.cluster_count_.reason().split()))
 
     def _embed(self, views: Views) -> Array:
         """Return the mean of the projected samples and of the codes of their neighbours; codes explain both."""
@@ -331,12 +339,21 @@ class BridgedGRMF(LatentSpaceMixin, MultiViewClusterer):
         across = mean_neighbor_codes(trained, self.views_, self.embedding_, new, views, counts, weights.tolist())
         return np.asarray((project(self, views, weights) + across) / 2)
 
+    def _groups_again(self) -> Any:
+        limits = IterationLimits(self.max_iter, self.tol)
+        weights = self.view_weights_.tolist()
+        return groups_again(self.setting_, self._n_of_part(), weights, self.n_neighbors, limits, self.assign)
+
+    def _scales(self) -> Any:
+        return self.setting_.scales
+
     def _balance_codes(self, embedding: Array) -> Array:
         return balanced(embedding, self.balance_)
 
     def _neighbor_graphs(self) -> list[sparse.csr_array]:
         rows = zip(self.scaled(self.views_), self.setting_.n_neighbors, strict=True)
-        return [knn_graph(matrix, count) for matrix, count in rows]
+        search = self._new_search()
+        return [knn_graph(matrix, count, search) for matrix, count in rows]
 
     def _resample_parameters(self, part: Views, rows: Array) -> dict[str, Any]:
         """Return the settings of this fit, so that a resample does not choose again."""

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
+from sklearn.base import clone
 
 from ..backends.base import Backend, Handle, SampleResults
 from ..factorization.loop import Solution, Weights, iterate, new_runs
@@ -48,6 +49,14 @@ class GRMF(LatentSpaceMixin, MultiViewClusterer):
     graph : list or dict of matrices, optional
         Non-negative weights between samples, one square matrix for each view, over the samples that have the view or
         over all samples. They replace the nearest neighbours; ``n_neighbors`` and ``search`` then have no effect.
+    kind : str, None, or list or dict of these, default=None
+        Kind of the values, for all views or for each; a dict may name some of the views. ``"counts"``: size factors
+        and logarithms; ``"proteins"``: CLR of counts; ``"methylation"``: M-values of shares; ``"compositional"``: CLR
+        of shares; ``"binary"``, ``"categorical"``: weights of rare values; ``"continuous"``: unchanged. ``"auto"``
+        applies what ``Views.describe()`` proposes. None changes nothing.
+    n_top_features : int, None, or list or dict of these, default=None
+        Cluster only so many features of a view, those with the most variance; of counts and proteins, the most for
+        their mean. None keeps all.
     scale : {"unit", "center+unit", "standard", "standard+view", "standard+unit", "white+unit", None}, default="unit"
         ``"unit"``: rows of unit length (the paper); ``"center+unit"``: the same after centring the features;
         ``"standard"``: features of mean 0 and variance 1; ``"standard+view"``: the same, divided by the mean length of
@@ -74,6 +83,11 @@ class GRMF(LatentSpaceMixin, MultiViewClusterer):
         needs more raises an error before it starts, with the memory it needs. Views that are memory maps of ``.npy``
         files (``np.load(path, mmap_mode="r")``) stay on disk if they do not fit into the budget, with scratch files in
         the folder for temporary files (``TMPDIR``). Methods other than ``fit`` read what they need into memory.
+    batch_correction : {"none", "harmony"}, default="none"
+        Whether differences between batches are removed from the scaled views; ``fit(views, batch=...)`` gives the
+        batches. ``"harmony"``: in each view, samples are assigned to soft clusters that favour a mixture of all
+        batches, and the mean differences of the batches within each cluster are subtracted (Korsunsky et al. 2019, an
+        own implementation). See ``batch_mixing_``.
     partial_rows : {"raise", "fill", "drop"}, default="raise"
         What to do with rows that have some but not all values, see :class:`gapview.Views`. Training data that are a
         ``Views`` have no such rows: give the rule to ``Views``.
@@ -94,7 +108,9 @@ class GRMF(LatentSpaceMixin, MultiViewClusterer):
         Part of every sample: 0 for all, unless no sample links some views with the others. Each part then has
         ``n_clusters`` groups of its own, those of part 0 first.
     confidence_ : array of shape (n_samples,)
-        Confidence that every sample belongs to its group, from 0 to 1, see :func:`gapview.trust.sample_confidence`.
+        Confidence that every sample belongs to its group, from 0 to 1, see :func:`gapview.trust.sample_confidence`; 0
+        in groups of fewer than five samples. After :meth:`assess` it is a probability, see
+        :func:`gapview.trust.calibrated_confidence`, and ``uncalibrated_confidence_`` has the values before.
     cluster_centers_ : array of shape (n_clusters, n_components)
         Centres of the groups among the codes scaled to unit length.
     objective_ : array of shape (n_iter_,)
@@ -106,8 +122,14 @@ class GRMF(LatentSpaceMixin, MultiViewClusterer):
         Wₖ, between the samples that have view k.
     neighbor_search_ : tuple of SearchReport
         A report on every search for neighbours: its method, and the share of the true neighbours found.
+    kinds_ : list of Preparation
+        The fitted transform of every view by its kind, before it is scaled.
     scalings_ : list
         The fitted scaling of every view.
+    corrections_ : tuple
+        With ``batch_correction``: the correction of every view, None for a view whose samples are of one batch.
+    batch_mixing_ : BatchMixing
+        With ``batch_correction``: how well batches are mixed in every view before and after correction.
     sample_ids_ : array of shape (n_samples,)
         Ids of the samples.
     views_ : Views
@@ -156,6 +178,8 @@ class GRMF(LatentSpaceMixin, MultiViewClusterer):
         sparsity_weight: float = 1e-3,
         n_neighbors: int | str = "auto",
         graph: Any = None,
+        kind: Any = None,
+        n_top_features: Any = None,
         scale: str | None = "unit",
         init: Any = "random",
         n_init: int = 1,
@@ -164,6 +188,7 @@ class GRMF(LatentSpaceMixin, MultiViewClusterer):
         search: Any = "auto",
         device: Any = None,
         memory_budget: Any = None,
+        batch_correction: str = "none",
         partial_rows: str = "raise",
         random_state: Any = None,
     ) -> None:
@@ -173,6 +198,8 @@ class GRMF(LatentSpaceMixin, MultiViewClusterer):
         self.sparsity_weight = sparsity_weight
         self.n_neighbors = n_neighbors
         self.graph = graph
+        self.kind = kind
+        self.n_top_features = n_top_features
         self.scale = scale
         self.init = init
         self.n_init = n_init
@@ -181,6 +208,7 @@ class GRMF(LatentSpaceMixin, MultiViewClusterer):
         self.search = search
         self.device = device
         self.memory_budget = memory_budget
+        self.batch_correction = batch_correction
         self.partial_rows = partial_rows
         self.random_state = random_state
 
@@ -234,6 +262,24 @@ class GRMF(LatentSpaceMixin, MultiViewClusterer):
 
     def _neighbor_graphs(self) -> list[sparse.csr_array]:
         return self.graphs_
+
+    def _groups_again(self) -> Any:
+        changed: dict[str, Any] = {"graph": None, "device": None, "memory_budget": None}
+        if not isinstance(self.init, str):
+            changed["init"] = "data"
+        n_of_part = self._n_of_part()
+
+        def fit(views: Views, seed: int) -> Array:
+            own = LatentSpaceMixin._resample_parameters(self, views, np.arange(views.n_samples))
+            own |= {"kind": None, "n_top_features": None}  # the views are prepared
+            model = clone(self).set_params(**changed, **own)
+            model.set_params(n_clusters=min(n_of_part, views.n_samples), random_state=seed)
+            return np.asarray(model.fit(views).labels_)
+
+        return fit
+
+    def _scales(self) -> Any:
+        return self.scale
 
     def _least_per_view(self) -> int:
         return super()._least_per_view() if self.graph is None else 2

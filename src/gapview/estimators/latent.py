@@ -2,44 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
-from scipy import sparse
-from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
 
 from ..backends.base import Backend, Handle
-from ..backends.dask import is_for_cluster
-from ..backends.disk.budget import check_memory_for_parts, read_budget
+from ..backends.dask import dask_kind, is_for_cluster
+from ..backends.disk.budget import read_budget
 from ..backends.opening import open_backend
 from ..backends.support import unsupported
 from ..compute.arrays import host
 from ..compute.engine import single_threaded_blas
-from ..errors import GapviewWarning
+from ..correction import CORRECTIONS, Correction
 from ..factorization import Solution
+from ..graph.communities import KMEANS, LEIDEN
 from ..graph.knn import mean_modularity, resolve_n_neighbors
 from ..graph.neighbors import Search, SearchReport
 from ..metrics import clustering_accuracy
 from ..progress import phase, tell
 from ..scaling import Scaling, unit_rows
-from ..trust import Agreement, Stability, ViewEffects, cluster_stability, feature_effects, view_agreement
-from ..utils.messages import check_choice, check_integer, check_real, muted, warn_user
-from ..utils.types import Array, Matrix
+from ..trust.mixing import BatchMixing, measure_mixing
+from ..utils.messages import check_choice, check_integer, check_real, warn_user
+from ..utils.types import Array
 from ..views import Views
+from ..views.sample_columns import read_batch
+from .assessing import AssessedMixin
 from .base import as_frame, warn_no_effect, warn_unused_parameters
-from .predict import fill_missing_rows, predict_labels, project, recover_rows
+from .predict import fill_missing_rows, predict_labels, predict_shares, project
+from .recovery import BLEND, SIMPLE_METHODS, Recoverer, RecoveryScores, recovered_rows, recovery_of
 
 N_LATENT_NEIGHBORS = 10
+N_DESCRIBED = 2000  # samples from which kinds of views are proposed
 
 
-class LatentSpaceMixin(ClassNamePrefixFeaturesOutMixin, TransformerMixin):  # type: ignore[misc]
+class LatentSpaceMixin(AssessedMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin):  # type: ignore[misc]
     """Methods of a clusterer whose bases map samples into one latent space and back, wherever its data are.
 
-    An estimator derives from it and from ``MultiViewClusterer``. It defines ``_fit``, the sequence of its steps, and
-    ``_neighbor_graphs``.
+    An estimator derives from it and from ``MultiViewClusterer``. It defines ``_fit``, the sequence of its steps,
+    ``_neighbor_graphs`` and ``_groups_again``.
     """
 
     n_neighbors: int | str
@@ -48,6 +51,7 @@ class LatentSpaceMixin(ClassNamePrefixFeaturesOutMixin, TransformerMixin):  # ty
     search: Any
     device: Any
     memory_budget: Any
+    batch_correction: str
 
     bases_: list[Array]
     codes_: list[Array]
@@ -55,6 +59,8 @@ class LatentSpaceMixin(ClassNamePrefixFeaturesOutMixin, TransformerMixin):  # ty
     confidence_: Array
     part_: Array
     scalings_: list[Scaling]
+    corrections_: tuple[Correction | None, ...]  # of every view; empty without correction
+    batch_mixing_: BatchMixing  # after a fit with batch_correction
     objective_: Array
     n_iter_: int
     neighbor_search_: tuple[SearchReport, ...]
@@ -63,7 +69,7 @@ class LatentSpaceMixin(ClassNamePrefixFeaturesOutMixin, TransformerMixin):  # ty
         *("bases_", "codes_", "scalings_", "cluster_centers_", "confidence_", "part_"),
         *("objective_", "n_iter_", "neighbor_search_"),
     )
-    _recover_methods: tuple[str, ...] = ("neighbors", "basis")
+    latent_recovery = "neighbors"  # the method that recovers a view where no other can be compared with it
     is_bridged = False  # whether codes explain samples that are reached across views
 
     @property
@@ -81,12 +87,15 @@ class LatentSpaceMixin(ClassNamePrefixFeaturesOutMixin, TransformerMixin):  # ty
             check_choice("search", self.search, ("auto", "exact", "approximate"))
         if read_budget(self.memory_budget) is not None and self.device is not None:
             raise unsupported("budget on a device", device=self.device)
+        check_choice("batch_correction", self.batch_correction, CORRECTIONS)
+        if self.memory_budget is not None and self.batch_correction != "none":
+            raise unsupported("correction within a budget", way=self.batch_correction)
 
     def _new_search(self) -> Search:
         """Return the search for neighbours of this fit, with an empty list of reports."""
         return replace(self.search) if isinstance(self.search, Search) else Search(self.search)
 
-    def fit(self, views: Any, y: Any = None, *, mask: Any = None, checkpoint: Any = None) -> Self:
+    def fit(self, views: Any, y: Any = None, *, mask: Any = None, batch: Any = None, checkpoint: Any = None) -> Self:
         """Cluster the samples.
 
         A fit that fails leaves the model as it was before.
@@ -101,6 +110,10 @@ class LatentSpaceMixin(ClassNamePrefixFeaturesOutMixin, TransformerMixin):  # ty
             Present because scikit-learn passes it.
         mask : array-like of shape (n_samples, n_views), optional
             True where a sample has a view; by default rows of nothing but NaN are missing views.
+        batch : array-like of shape (n_samples,), optional
+            Batch of every sample, such as plate, run or site: in the order of the samples, or a pandas Series with
+            sample ids as index. The groups are tested against it, see ``associations_``. It changes them only with
+            ``batch_correction``. Not for Dask collections.
         checkpoint : str or path, optional
             A new or empty folder in which finished work is stored during the fit, about every ten seconds. If the fit
             is interrupted (Ctrl-C, a crash, a power cut), the same fit with the same folder resumes there and gives the
@@ -123,8 +136,11 @@ class LatentSpaceMixin(ClassNamePrefixFeaturesOutMixin, TransformerMixin):  # ty
         Warns
         -----
         GapviewWarning
-            If a parameter is not at its default and has no effect, with the parameter that overrides it. If the
-            checkpoint cannot be written, for instance because the disk is full: the fit continues. If a part of it is
+            If a parameter is not at its default and has no effect, with the parameter that overrides it. If the groups
+            are largely explained by batch, or by which views a sample lacks: Cramér's V of at least 0.5 with p < 0.01,
+            or a group that lies mostly in one batch; see :class:`gapview.trust.GroupAssociation`. With
+            ``batch_correction``, if the samples of a view are grouped by batch before correction. If the checkpoint
+            cannot be written, for instance because the disk is full: the fit continues. If a part of it is
             damaged: that part is computed again.
 
         Examples
@@ -139,11 +155,31 @@ class LatentSpaceMixin(ClassNamePrefixFeaturesOutMixin, TransformerMixin):  # ty
         ...     model = GRMF(n_clusters=2, random_state=0).fit(data.views, checkpoint=pathlib.Path(folder) / "fit")
         """
         self.check_parameters()
+        if batch is not None and dask_kind(views) is not None:
+            raise unsupported("batch on a cluster")
         # BLAS on one thread: its sums, and so the results, then do not depend on what else runs in the process
-        with single_threaded_blas(), open_backend(self, views, mask, checkpoint) as backend, self._unchanged_on_error():
+        opened = open_backend(self, views, mask, batch, checkpoint)
+        with single_threaded_blas(), opened as backend, self._unchanged_on_error():
             warn_unused_parameters(self, backend.views)
+            training: Any = backend.views  # in this process they have ids
+            batches = None if batch is None else read_batch(batch, training.sample_ids)
+            self.kinds_ = backend.prepare(*self._kinds_of(backend.views, lambda: backend.draw(N_DESCRIBED, 0)))
             self._fit(backend, backend.generator(self.random_state))
+            if dask_kind(views) is None:  # labels on a cluster are not in this process
+                self._test_associations(batches)
+                self._measure_mixing()
         return self
+
+    def _measure_mixing(self) -> None:
+        """Measure what the correction has done to the batches; warn of views that are grouped by batch without it."""
+        if self.views_.batches is None:
+            return
+        views = self.prepared(self.views_)
+        scaled = [(scaling.apply, own) for scaling, own in zip(self.scalings_, self.corrections_, strict=True)]
+        points = self.latent_points(self.embedding_)
+        self.batch_mixing_ = measure_mixing(views, scaled, points, len(np.unique(self.labels_)))
+        for text in self.batch_mixing_.warnings():
+            warn_user(text)
 
     def _fit(self, backend: Backend, random_state: np.random.RandomState) -> None:
         """Run the steps of the fit, and set the fitted attributes."""
@@ -164,24 +200,41 @@ class LatentSpaceMixin(ClassNamePrefixFeaturesOutMixin, TransformerMixin):  # ty
         random_state: np.random.RandomState,
         graph: Handle | None = None,
         shares: Handle | None = None,
+        assign: str = KMEANS,
+        free_sizes: bool = False,
     ) -> tuple[Handle, Handle]:
-        """Run k-means on the points, or take the groups of the largest shares; return labels and confidence."""
+        """Run k-means on the points or Leiden on the graph, or take the groups of the largest shares.
+
+        With ``free_sizes`` and without shares, a mixture with a weight for each group follows k-means. Returns labels
+        and confidence.
+        """
         tell("Finding groups")
         with phase("k-means"):
-            labels, self.cluster_centers_ = backend.cluster(points, n_clusters, random_state)
+            if assign == LEIDEN and shares is None:
+                seed = int(random_state.randint(2**31 - 1))
+                labels, self.cluster_centers_ = backend.communities(points, n_clusters, seed, graph)
+            else:
+                labels, self.cluster_centers_ = backend.cluster(points, n_clusters, random_state)
             if shares is not None:
                 labels, self.cluster_centers_ = backend.reassign(points, shares, graph)
+            elif free_sizes and assign == KMEANS and n_clusters > 1 and not backend.view_parts.any():
+                weights = backend.mixture_shares(points, self.cluster_centers_)
+                weighed, centers = backend.reassign(points, weights, graph)
+                if centers.any(axis=1).all():  # no group is lost
+                    labels, self.cluster_centers_ = weighed, centers
         with phase("confidence"):
             return labels, backend.confidence(points, labels, self.cluster_centers_, graph)
 
-    def fit_transform(self, views: Any, y: Any = None, *, mask: Any = None, checkpoint: Any = None) -> Any:
+    def fit_transform(
+        self, views: Any, y: Any = None, *, mask: Any = None, batch: Any = None, checkpoint: Any = None
+    ) -> Any:
         """Fit, and return the consensus representation of the samples, ``embedding_``.
 
         It differs from ``transform`` of the same samples, which does not use their graph.
 
         Parameters
         ----------
-        views, y, mask, checkpoint : as in :meth:`fit`
+        views, y, mask, batch, checkpoint : as in :meth:`fit`
             The data and the options of :meth:`fit`.
 
         Examples
@@ -192,7 +245,8 @@ class LatentSpaceMixin(ClassNamePrefixFeaturesOutMixin, TransformerMixin):  # ty
         >>> GRMF(n_clusters=2, random_state=0).fit_transform(data.views).shape
         (60, 2)
         """
-        more = {} if checkpoint is None else {"checkpoint": checkpoint}  # a subclass may have a fit without it
+        more = {"batch": batch, "checkpoint": checkpoint}  # a subclass may have a fit without them
+        more = {name: value for name, value in more.items() if value is not None}
         return as_frame(self, self.fit(views, y, mask=mask, **more).embedding_, self.views_)
 
     # -- new samples -----------------------------------------------------------------------------------------
@@ -228,15 +282,10 @@ class LatentSpaceMixin(ClassNamePrefixFeaturesOutMixin, TransformerMixin):  # ty
         given = self._read_new(views)
         return as_frame(self, self._embed(given), given)
 
-    def predict(
-        self,
-        views: Any,
-        *,
-        method: str = "neighbors",
-        n_neighbors: int = N_LATENT_NEIGHBORS,
-        return_distance: bool = False,
-    ) -> Any:
+    def predict(self, views: Any, *, method: str = "neighbors", n_neighbors: int = N_LATENT_NEIGHBORS) -> Any:
         """Assign samples to the clusters found in training, from the views they have.
+
+        Every sample gets a cluster, also one unlike all training samples: :meth:`place` returns p-values.
 
         Parameters
         ----------
@@ -247,17 +296,16 @@ class LatentSpaceMixin(ClassNamePrefixFeaturesOutMixin, TransformerMixin):  # ty
             sample), or label of the nearest cluster centre.
         n_neighbors : int, default=10
             Number of training samples; no effect with ``method="centers"``.
-        return_distance : bool, default=False
-            Also return the distance of each sample to the training data.
 
         Returns
         -------
         labels : array of shape (n_samples,)
             Or a series with the name ``"cluster"`` and the ids of the samples, after ``set_output``.
-        distances : array of shape (n_samples,), if ``return_distance``
-            Distance to the nearest training sample in the scaled features, divided by the median distance from a
-            training sample to the nearest that is not its duplicate; the largest over the views. Around 1 for samples
-            like those in training; much larger for samples unlike any.
+
+        Warns
+        -----
+        GapviewWarning
+            If a view seems to be in other units, or if more samples are unlike those of training than chance explains.
 
         Examples
         --------
@@ -267,36 +315,55 @@ class LatentSpaceMixin(ClassNamePrefixFeaturesOutMixin, TransformerMixin):  # ty
         >>> model = GRMF(n_clusters=3, random_state=0).fit(data.views[:150])
         >>> model.predict(data.views[150:]).shape
         (50,)
-        >>> labels, distances = model.predict([data.views.matrices[0][150:], None], return_distance=True)
-        >>> bool(0.5 < distances.mean() < 2)
-        True
+        >>> model.predict([data.views.matrices[0][150:], None]).shape
+        (50,)
         """
         check_choice("method", method, ("neighbors", "centers"))
         check_integer("n_neighbors", n_neighbors, low=1)
         if method == "centers":
             self._warn_unused_neighbors(n_neighbors, method)
-        return self._assign(views, return_distance, method=method, n_neighbors=n_neighbors)
+        return self._assign(views, method=method, n_neighbors=n_neighbors)
 
     def _predict_views(self, views: Views, method: str = "neighbors", n_neighbors: int = N_LATENT_NEIGHBORS) -> Array:
         return predict_labels(self, views, self._embed(views), method, n_neighbors)
 
-    def recover(self, views: Any = None, *, method: str = "neighbors", n_neighbors: int = N_LATENT_NEIGHBORS) -> Any:
+    def _predict_shares(self, views: Views) -> Array:
+        return predict_shares(self, views, self._embed(views), N_LATENT_NEIGHBORS)
+
+    def recover(self, views: Any = None, *, method: str = "auto", n_neighbors: int = N_LATENT_NEIGHBORS) -> Any:
         """Complete the missing views of samples, in the units of the data.
 
         Parameters
         ----------
         views : list or dict of views, or Views, optional
             Samples to complete, as in :meth:`transform`; by default the training samples.
-        method : {"neighbors", "basis"}, default="neighbors"
-            The mean of the nearest training samples in the latent space that have the view, or z U (Remark 5). The
-            second is the paper's; it is less accurate, since K components cannot hold a whole view.
+        method : str, default="auto"
+            ``"auto"`` takes for each view the best of all but the last on held-out samples, see
+            :meth:`recovery_scores`.
+
+            * ``"mean"``: the mean of the view.
+            * ``"knn"``: the mean of the 5 nearest training samples that have the view, by the other views.
+            * ``"ridge"``: ridge regression on the other views that the sample has; the penalty minimises the
+              generalised cross-validation error. Views with more than 256 features are replaced by principal axes.
+            * ``"neighbors"``: the mean of the nearest training samples in the latent space that have the view.
+            * ``"bridge"``, of :class:`gapview.BridgedGRMF` only: the mean of ``"knn"`` and ``"neighbors"``, shrunk
+              towards the mean of the view by the error measured on present rows.
+            * ``"blend"``: the mean of ``"ridge"`` and ``"bridge"``, or of ``"ridge"`` and ``"neighbors"``.
+            * ``"basis"``: z U (Remark 5), the paper's; K components cannot hold a whole view.
         n_neighbors : int, default=10
-            Number of training samples in a mean; no effect with ``method="basis"``.
+            Number of training samples in the latent space that are averaged; no effect with methods that do not use
+            them.
 
         Returns
         -------
         list or dict of views
-            Every view complete, in the container of the input; present values are unchanged.
+            Every view complete, in the container of the input; present values are unchanged. Sparse views stay sparse.
+
+        Warns
+        -----
+        GapviewWarning
+            If recovered values of a view are about its mean, since no method is better on held-out samples. If no
+            sample links the views of a sample with another: its rows there are the mean.
 
         Examples
         --------
@@ -307,16 +374,54 @@ class LatentSpaceMixin(ClassNamePrefixFeaturesOutMixin, TransformerMixin):  # ty
         >>> [view.shape for view in model.recover()]
         [(60, 20), (60, 30)]
         """
-        check_choice("method", method, self._recover_methods)
+        check_choice("method", method, ("auto", *self.recovery_candidates, "basis"))
         check_integer("n_neighbors", n_neighbors, low=1)
-        if method == "basis":
+        if method in (*SIMPLE_METHODS, "basis"):
             self._warn_unused_neighbors(n_neighbors, method)
         if is_for_cluster(self, views):
             return self._on_cluster("recover", views, method=method, n_neighbors=n_neighbors)
         self.check_fitted()
         given = self.views_ if views is None else self._read_new(views)
         embedding = self.embedding_ if views is None else self._embed(given)
-        return fill_missing_rows(given, self._recover_rows(given, embedding, method, n_neighbors))
+        return fill_missing_rows(given, recovered_rows(Recoverer(self, given, embedding, n_neighbors), method))
+
+    @property
+    def recovery_candidates(self) -> tuple[str, ...]:
+        """The methods of :meth:`recover` that are compared on held-out samples."""
+        return tuple(dict.fromkeys((*SIMPLE_METHODS, "neighbors", self.latent_recovery, BLEND)))
+
+    def recovery_scores(self, *, n_neighbors: int = N_LATENT_NEIGHBORS) -> RecoveryScores:
+        """Return how well each view is recovered from the others, by every method, on held-out samples.
+
+        Each view is hidden from a fifth of the samples that have it and another one, the model is fitted again with the
+        same settings, and the hidden rows are recovered; then from the next fifth. The cost is five fits, to at most
+        2000 samples, and fewer of wide views.
+
+        Parameters
+        ----------
+        n_neighbors : int, default=10
+            As in :meth:`recover`.
+
+        Returns
+        -------
+        RecoveryScores
+            For each view R² of every method, of the whole view and of every feature, and the method of the highest R²,
+            which :meth:`recover` uses. Computed once.
+
+        Examples
+        --------
+        >>> from gapview import GRMF
+        >>> from gapview.datasets import make_views
+        >>> data = make_views(n_samples=60, n_clusters=2, missing_rate=0.3, random_state=0)
+        >>> model = GRMF(n_clusters=2, random_state=0).fit(data.views)
+        >>> first = model.recovery_scores().views[0]
+        >>> first.r2["mean"], first.r2[first.method] > 0.3, len(first.feature_r2["ridge"])
+        (0.0, True, 20)
+        """
+        check_integer("n_neighbors", n_neighbors, low=1)
+        model: Any = getattr(self, "reference_", self)  # after a fit on a cluster
+        model.check_fitted()
+        return RecoveryScores(recovery_of(model, n_neighbors))
 
     def score(self, views: Any, y: Any = None) -> float:
         """Return how good the clusters are on these samples; higher is better.
@@ -390,135 +495,6 @@ class LatentSpaceMixin(ClassNamePrefixFeaturesOutMixin, TransformerMixin):  # ty
         """Return codes in the space that k-means clusters."""
         return embedding
 
-    def _recover_rows(self, views: Views, embedding: Array, method: str, n_neighbors: int) -> Iterator[Matrix]:
-        """Yield for each view the recovered rows of the samples without it."""
-        return recover_rows(self, views, embedding, method, n_neighbors)
-
-    # -- trust -----------------------------------------------------------------------------------------------
-
-    def cluster_stability(self, *, n_resamples: int = 20, share: float = 0.8, random_state: Any = None) -> Stability:
-        """Repeat the fit on random subsets of the training samples, and measure which clusters and samples are stable.
-
-        Settings that were chosen from the data are not chosen again. ``graph`` and ``init`` are cut to the samples
-        drawn, and ``n_neighbors`` is lowered where a view has fewer samples. Each view keeps at least two samples. A
-        resample on which the fit fails, for instance because a view has become constant, is skipped with a warning.
-        The cost is about ``n_resamples`` fits.
-
-        Parameters
-        ----------
-        n_resamples : int, default=20
-            Number of resamples.
-        share : float, default=0.8
-            Share of the samples in a resample.
-        random_state : int, RandomState or None, default=None
-            Seed of the subsets and of the fits.
-
-        Returns
-        -------
-        Stability
-            ``jaccard`` for every cluster, ``stays`` for every sample, ``failures`` of skipped resamples; see
-            :func:`gapview.trust.cluster_stability`.
-
-        Raises
-        ------
-        SolutionError
-            If the fit fails on every resample.
-        ParameterError
-            If a resample, which is held in memory, needs more than ``memory_budget``.
-
-        Examples
-        --------
-        >>> from gapview import BridgedGRMF
-        >>> from gapview.datasets import make_views
-        >>> views = make_views(n_samples=90, n_clusters=3, missing_rate=0.3, random_state=0).views
-        >>> model = BridgedGRMF(n_clusters=3, random_state=0).fit(views)
-        >>> bool(model.cluster_stability(n_resamples=5, random_state=0).jaccard.min() > 0.8)
-        True
-        """
-        self.check_fitted()
-        check_real("share", share, low=0, high=1, open_low=True)
-        check_memory_for_parts(self, share)
-        views = _dense_where_centered(self.views_, self.scalings_)
-        n_clusters = len(self.cluster_centers_)
-        if self.part_.any():  # each part has groups of its own
-            n_clusters = max(len(np.unique(self.labels_[self.part_ == part])) for part in np.unique(self.part_))
-
-        def fit(rows: Array, seed: int) -> Array:
-            part = views[rows]
-            model = clone(self).set_params(**self._resample_parameters(part, rows))
-            model.set_params(n_clusters=min(n_clusters, part.n_samples), random_state=seed)
-            with muted(GapviewWarning):  # the fit to all samples has warned already
-                return model.fit(part).labels_  # type: ignore[no-any-return]
-
-        return cluster_stability(
-            fit,
-            self.labels_,
-            n_resamples=n_resamples,
-            share=share,
-            random_state=random_state,
-            mask=views.mask,
-            n_least=self._least_per_view(),
-        )
-
-    def view_agreement(self) -> Agreement:
-        """Return how far the neighbours within each view, and in each pair of views, have the same label.
-
-        The neighbours are those of the fit: ``graph`` where it was given, else ``n_neighbors`` of them.
-
-        Returns
-        -------
-        Agreement
-            ``above_chance`` for every cluster and view, ``pair_above_chance`` for every cluster and two views; see
-            :func:`gapview.trust.view_agreement`.
-
-        Examples
-        --------
-        >>> from gapview import BridgedGRMF
-        >>> from gapview.datasets import make_views
-        >>> views = make_views(n_samples=90, n_clusters=3, missing_rate=0.3, random_state=0).views
-        >>> model = BridgedGRMF(n_clusters=3, random_state=0).fit(views)
-        >>> model.view_agreement().above_chance.shape
-        (3, 2)
-        """
-        self.check_fitted()
-        return view_agreement(self._neighbor_graphs(), self.views_.mask, self.labels_)
-
-    def feature_effects(self) -> list[ViewEffects]:
-        """Return how far every feature differs between each cluster and all other samples, for each view.
-
-        Returns
-        -------
-        list of ViewEffects
-            Standardised differences; :func:`gapview.trust.top_features` lists the strongest.
-
-        Examples
-        --------
-        >>> from gapview import BridgedGRMF
-        >>> from gapview.datasets import make_views
-        >>> from gapview.trust import top_features
-        >>> views = make_views(n_samples=90, n_clusters=3, missing_rate=0.3, random_state=0).views
-        >>> model = BridgedGRMF(n_clusters=3, random_state=0).fit(views)
-        >>> strongest = top_features(model.feature_effects(), n_top=1)
-        >>> len(strongest)
-        6
-        """
-        self.check_fitted()
-        return feature_effects(self.views_, self.labels_)
-
-    def _neighbor_graphs(self) -> list[sparse.csr_array]:
-        """Return the graph of neighbours within every view, as in the fit."""
-        raise NotImplementedError
-
-    def _least_per_view(self) -> int:
-        """Return the number of samples of each view that a resample needs."""
-        return 2 if isinstance(self.n_neighbors, str) else self.n_neighbors + 1
-
-    def _resample_parameters(self, part: Views, rows: Array) -> dict[str, Any]:
-        """Return the parameters that differ for a fit to some of the training samples, ``rows``."""
-        if isinstance(self.n_neighbors, str):
-            return {}
-        return {"n_neighbors": min(self.n_neighbors, *(matrix.shape[0] - 1 for matrix in part.matrices))}
-
 
 def warn_unless_converged(model: Any, solution: Solution) -> None:
     """Warn if ``max_iter`` was reached before the objective changed by less than ``tol``."""
@@ -533,15 +509,3 @@ def warn_unless_converged(model: Any, solution: Solution) -> None:
             f"tol={float(model.tol):.1e}. Raise max_iter or tol.",
             ConvergenceWarning,
         )
-
-
-def _dense_where_centered(views: Views, scalings: list[Scaling]) -> Views:
-    """Return the training data with sparse views as dense arrays where the fit has centred them.
-
-    Whether a sparse view is centred depends on its share of zeros, which may differ in a part of the samples.
-    """
-    matrices = [
-        matrix.toarray() if sparse.issparse(matrix) and scaling.center is not None else matrix
-        for matrix, scaling in zip(views.matrices, scalings, strict=True)
-    ]
-    return views.with_matrices(matrices)

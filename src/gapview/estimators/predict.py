@@ -11,16 +11,14 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from ..errors import InputError, SolutionError
-from ..graph.donors import donor_means
+from ..errors import InputError
 from ..graph.knn import mean_neighbor_codes, resolve_n_neighbors
-from ..graph.neighbors import distance_to_distinct, nearest
+from ..graph.neighbors import nearest
+from ..trust.confidence import distance_affinity, distances_to
 from ..utils.messages import warn_user
 from ..utils.types import Array, Matrix
 from ..views import Views
 from ..views.linking import sample_parts
-
-_N_TYPICAL = 1000  # training samples from which the usual distance between neighbours is computed
 
 
 def project(model: Any, views: Views, weights: Array) -> Array:
@@ -43,8 +41,8 @@ def project(model: Any, views: Views, weights: Array) -> Array:
     total = np.zeros((views.n_samples, model.embedding_.shape[1]), dtype=model.embedding_.dtype)
     weights = weights.astype(total.dtype)
     with np.errstate(over="ignore", invalid="ignore"):
-        for k, matrix in enumerate(views.matrices):
-            total[views.rows(k)] += weights[k] * (model.scalings_[k].apply(matrix) @ model.bases_[k].T)
+        for k, rows in enumerate(model.scaled(views)):
+            total[views.rows(k)] += weights[k] * (rows @ model.bases_[k].T)
     _demand_finite(total)
     return np.asarray(total / (views.mask @ weights)[:, None])
 
@@ -67,22 +65,47 @@ def predict_labels(model: Any, views: Views, embedding: Array, method: str, n_ne
     GapviewWarning
         If a code is zero.
     """
-    points, trained = model.latent_points(embedding), model.latent_points(model.embedding_)
-    _demand_finite(points)
+    labels = np.empty(len(embedding), dtype=model.labels_.dtype)
+    points = _placed_points(model, embedding)
     _warn_of_no_place(points)
-    labels = np.empty(len(points), dtype=model.labels_.dtype)
-    trained_views = [model.views_.rows(k)[:1] for k in range(model.views_.n_views)]
-    view_parts = np.array([model.part_[rows[0]] if len(rows) else 0 for rows in trained_views])
-    parts = sample_parts(views.mask, view_parts)
-    for part in np.unique(parts):
-        rows, members = parts == part, np.flatnonzero(model.part_ == part)
+    for rows, members in _parts(model, views):
         if method == "centers":
             groups = np.unique(model.labels_[members]) if model.part_.any() else np.arange(len(model.cluster_centers_))
             labels[rows] = groups[nearest(model.cluster_centers_[groups], 1, points[rows])[1][:, 0]]
         else:
-            voters = nearest(trained[members], min(n_neighbors, len(members)), points[rows])[1]
-            labels[rows] = majority(model.labels_[members[voters]])
+            labels[rows] = majority(_votes(model, points[rows], members, n_neighbors))
     return labels
+
+
+def predict_shares(model: Any, views: Views, embedding: Array, n_neighbors: int) -> Array:
+    """Return the shares of the labels of the nearest training samples, as in :func:`predict_labels`."""
+    shares = np.zeros((len(embedding), model.n_groups))
+    points = _placed_points(model, embedding)
+    for rows, members in _parts(model, views):
+        votes = _votes(model, points[rows], members, n_neighbors)
+        np.add.at(shares, (np.flatnonzero(rows)[:, None], votes), 1 / votes.shape[1])
+    return shares
+
+
+def _placed_points(model: Any, embedding: Array) -> Array:
+    points = model.latent_points(embedding)
+    _demand_finite(points)
+    return np.asarray(points)
+
+
+def _parts(model: Any, views: Views) -> Iterator[tuple[Array, Array]]:
+    """Yield, for each part that samples belong to, which samples do, and the training samples of the part."""
+    trained_views = [model.views_.rows(k)[:1] for k in range(model.views_.n_views)]
+    view_parts = np.array([model.part_[rows[0]] if len(rows) else 0 for rows in trained_views])
+    parts = sample_parts(views.mask, view_parts)
+    for part in np.unique(parts):
+        yield parts == part, np.flatnonzero(model.part_ == part)
+
+
+def _votes(model: Any, points: Array, members: Array, n_neighbors: int) -> Array:
+    """Return the labels of the nearest training samples, in the order of their distance."""
+    trained = model.latent_points(model.embedding_)[members]
+    return np.asarray(model.labels_[members[nearest(trained, min(n_neighbors, len(members)), points)[1]]])
 
 
 def nearest_centers(centers: Array, points: Array) -> Array:
@@ -110,6 +133,38 @@ def nearest_centers(centers: Array, points: Array) -> Array:
     return np.asarray(nearest(centers, 1, points)[1][:, 0])
 
 
+def center_shares(model: Any, points: Array) -> Array:
+    """Return shares of groups by the distances to the centres of a model, whose ``embedding_`` holds such points."""
+    trained = np.asarray(distances_to(model.embedding_, model.cluster_centers_))
+    return distance_shares(np.asarray(distances_to(points, model.cluster_centers_)), trained, model.labels_)
+
+
+def distance_shares(distances: Array, trained: Array, labels: Array) -> Array:
+    """Return shares of groups that fall exponentially with the distance, in units of the mean distance in training.
+
+    Parameters
+    ----------
+    distances : array of shape (n_samples, n_clusters)
+        Distances of new samples to groups.
+    trained : array of shape (n_trained, n_clusters)
+        Those of the training samples.
+    labels : array of shape (n_trained,)
+        Groups of the training samples.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gapview.estimators.predict import distance_shares
+    >>> distance_shares(np.array([[1.0, 1.0], [1.0, 2.0]]), np.array([[1.0, 5.0]]), np.array([0])).round(2)
+    array([[0.5 , 0.5 ],
+           [0.98, 0.02]])
+    """
+    usual = float(trained[np.arange(len(labels)), labels].mean())
+    all_rows, all_groups = (np.ones(n_items, dtype=bool) for n_items in distances.shape)
+    affinity = distance_affinity(distances, distances.argmin(axis=1), all_rows, all_groups, None, usual)
+    return np.asarray(affinity / affinity.sum(axis=1, keepdims=True))
+
+
 def _warn_of_no_place(points: Array) -> None:
     n_empty = int((~points.any(axis=1)).sum())
     if n_empty:
@@ -119,10 +174,10 @@ def _warn_of_no_place(points: Array) -> None:
         )
 
 
-def neighbor_vote(model: Any, views: Views) -> Array:
-    """Return the most frequent label of the nearest training samples, averaged over the views of each sample.
+def neighbor_shares(model: Any, views: Views) -> Array:
+    """Return the shares of the labels of the nearest training samples, averaged over the views of each sample.
 
-    Of tied labels, that of the larger group is returned.
+    A sample without neighbours has equal shares of all groups.
 
     Parameters
     ----------
@@ -136,14 +191,15 @@ def neighbor_vote(model: Any, views: Views) -> Array:
     shares = mean_neighbor_codes(
         model.scaled(trained),
         trained,
-        np.eye(n_groups)[model.labels_],
+        np.eye(model.n_groups)[model.labels_],
         model.scaled(views),
         views,
         counts,
         [1.0] * trained.n_views,
     )
     _warn_of_no_place(shares)
-    return np.asarray(shares.argmax(axis=1))
+    shares[~shares.any(axis=1)] = 1 / model.n_groups
+    return shares
 
 
 def majority(votes: Array) -> Array:
@@ -161,73 +217,6 @@ def majority(votes: Array) -> Array:
     counts = np.bincount((rows * n_labels + votes).ravel(), minlength=len(votes) * n_labels).reshape(-1, n_labels)
     first = np.take_along_axis(counts, votes, axis=1).argmax(axis=1)
     return np.asarray(votes[rows[:, 0], first])
-
-
-def distance_to_training(model: Any, views: Views) -> Array:
-    """Return the distance of each sample to its nearest training sample, in units of the usual distance.
-
-    Of several views, the largest distance counts.
-    """
-    farthest = np.zeros(views.n_samples)
-    for k, (trained, given) in enumerate(zip(model.scaled(model.views_), model.scaled(views), strict=True)):
-        if not given.shape[0]:
-            continue
-        distances, _ = nearest(trained, 1, given)
-        rows = views.rows(k)
-        with np.errstate(over="ignore"):  # distances beyond the type become infinite
-            farthest[rows] = np.maximum(farthest[rows], distances[:, 0] / _usual_distance(trained))
-    return farthest
-
-
-def _usual_distance(points: Matrix) -> float:
-    """Return the median distance from points to their nearest different point; 1 if all coincide."""
-    chosen = np.unique(np.linspace(0, points.shape[0] - 1, _N_TYPICAL).astype(np.intp))
-    distances = distance_to_distinct(points, points[chosen])
-    apart = distances[np.isfinite(distances)]
-    return float(np.median(apart)) if apart.size else 1.0
-
-
-def recover_rows(model: Any, views: Views, embedding: Array, method: str, n_neighbors: int) -> Iterator[Matrix]:
-    """Yield for each view the recovered rows of the samples without it.
-
-    Parameters
-    ----------
-    model : LatentSpaceMixin
-        The fitted model.
-    views : Views
-        The samples.
-    embedding : array of shape (n_samples, n_components)
-        Their codes.
-    method : {"neighbors", "basis"}
-        Mean of the nearest training samples that have the view, or z U.
-    n_neighbors : int
-        Number of training samples in a mean.
-    """
-    for k, lacking in enumerate(~views.mask.T):
-        codes = embedding[lacking]
-        yield _from_basis(model, codes, k) if method == "basis" else _neighbor_mean(model, codes, k, n_neighbors)
-
-
-def _from_basis(model: Any, codes: Array, view: int) -> Array:
-    dtype = model.views_.matrices[view].dtype
-    with np.errstate(over="ignore", invalid="ignore"):
-        rows = model.scalings_[view].undo(codes @ model.bases_[view]).astype(dtype, copy=False)
-    if not np.isfinite(rows).all():
-        raise SolutionError(
-            f"View '{model.views_.names[view]}' cannot be recovered with method='basis': the values are too large "
-            f"for {dtype}. Use method='neighbors', or fit with a scale that brings all views to one size."
-        )
-    return rows  # type: ignore[no-any-return]
-
-
-def _neighbor_mean(model: Any, codes: Array, view: int, n_neighbors: int) -> Matrix:
-    source = model.views_.matrices[view]
-    points = model.latent_points(model.embedding_[model.views_.rows(view)])
-    _, indices = nearest(points, min(n_neighbors, source.shape[0]), model.latent_points(codes))
-    means = donor_means(source, np.arange(source.shape[0]), indices)[0]
-    values, limit = means.data if sparse.issparse(means) else means, np.finfo(means.dtype).max
-    np.clip(values, -limit, limit, out=values)  # rounding may carry a mean of the largest numbers beyond them
-    return means
 
 
 def fill_missing_rows(views: Views, recovered: Iterable[Matrix]) -> Any:

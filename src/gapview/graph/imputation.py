@@ -156,15 +156,8 @@ def _inner(first: Matrix, second: Matrix) -> float:
     return float(products.sum())
 
 
-def impute_rows(
-    views: Views,
-    view: int,
-    training: Sequence[ComparableRows],
-    new_views: Views,
-    queries: Sequence[ComparableRows],
-    nearby: Matrix,
-) -> Matrix:
-    """Impute the missing rows of one view in the units of the data.
+def impute_rows(views: Views, view: int, donors: Array, nearby: Matrix, slope: float) -> Matrix:
+    """Impute missing rows of one view in the units of the data.
 
     The imputed row is the mean of two estimates, which errs less than either: the mean of the donors, and ``nearby``,
     the mean of the neighbours in the latent space. It is shrunk towards the mean of the view; in a sparse view towards
@@ -176,33 +169,36 @@ def impute_rows(
         The training samples, in the units of the data.
     view : int
         The view to impute.
-    training : sequence of ComparableRows
-        The rows of every view of the training samples, scaled.
-    new_views : Views
-        The samples of which some lack the view.
-    queries : sequence of ComparableRows
-        The rows of these samples; ``training`` itself if they are the training samples.
+    donors : int array of shape (n_lacking, n_donors)
+        The donors of every sample that lacks the view, from :func:`gapview.graph.donors.nearest_donors`.
     nearby : array or csr_array of shape (n_lacking, n_features)
-        The mean of the neighbours in the latent space for every sample that lacks the view, in the units of the data.
+        The mean of the neighbours in the latent space for each of these samples, in the units of the data.
+    slope : float
+        By how much to shrink, from :func:`donor_slope`.
 
     Returns
     -------
     array or csr_array of shape (n_lacking, n_features)
         In the units of the data.
     """
-    raw, position = views.matrices[view], np.full(views.n_samples, -1)
-    if power := _overflow_exponent(raw):
-        raw, nearby = times_power(raw, -power), times_power(nearby, -power)
-    position[views.rows(view)] = np.arange(raw.shape[0])
-    center = 0.0 if sparse.issparse(raw) else raw.mean(axis=0, dtype=np.float64).astype(raw.dtype)
-    slope = raw.dtype.type(_validated_slope(raw, center, position, view, training))
-    lacking = np.flatnonzero(~new_views.mask[:, view])
-    means, has_donors = donor_means(raw, position, nearest_donors(training, view, queries, lacking))
+    raw, position, center, power = _raw_rows(views, view)
+    nearby, factor = times_power(nearby, -power), raw.dtype.type(slope)
+    means, has_donors = donor_means(raw, position, donors)
     if sparse.issparse(raw):
         share = sparse.diags_array(np.where(has_donors, 0.5, 1.0).astype(raw.dtype))
-        return sparse.csr_array((share @ nearby + means * raw.dtype.type(0.5)) * slope)
+        return sparse.csr_array((share @ nearby + means * raw.dtype.type(0.5)) * factor)
     both = np.where(has_donors[:, None], (nearby + means) / 2, nearby)
-    return times_power(np.asarray(center + slope * (both - center)), power)
+    return times_power(np.asarray(center + factor * (both - center)), power)
+
+
+def _raw_rows(views: Views, view: int) -> tuple[Matrix, Array, Array | float, int]:
+    """Return rows over a power of 2, the row of every sample, the mean (zero if sparse) and the power, mostly 0."""
+    raw, position = views.matrices[view], np.full(views.n_samples, -1)
+    power = _overflow_exponent(raw)
+    raw = times_power(raw, -power)
+    position[views.rows(view)] = np.arange(raw.shape[0])
+    center = 0.0 if sparse.issparse(raw) else raw.mean(axis=0, dtype=np.float64).astype(raw.dtype)
+    return raw, position, center, power
 
 
 def _overflow_exponent(raw: Matrix) -> int:
@@ -212,10 +208,19 @@ def _overflow_exponent(raw: Matrix) -> int:
     return power if too_large else 0
 
 
-def _validated_slope(
-    raw: Matrix, center: Array | float, position: Array, view: int, training: Sequence[ComparableRows]
-) -> float:
-    """Return the slope by which to shrink imputed rows, from rows that are present."""
+def donor_slope(views: Views, view: int, training: Sequence[ComparableRows]) -> float:
+    """Return the slope by which to shrink the imputed rows of a view, from rows that are present.
+
+    Parameters
+    ----------
+    views : Views
+        The training samples, in the units of the data.
+    view : int
+        The view.
+    training : sequence of ComparableRows
+        The rows of every view of the training samples, scaled.
+    """
+    raw, position, center, _ = _raw_rows(views, view)
     samples = _validation_samples(training[view])
     imputed, is_valid = donor_means(raw, position, nearest_donors(training, view, training, samples))
     actual = raw[position[samples]]

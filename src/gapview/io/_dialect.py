@@ -32,14 +32,15 @@ _GARBLED = re.compile(
     "|\u00c2[\u00a0-\u00bf]|\u00e2\u20ac"
 )
 _SPACES = re.compile(rb'("(?:[^"]|"")*")|[ \t]+')
-_HEAD_RECORDS = 100
+HEAD_RECORDS = 100
 _HEAD_LINES = 5  # the least number of lines in a head, unless the file has fewer
 _WEIGHT_OF_SPACES = 0.95  # of two dialects that fit equally well, one with a mark is likelier than one with spaces
 _LINES_ABOVE = 20
 _SHORT_SCALE, _LONG_SCALE = 4, 8  # numbers in a header: see _is_scale
 _COLUMNS_INSPECTED = 200  # enough to tell a header from numbers; a wide table has a thousand times as many
 
-MISSING = ("", "na", "n/a", "nan", "null", "?", "-", "#n/a")
+_ERRORS = ("#n/a", "#div/0!", "#value!", "#ref!", "#name?", "#num!", "#null!")  # of formulas
+MISSING = ("", "na", "n/a", "nan", "null", "?", "-", *_ERRORS)
 MISSING_WORDS = sorted({form for word in MISSING for form in (word, word.upper(), word.capitalize())} | {"NaN", "N/a"})
 
 
@@ -179,7 +180,7 @@ def find_dialect(content: bytes, file: Path) -> tuple[SourceFormat, int, list[li
             f"most {READING.limits.field:,} characters. Check its quotes, or save it again as CSV."
         )
     demand_size(file, max(len(fields) for _, fields in split), "columns", most_columns(len(content)))
-    names, kind, n_records, notes = _find_header([fields for _, fields in split])
+    names, kind, n_records, notes = find_header([fields for _, fields in split])
     lines = split[n_records - 1][0] if n_records else 0
     offset = sum(len(line) for line in text.splitlines(keepends=True)[:lines])
     rows = [fields[:_COLUMNS_INSPECTED] for _, fields in split[n_records:]]
@@ -225,7 +226,7 @@ def line_too_long(file: Path) -> DataFileError:
 
 def _split(head: bytes, separator: str) -> list[tuple[int, list[str]]]:
     try:
-        return list(islice(records(head, separator), _HEAD_RECORDS))
+        return list(islice(records(head, separator), HEAD_RECORDS))
     except csv.Error:  # a field too long: not the separator
         return []
 
@@ -257,7 +258,7 @@ def _decimal(cells: list[str], separator: str) -> str:
     return "," if commas > points else "."
 
 
-def _find_header(rows: list[list[str]]) -> tuple[list[str], str, int, list[str]]:
+def find_header(rows: list[list[str]]) -> tuple[list[str], str, int, list[str]]:
     """Return the names of the columns, the kind of header, the number of records before the first row, and notes.
 
     The kind is that of ``SourceFormat.header``.

@@ -18,6 +18,7 @@ from ..views.id_patterns import note_on_rewrite, read_pattern, rewrite_all
 from ..views.keys import as_keys
 from ..views.numerals import check_marks, undecided
 from ..views.orientation import read_orientation
+from ..views.places import Places, read_places
 from ..views.reading import TRANSPOSED, Reading
 from ..views.tables import (
     IdColumn,
@@ -32,11 +33,14 @@ from ..views.tables import (
     report_row_numbers,
 )
 from ._dialect import unique_names
-from ._sources import decodable, existing_file, kind_of
+from ._sources import decodable, existing_file, kind_of, stem_of
 from ._table_formats import described, read_feather, read_parquet, read_text
 from ._view_file import ViewFile
 from .array_files import frame_of, read_arrays, read_npy, read_omics
+from .r_files import read_r
 from .tables import DUPLICATES, RawTable, arrow, check_ids, find_features, row_numbers
+from .tenx import read_10x
+from .workbooks import read_workbook
 
 _TABLES: dict[str, Callable[[Path], RawTable]] = {"text": read_text, "parquet": read_parquet, "feather": read_feather}
 
@@ -52,15 +56,24 @@ def read_view(
     duplicates: str = "raise",
     decimal: str | None = None,
     thousands: str | None = None,
+    sheet: Any = None,
+    layer: Any = None,
+    obsm: Any = None,
+    raw: Any = False,
 ) -> ViewFile:
     r"""Read one view from a file of any supported format.
 
-    Tables are ``.csv``, ``.tsv`` and ``.txt`` (each also with ``.gz``), ``.parquet`` and ``.feather``. Of a text
-    table the separator (comma, semicolon, tab, | or spaces), decimal mark, thousands separators, encoding and header
-    are detected. Numbers such as ``1,234`` are refused if nothing in the file shows what the comma stands for. Arrays
-    are ``.npy``, and ``.npz`` and ``.mat`` that hold a single view; omics objects are ``.h5ad``, and ``.h5mu`` with a
-    single modality. No code in a file is executed, and :class:`gapview.io.Limits` bound the memory that it takes.
-    ``.mat``, ``.h5ad`` and ``.h5mu`` are read in a process of their own, which takes a second, because damaged ones can
+    Tables are ``.csv``, ``.tsv`` and ``.txt`` (each also with ``.gz`` or ``.zst``), ``.parquet``, ``.feather``, a sheet
+    of a workbook (Excel: ``.xlsx``, ``.xlsm``, ``.xlsb``, ``.xls``; ``.ods``) and a data frame of R (``.rds``,
+    ``.rda``, ``.RData``). Of a text table the separator (comma, semicolon, tab, | or spaces), decimal mark, thousands
+    separators, encoding and header are detected; of a sheet the header, below lines of title. Numbers such as ``1,234``
+    are refused if nothing in the file shows what the comma stands for. Arrays are ``.npy``, ``.npz`` and ``.mat``, and
+    matrices of R, also sparse ones. Omics objects are ``.h5ad``, ``.h5mu``, and count matrices of 10x Genomics:
+    ``.h5``, or a folder with ``matrix.mtx``, ``barcodes.tsv`` and ``features.tsv`` (each also ``.gz``). Sparse matrices
+    stay sparse.
+
+    No code in a file is executed, and :class:`gapview.io.Limits` bound the memory that it takes. Files other than text,
+    Parquet, Feather and numpy files are read in a process of their own, which takes a second, because damaged ones can
     crash the libraries that read them.
 
     Parameters
@@ -84,6 +97,10 @@ def read_view(
     decimal, thousands : {",", "."}, optional
         What the mark in numbers such as ``1,234`` stands for, in files whose other numbers do not show it: a decimal
         mark (``decimal=","`` reads 1.234) or a thousands separator (``thousands=","`` reads 1234).
+    sheet : str, optional
+        Name of the sheet of a workbook. By default visible sheets with numbers are views; others are noted.
+    layer, obsm, raw : optional
+        The matrix of ``.h5ad`` and ``.h5mu`` that is read in place of ``X``, as in :class:`gapview.Views`.
 
     Returns
     -------
@@ -101,7 +118,8 @@ def read_view(
     7   1.5   3.0
     9   NaN   4.0
     """
-    options = Options(id_column, id_pattern, orient, drop, encode, duplicates, check_marks(decimal, thousands))
+    marks, places = check_marks(decimal, thousands), read_places(layer, obsm, raw)
+    options = Options(id_column, id_pattern, orient, drop, encode, places, duplicates, marks, sheet)
     views = read_sources(open_files([(None, path)], options), options)
     if len(views) > 1:
         raise DataFileError(
@@ -122,6 +140,10 @@ def read_views(
     duplicates: str = "raise",
     decimal: str | None = None,
     thousands: str | None = None,
+    sheet: Any = None,
+    layer: Any = None,
+    obsm: Any = None,
+    raw: Any = False,
 ) -> list[ViewFile]:
     r"""Read the views of several files; a file may hold more than one.
 
@@ -135,8 +157,10 @@ def read_views(
         of a sequence may be a pair of a name and a path.
     id_column, encode, duplicates, decimal, thousands
         As in :func:`read_view`.
-    id_pattern, orient, drop
+    id_pattern, orient, drop, layer, obsm, raw
         As in :func:`read_view`, or a dict with one for each of some views.
+    sheet : str, sequence of str or dict, optional
+        Names of the sheets that are read of every workbook; a dict has these for each of some files or views.
 
     Returns
     -------
@@ -162,7 +186,8 @@ def read_views(
         pairs = [item if isinstance(item, tuple) and len(item) == 2 else (None, item) for item in paths]
     else:
         raise InputTypeError(f"paths must be one or more paths of files; got {paths!r}.")
-    options = Options(id_column, id_pattern, orient, drop, encode, duplicates, check_marks(decimal, thousands))
+    marks, places = check_marks(decimal, thousands), read_places(layer, obsm, raw)
+    options = Options(id_column, id_pattern, orient, drop, encode, places, duplicates, marks, sheet)
     return read_sources(open_files(pairs, options), options)
 
 
@@ -172,6 +197,7 @@ class Options(Reading):
 
     duplicates: str = "raise"
     decimal: str | None = None  # the mark where nothing in a file decides it
+    sheet: Any = None  # names of sheets of workbooks
 
 
 @dataclass(frozen=True)
@@ -192,7 +218,9 @@ def open_files(pairs: Sequence[tuple[str | None, Any]], options: Options) -> lis
     twice = [name for name, count in Counter(name for name, _ in pairs if name is not None).items() if count > 1]
     if twice:
         raise DataFileError(f"The view name {twice[0]!r} is given more than once. Give every view its own name.")
-    sources = [source for name, path in pairs for source in _open(name, path, wanted)]
+    sheets = _read_sheets(options.sheet)
+    sources = [source for name, path in pairs for source in _open(name, path, wanted, options.places, sheets)]
+    _check_parts(sources, options.places, sheets)
     return _renamed([replace(source, name=decodable(source.name)) for source in sources])
 
 
@@ -235,29 +263,81 @@ def _report_row_numbers(views: Sequence[ViewFile]) -> None:
         report_row_numbers([repr(view.path.name) for view in views], [set(own) for own in ids])
 
 
-def _open(name: str | None, path: Any, wanted: Any) -> list[OpenedView]:
+def _open(
+    name: str | None, path: Any, wanted: Any, places: Places, sheets: Mapping[str, list[str]]
+) -> list[OpenedView]:
     """Return the views of a file."""
     file = existing_file(path)
     kind, wanted = kind_of(file), wanted if isinstance(wanted, list) else None
+    stem, own = decodable(stem_of(file)), (name, file.name, stem_of(file))
+    found: Sequence[tuple[str, RawTable | ViewFile]]
     if kind in _TABLES:
-        table = _TABLES[kind](file)
-        if not table.n_rows:
-            raise DataFileError(
-                f"{file.name!r} has no rows below its header. Give a file with samples, or leave it out."
-            )
-        return [OpenedView(name or file.name[: -len(table.format.suffix)], file, table, name is not None)]
-    if kind == "npy":
-        views = [read_npy(file, wanted)]
-    elif kind in ("npz", "mat"):
-        views = read_arrays(file, kind, wanted)
+        found = [(stem, _TABLES[kind](file))]
+    elif kind == "excel":
+        found = read_workbook(file, next((sheets[one] for one in (*own, "") if one is not None and one in sheets), ()))
+        found = [(stem, found[0][1])] if len(found) == 1 else found
+    elif kind == "r":
+        found = read_r(file)
+        found = [(stem, found[0][1])] if len(found) == 1 else found
     else:
-        views = read_omics(file, kind, wanted)
-    if name is not None and len(views) > 1:
+        found = [(view.name, view) for view in _read_matrices(file, kind, wanted, places, own)]
+    if name is not None and len(found) > 1:
         raise DataFileError(
-            f"{file.name!r} holds {len(views)} views, {some([view.name for view in views])}, and cannot have the one "
-            f"name {name!r}. Give the file without a name."
+            f"{file.name!r} holds {len(found)} views, {some([other for other, _ in found])}, and cannot have the one "
+            f"name {name!r}. Give the file without a name{', or name one of its sheets' * (kind == 'excel')}."
         )
-    return [OpenedView(name or view.name, file, view, name is not None) for view in views]
+    for _, content in found:
+        if isinstance(content, RawTable) and not content.n_rows:
+            raise DataFileError(
+                f"{content.title} has no rows below its header. Give a file with samples, or leave it out."
+            )
+    return [OpenedView(name or other, file, content, name is not None) for other, content in found]
+
+
+def _read_matrices(
+    file: Path, kind: str, wanted: list[str] | None, places: Places, own: Sequence[str | None]
+) -> list[ViewFile]:
+    """Return the views of a file of arrays or of omics objects; ``own`` holds the names of the file."""
+    if kind == "npy":
+        return [read_npy(file, wanted)]
+    if kind in ("npz", "mat"):
+        return read_arrays(file, kind, wanted)
+    if kind in ("10x", "10x_folder"):
+        return read_10x(file, kind)
+    return read_omics(file, kind, wanted, {"": places.of(*own)} if kind == "h5ad" else {"": "X", **places.of_view})
+
+
+def _read_sheets(sheet: Any) -> dict[str, list[str]]:
+    """Return the names of sheets for each file or view, under the empty name those for all others."""
+    given = sheet if isinstance(sheet, Mapping) else {} if sheet is None else {"": sheet}
+    found = {str(key): [names] if isinstance(names, str) else names for key, names in given.items()}
+    for names in found.values():
+        if (
+            not isinstance(names, list | tuple)
+            or not names
+            or not all(isinstance(name, str) and name for name in names)
+        ):
+            raise InputTypeError(
+                f"sheet must be the name of a sheet, several of them, or a dict of these; got {sheet!r}."
+            )
+    return {key: list(names) for key, names in found.items()}
+
+
+def _check_parts(sources: Sequence[OpenedView], places: Places, sheets: Mapping[str, list[str]]) -> None:
+    """Raise an error for sheets and matrices of files that are not among those read."""
+    of_kind: dict[str, list[OpenedView]] = {"excel": [], "omics": []}
+    for source in sources:
+        kind = source.content.format.kind
+        of_kind.get("omics" if kind in ("h5ad", "h5mu") else kind, []).append(source)
+    if sheets and not of_kind["excel"]:
+        raise DataFileError("sheet (--sheet) names a sheet of a workbook, and no file is one. Leave it out.")
+    places.demand_omics(bool(of_kind["omics"]))
+    for names, kind, what in ((list(sheets), "excel", "sheet"), (places.names, "omics", "layer, obsm and raw")):
+        known = {name for one in of_kind[kind] for name in (one.name, one.path.name, stem_of(one.path), "")}
+        if unknown := [name for name in names if name not in known]:
+            raise DataFileError(
+                f"{what} is given for {some(unknown)}; such files and views are {some(sorted(known - {''}), 10)}."
+            )
 
 
 def _view(
@@ -339,7 +419,7 @@ def _from_table(
     source = table.format
     if any(source.decimal in example for example in features.grouped.values()):  # the mark separates thousands
         source = replace(source, decimal="." if source.decimal == "," else ",")
-        notes[0] = described(source)
+        notes[0] = described(source) if source.kind == "text" else notes[0]
     if own:
         notes.append(f"Left out, since gapview has written it: {some([table.names[k] for k in sorted(own)])}.")
     if not features.names:
@@ -421,7 +501,7 @@ def _merged(view: ViewFile, duplicates: str) -> Any:
     return frame_of(groups @ frame.sparse.to_coo().tocsr(), keys.tolist(), frame.columns.tolist())
 
 
-def read_table(path: Any, *, id_column: Any = None) -> Any:
+def read_table(path: Any, *, id_column: Any = None, sheet: str | None = None) -> Any:
     r"""Read a table of numbers and words, such as age, stage and survival time, keyed by sample id.
 
     Columns of numbers are returned as floats, all others as text, with None for a missing value. Columns without any
@@ -430,9 +510,12 @@ def read_table(path: Any, *, id_column: Any = None) -> Any:
     Parameters
     ----------
     path : str or path
-        A file that ends in ``.csv``, ``.tsv``, ``.txt`` (each also ``.gz``), ``.parquet`` or ``.feather``.
+        A file that ends in ``.csv``, ``.tsv``, ``.txt`` (each also ``.gz`` or ``.zst``), ``.parquet``, ``.feather``,
+        ``.xlsx`` (also ``.xls``, ``.ods``), ``.rds`` or ``.rda``.
     id_column : str or sequence of str, optional
         Name of the column that holds the sample ids, as in :func:`read_view`.
+    sheet : str, optional
+        Name of the sheet of a workbook with several.
 
     Returns
     -------
@@ -453,10 +536,7 @@ def read_table(path: Any, *, id_column: Any = None) -> Any:
     """
     wanted = check_id_column(id_column)
     file = existing_file(path)
-    kind = kind_of(file)
-    if kind not in _TABLES:
-        raise DataFileError(f"{file.name!r} is no table. Give the covariates as .csv, .tsv, .parquet or .feather.")
-    table = _TABLES[kind](file)
+    table = _only_table(file, kind_of(file), sheet)
     (ids,) = find_id_columns([table], wanted)
     if ids.position is None:
         raise DataFileError(
@@ -479,3 +559,27 @@ def read_table(path: Any, *, id_column: Any = None) -> Any:
         raise DataFileError(f"{file.name!r} has no column with values besides the ids. Give another table.")
     pandas = extra("pandas", "tables", "Reading covariates")
     return pandas.DataFrame(columns, index=pandas.Index(keys, dtype=object))
+
+
+def _only_table(file: Path, kind: str, sheet: str | None) -> RawTable:
+    """Return the table of a file of covariates."""
+    if sheet is not None and kind != "excel":
+        raise DataFileError(f"sheet (--sheet) names a sheet of a workbook, and {file.name!r} is none. Leave it out.")
+    if kind in _TABLES:
+        return _TABLES[kind](file)
+    found: Sequence[tuple[str, RawTable | ViewFile]] = []
+    if kind == "excel":
+        found = read_workbook(file, _read_sheets(sheet).get("", ()))
+    elif kind == "r":
+        found = read_r(file)
+    tables = [(name, table) for name, table in found if isinstance(table, RawTable)]
+    if not tables:
+        raise DataFileError(
+            f"{file.name!r} is no table. Give the covariates as .csv, .tsv, .parquet, .feather, .xlsx or .rds."
+        )
+    if len(tables) > 1:
+        advice = "Name a sheet (sheet, --sheet)" if kind == "excel" else "Save one of them alone"
+        raise DataFileError(
+            f"{file.name!r} holds {len(tables)} tables: {some([name for name, _ in tables])}. {advice}."
+        )
+    return tables[0][1]

@@ -11,8 +11,8 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from ..errors import DataFileError, GapviewError, InputTypeError, ParameterError
-from .reader import too_large
+from ..errors import DataFileError, GapviewError, InputTypeError, ParameterError, extra
+from ..utils.refusals import too_large
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Limits:
     seconds: int = 120  # of such a process, and as many again for each 256 MB of the file
 
 
-_MEMORY_PER_BYTE, _MEMORY, _MEMORY_PER_COLUMN = 20, 2 * 10**8, 4600  # in bytes, beside that of the program
+MEMORY_PER_BYTE, MEMORY, _MEMORY_PER_COLUMN = 20, 2 * 10**8, 4600  # in bytes, beside that of the program
 
 
 def most_columns(size: int) -> int:
@@ -50,7 +50,7 @@ def most_columns(size: int) -> int:
     most = READING.limits.columns
     if most > Limits().columns:  # it was raised
         return most
-    return min(most, (_MEMORY_PER_BYTE * size + _MEMORY) // _MEMORY_PER_COLUMN)
+    return min(most, (MEMORY_PER_BYTE * size + MEMORY) // _MEMORY_PER_COLUMN)
 
 
 def limits_from(text: str) -> Limits:
@@ -118,9 +118,13 @@ _KINDS = {
     **dict.fromkeys((".parquet", ".pq"), "parquet"),
     **dict.fromkeys((".feather", ".arrow"), "feather"),
     **{f".{kind}": kind for kind in ("npy", "npz", "mat", "h5ad", "h5mu")},
+    **dict.fromkeys((".xlsx", ".xlsm", ".xlsb", ".xls", ".ods"), "excel"),
+    **dict.fromkeys((".h5", ".hdf5"), "10x"),
+    **dict.fromkeys((".rds", ".rda", ".rdata"), "r"),
+    ".mtx": "10x_folder",
 }
-_WORKBOOKS = (".xlsx", ".xls", ".xlsm", ".xlsb", ".ods", ".numbers")
-_HDF5, _GZIP = b"\x89HDF\r\n\x1a\n", b"\x1f\x8b"
+_HDF5, _GZIP, _ZSTD = b"\x89HDF\r\n\x1a\n", b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
+_COMPRESSED = {".gz": (_GZIP, "gzip"), ".zst": (_ZSTD, "zstd")}
 # The first bytes of a format, the kinds of files that may begin so, the format in words, and what to do with a file
 # whose name says otherwise
 _SIGNATURES = (
@@ -128,19 +132,30 @@ _SIGNATURES = (
     (b"ARROW1", "feather", "a Feather file", "Rename it to end in .feather."),
     (b"FEA1", "feather", "a Feather file", "Rename it to end in .feather."),
     (b"\x93NUMPY", "npy", "an array of numpy", "Rename it to end in .npy."),
-    (b"PK\x03\x04", "npz", "a zip archive (.npz, or a workbook of a spreadsheet)", "Save a workbook as .csv first."),
+    (
+        b"PK\x03\x04", "npz excel", "a zip archive (.npz, or a workbook of a spreadsheet)",
+        "Rename it to end in .npz or .xlsx, depending on its contents.",
+    ),
     (b"PK\x05\x06", "npz", "an empty zip archive", "Get it again."),
-    (_HDF5, "mat h5ad h5mu", "an HDF5 file", "Rename it to end in .h5ad, .h5mu or .mat, depending on its contents."),
+    (
+        _HDF5, "mat h5ad h5mu 10x", "an HDF5 file",
+        "Rename it to end in .h5ad, .h5mu, .mat or (a matrix of 10x) .h5, depending on its contents.",
+    ),
     (b"MATLAB 5.0", "mat", "a MATLAB file", "Rename it to end in .mat."),
     (b"MATLAB 7.3", "mat", "a MATLAB file", "Rename it to end in .mat."),
     (b"MuData", "h5mu", "a MuData file", "Rename it to end in .h5mu."),
-    (_GZIP, "", "a file compressed with gzip", "Rename a compressed table to end in .csv.gz; decompress others."),
-    (b"\xd0\xcf\x11\xe0", "", "an old workbook of a spreadsheet", "Save it as .csv first."),
-    (b"BZh9", "", "a file compressed with bzip2", "Decompress it first."),
-    (b"\xfd7zXZ", "", "a file compressed with xz", "Decompress it first."),
-    (b"\x28\xb5\x2f\xfd", "", "a file compressed with zstd", "Decompress it first."),
+    (_GZIP, "r", "a file compressed with gzip", "Rename a compressed table to end in .csv.gz; decompress others."),
+    (
+        b"\xd0\xcf\x11\xe0", "excel", "an old workbook of a spreadsheet, or one with a password",
+        "Rename it to end in .xls.",
+    ),
+    (b"BZh", "r", "a file compressed with bzip2", "Decompress it first."),
+    (b"\xfd7zXZ", "r", "a file compressed with xz", "Decompress it first."),
+    (_ZSTD, "", "a file compressed with zstd", "Rename a compressed table to end in .csv.zst; decompress others."),
+    *((begin, "r", "a file of R", "Rename it to end in .rds or .rda.") for begin in (b"RDX", b"RDA", b"X\n", b"A\n")),
+    (b"%%MatrixMarket", "10x_folder", "a matrix in the Matrix Market format", "Rename it to end in .mtx."),
     (b"%PDF-", "", "a PDF document", "Give the table as .csv."),
-)
+)  # fmt: skip
 _CONTROLS = {*range(9), *range(14, 32)}
 _AGAIN = "Save it again, or get it again."
 
@@ -167,7 +182,12 @@ def existing_file(path: Any) -> Path:
         raise InputTypeError(f"path must be the path of a file; got {path!r}.")
     file = Path(path)
     if os.path.isdir(file):
-        raise DataFileError(f"{str(file)!r} is a folder. Give the files in it, one for each view.")
+        if matrix_files(file):
+            return file
+        raise DataFileError(
+            f"{str(file)!r} is a folder without a matrix of 10x Genomics (matrix.mtx, barcodes.tsv and features.tsv). "
+            "Give the files in it, one for each view."
+        )
     if not os.path.isfile(file):  # Path.is_file raises for names that no file can have
         raise DataFileError(f"There is no file {str(file)!r}. Check its name and folder.")
     return file
@@ -183,32 +203,46 @@ def decodable(name: str) -> str:
 
 
 def suffix_of(file: Path) -> str:
-    """Return the end of a file's name that names its format, in lower case: ``.csv.gz``."""
+    """Return the end of a file's name that names its format, in lower case: ``.csv.gz``; of a folder, nothing."""
+    if os.path.isdir(file):
+        return ""
     ends = [end.lower() for end in file.suffixes[-2:]]
-    return "".join(ends) if len(ends) == 2 and ends[1] == ".gz" else "".join(ends[-1:])
+    return "".join(ends) if len(ends) == 2 and ends[1] in _COMPRESSED else "".join(ends[-1:])
+
+
+def stem_of(file: Path) -> str:
+    """Return the name of a file without the end that names its format."""
+    return file.name[: len(file.name) - len(suffix_of(file))] or file.name
+
+
+def matrix_files(folder: Path) -> list[Path]:
+    """Return the matrices of 10x Genomics in a folder: matrix.mtx, also compressed or with a name in front."""
+    try:
+        names = sorted(os.listdir(folder))
+    except OSError:
+        return []
+    return [folder / name for name in names if name.lower().endswith(("matrix.mtx", "matrix.mtx.gz"))]
 
 
 def kind_of(file: Path) -> str:
     """Return the format of a file by its name; raise an error if its contents have another, or are too large."""
+    if os.path.isdir(file):
+        return "10x_folder"
     suffix = suffix_of(file)
-    compressed = suffix.endswith(".gz")
-    kind = _KINDS.get(suffix.removesuffix(".gz"))
-    if suffix in _WORKBOOKS:
+    packed, _ = _COMPRESSED.get(suffix[suffix.rfind(".") :], (b"", ""))
+    kind = _KINDS.get(suffix[: suffix.rfind(".")] if packed else suffix)
+    if kind is None or (packed and kind != "text" and suffix != ".mtx.gz"):
         raise DataFileError(
-            f"{file.name!r} is a workbook of a spreadsheet, which is not read. Save the sheet with the table as CSV in "
-            "UTF-8, and give that file; in Python, give the frame of pandas.read_excel to gapview.Views."
-        )
-    if kind is None or (compressed and kind != "text"):
-        raise DataFileError(
-            f"{file.name!r} does not end as a file that can be read. Expected .csv, .tsv or .txt (each also .gz), "
-            ".parquet, .feather, .npy, .npz, .mat, .h5ad or .h5mu."
+            f"{file.name!r} does not end as a file that can be read. Expected .csv, .tsv or .txt (each also .gz or "
+            ".zst), .parquet, .feather, .xlsx, .xls, .ods, .npy, .npz, .mat, .h5ad, .h5mu, .h5 (10x), .mtx, .rds or "
+            ".rda."
         )
     head = head_of(file)
     if not head:
         raise DataFileError(f"{file.name!r} is empty: it has 0 bytes. Give a file with a header and rows.")
     demand_size(file, file.stat().st_size)
     own = tuple(signature for signature, kinds, *_ in _SIGNATURES if kind in kinds.split())
-    wanted = (_GZIP,) if compressed else own
+    wanted = (packed,) if packed else own
     if head.startswith(wanted) or head[512:].startswith(wanted):
         return kind
     for signature, _, what, advice in _SIGNATURES:
@@ -246,18 +280,33 @@ def demand_size(file: Path, size: int, what: str = "bytes", limit: int | None = 
         raise DataFileError(too_large(file.name, size, what, limit, name))
 
 
+def packing_of(file: Path) -> str:
+    """Return how a file is compressed by its name: gzip, zstd or nothing."""
+    suffix = suffix_of(file)
+    return _COMPRESSED.get(suffix[suffix.rfind(".") :], (b"", ""))[1]
+
+
 def content_of(file: Path) -> bytes:
     """Return all bytes of a file, decompressed within the limits."""
-    compressed = suffix_of(file).endswith(".gz")
-    with reporting_damage(file, "a file compressed with gzip" if compressed else "a file"):
-        if not compressed:
+    packing = packing_of(file)
+    with reporting_damage(file, f"a file compressed with {packing}" if packing else "a file"):
+        if not packing:
             return file.read_bytes()
         content = bytearray()
         try:
-            with gzip.open(file) as stream:
+            with _decompressed(file, packing) as stream:
                 while part := stream.read(2**20):
                     content += part
                     demand_size(file, len(content), "bytes or more when unpacked")
-        except (EOFError, zlib.error):
+        except GapviewError:
+            raise
+        except (EOFError, zlib.error, OSError):
             raise DataFileError(f"{file.name!r} is cut off or damaged: it cannot be unpacked. Get it again.") from None
         return bytes(content)
+
+
+def _decompressed(file: Path, packing: str) -> Any:
+    if packing == "gzip":
+        return gzip.open(file)
+    pyarrow = extra("pyarrow", "tables", "Reading files compressed with zstd")
+    return pyarrow.CompressedInputStream(pyarrow.OSFile(str(file), "rb"), "zstd")

@@ -12,7 +12,7 @@ from typing import Any
 from ..errors import DataFileError, some
 from ..utils.storage import unescape_formula
 from ._dialect import MISSING_WORDS, as_utf8, find_dialect, line_too_long, records, spaces_to_tabs
-from ._sources import READING, content_of, damaged, demand_size, head_of, reporting_damage, suffix_of
+from ._sources import READING, content_of, damaged, demand_size, head_of, packing_of, reporting_damage, suffix_of
 from ._view_file import SourceFormat
 from .isolated import read_isolated
 from .tables import RawTable, arrow
@@ -23,7 +23,7 @@ def read_text(file: Path) -> RawTable:
     arrow()
     content, encoding = as_utf8(content_of(file), file)
     source, begin, head, notes = find_dialect(content, file)
-    source = replace(source, encoding=encoding, compression="gzip" if source.suffix.endswith(".gz") else None)
+    source = replace(source, encoding=encoding, compression=packing_of(file) or None)
     content = spaces_to_tabs(content) if source.separator == " " else content
     table = _parse(content, begin, source, file)
     demand_size(file, table.num_rows * table.num_columns, "cells", READING.limits.cells)
@@ -109,7 +109,7 @@ def described(source: SourceFormat) -> str:
     """Return a sentence on the format of a text table."""
     marks = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "|", " ": "spaces"}
     names = {"utf-8": "UTF-8", "utf-8-sig": "UTF-8 with a byte order mark", "cp1252": "Windows-1252"}
-    packed = ", packed with gzip" if source.compression else ""
+    packed = f", packed with {source.compression}" if source.compression else ""
     point = "comma" if source.decimal == "," else "point"
     encoding = names.get(source.encoding, "UTF-16")
     return f"Text table with {marks[source.separator]} between fields and a decimal {point}, in {encoding}{packed}."

@@ -16,11 +16,14 @@ from ..utils.messages import counted, percent, warn_user
 from ..views import Views
 from ..views.core import read, read_training
 from ..views.reading import Reading
+from ._sources import stem_of
 
 
 @dataclass(frozen=True)
 class SourceFormat:
     """The format of a file: everything needed to write another file in the same format.
+
+    That of a file which is not written is the nearest that is: ``.xlsx`` for any workbook, ``.h5ad`` for 10x.
 
     Examples
     --------
@@ -29,7 +32,7 @@ class SourceFormat:
     '.'
     """
 
-    kind: str  # "text", "parquet", "feather", "npy", "npz", "mat", "h5ad" or "h5mu"
+    kind: str  # "text", "parquet", "feather", "excel", "npy", "npz", "mat", "h5ad", "h5mu" or "r"
     suffix: str  # the end of the file's name, such as ".csv.gz"
     columns: tuple[str, ...] = ()  # all columns of the file in their order, including those left out
     id_name: str | None = None  # name of the column (or index) of sample ids
@@ -41,6 +44,7 @@ class SourceFormat:
     encoding: str = "utf-8"  # of text
     newline: str = "\n"  # between lines
     header: str = "line"  # "line"; "short": without a name for the ids; "none"
+    sheet: str | None = None  # of a workbook
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,6 +98,12 @@ class ViewFile:
     orient: str | None = None
 
     @property
+    def file_name(self) -> tuple[str, str]:
+        """The name of the file, and its end in the format in which the view is written."""
+        end = self.path.name[len(stem_of(self.path)) :]
+        return stem_of(self.path), end if end.lower() == self.format.suffix else self.format.suffix
+
+    @property
     def is_sparse(self) -> bool:
         """Whether the frame is stored as a sparse matrix."""
         return self.frame.shape[1] > 0 and type(self.frame.dtypes.iloc[0]).__name__ == "SparseDtype"
@@ -111,16 +121,19 @@ class ViewFile:
         size = f"{counted(n_samples, 'sample')}, {counted(n_features, 'feature')}"
         return f"'{self.name}': {size}, {percent(self.share_empty)} of the cells empty"
 
-    def aligned(self, features: Sequence[str]) -> ViewFile:
+    def aligned(self, features: Sequence[str], *, most_lacking: float = 0.0) -> ViewFile:
         r"""Return the view with the features of a model, in their order.
 
         An empty column of the file becomes NaN for all samples. A category that does not occur in an encoded column
-        becomes 0. Columns that the model does not have are left out. A feature that the file lacks is an error.
+        becomes 0. Columns that the model does not have are left out. A feature that the file lacks is an error, unless
+        few are lacking, which become NaN.
 
         Parameters
         ----------
         features : sequence of str
             Names of the features, in the order wanted.
+        most_lacking : float, default=0.0
+            Share of the features that the file may lack.
 
         Examples
         --------
@@ -153,11 +166,13 @@ class ViewFile:
                 f"in columns. Transpose it: orient={{{self.name!r}: 'features'}} (on the command line: --transpose "
                 f"{quote(self.name)})."
             )
-        if lacking:
+        if len(lacking) > most_lacking * len(features):
             raise DataFileError(
                 f"{self.path.name!r} lacks {counted(len(lacking), 'feature')} of view '{self.name}' that the model "
                 f"was trained on: {some(lacking)}. Give a file with the same columns of numbers."
             )
+        columns |= {name: np.full(len(frame), np.nan) for name in lacking}
+        columns = {name: columns[name] for name in features}
         notes = self.notes
         if more := [name for name in frame.columns if name not in columns]:
             notes += (f"{counted(len(more), 'column')} that the model does not know left out: {some(more)}.",)

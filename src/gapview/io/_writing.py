@@ -25,6 +25,7 @@ from ._dialect import BYTE_ORDER_MARKS
 from ._sources import suffix_of
 from ._view_file import ViewFile
 from .tables import arrow
+from .workbook_writing import workbook_content
 
 
 def _write_text(view: ViewFile, frame: Any, extras: dict[str, Array], notes: list[str], sink: BinaryIO) -> None:
@@ -45,7 +46,11 @@ def _write_text(view: ViewFile, frame: Any, extras: dict[str, Array], notes: lis
     keys = [[escape_formula(str(key)) for key in frame.index]] if view.keyed else []
     writer.writerows(zip(*keys, *columns, strict=True))
     content = _encoded(stream.getvalue(), source.encoding, notes)
-    sink.write(gzip.compress(content, mtime=0) if source.compression == "gzip" else content)
+    if source.compression == "gzip":
+        content = gzip.compress(content, mtime=0)
+    elif source.compression == "zstd":
+        content = arrow().Codec("zstd").compress(content, asbytes=True)
+    sink.write(content)
 
 
 def _digits(values: Array, decimal: str, empty: str) -> list[str]:
@@ -85,10 +90,9 @@ def _write_table(view: ViewFile, frame: Any, extras: dict[str, Array], notes: li
     source = view.format
     full = frame.assign(**extras)
     if view.keyed:
-        keys = [str(key) for key in frame.index]
-        whole = source.id_type == "integer" and all(key.lstrip("+-").isdigit() for key in keys)
+        keys = _typed_keys(view, frame)
         name = None if source.id_name == "__index_level_0__" else source.id_name
-        ids = pandas.Index([int(key) for key in keys] if whole else keys, name=name)
+        ids = pandas.Index(keys, name=name)
         full = full.set_axis(ids, axis=0)
         if source.id_place == "column":
             full = full.reset_index()
@@ -99,6 +103,41 @@ def _write_table(view: ViewFile, frame: Any, extras: dict[str, Array], notes: li
         arrow("parquet").write_table(table, sink, compression=source.compression)
     else:
         arrow("feather").write_feather(table, sink)
+
+
+def _typed_keys(view: ViewFile, frame: Any) -> list[Any]:
+    """Return the ids as whole numbers if the file had such, else as text."""
+    keys = [str(key) for key in frame.index]
+    whole = view.format.id_type == "integer" and all(key.lstrip("+-").isdigit() for key in keys)
+    return [int(key) for key in keys] if whole else keys
+
+
+def _write_excel(view: ViewFile, frame: Any, extras: dict[str, Array], notes: list[str], sink: BinaryIO) -> None:
+    """Write a workbook with one sheet, of the name it had."""
+    columns = [frame.iloc[:, place].tolist() for place in range(frame.shape[1])]
+    columns += [values.tolist() for values in extras.values()]
+    header = list(map(str, (*frame.columns, *extras)))
+    if view.keyed:
+        columns, header = [_typed_keys(view, frame), *columns], [view.format.id_name or "", *header]
+    rows = [header] if view.format.header != "none" else []
+    sink.write(workbook_content({view.format.sheet or view.name: [*rows, *zip(*columns, strict=True)]}))
+
+
+def _write_r(view: ViewFile, frame: Any, extras: dict[str, Array], notes: list[str], sink: BinaryIO) -> None:
+    """Write a data frame of R, with the ids as row names or in the column where they were."""
+    rdata, pandas = extra("rdata", "r", "Writing files of R"), extra("pandas", "tables", "Writing tables")
+    full = pandas.DataFrame(frame.to_numpy(), columns=list(map(str, frame.columns))).assign(**extras)
+    if view.keyed and view.format.id_place == "index":
+        full.index = pandas.Index([str(key) for key in frame.index], dtype=object)
+    elif view.keyed:
+        full.insert(0, view.format.id_name or "id", _typed_keys(view, frame))
+    with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings(action="ignore"):
+        file = Path(folder) / "view"
+        if view.format.suffix == ".rds":
+            rdata.write_rds(file, full)
+        else:
+            rdata.write_rda(file, {view.name: full})
+        sink.write(file.read_bytes())
 
 
 def _write_npy(view: ViewFile, frame: Any, extras: dict[str, Array], notes: list[str], sink: BinaryIO) -> None:
@@ -137,6 +176,8 @@ def _write_omics(view: ViewFile, frame: Any, extras: dict[str, Array], notes: li
 _WRITERS = {
     "text": _write_text,
     "npy": _write_npy,
+    "excel": _write_excel,
+    "r": _write_r,
     **dict.fromkeys(("parquet", "feather"), _write_table),
     **dict.fromkeys(("npz", "mat"), _write_arrays),
     **dict.fromkeys(("h5ad", "h5mu"), _write_omics),

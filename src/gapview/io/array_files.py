@@ -9,6 +9,7 @@ import zipfile
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -18,6 +19,7 @@ from scipy import sparse
 from ..errors import DataFileError, extra, some
 from ..utils.messages import numbered
 from ..utils.types import Array, Matrix
+from ..views.containers import is_missing
 from ..views.keys import as_keys
 from ..views.tables import counts_rows, demand_digits
 from ._dialect import unique_names
@@ -163,31 +165,93 @@ def _unpacked_sizes(file: Path) -> Iterator[int]:
         place += 8 + size
 
 
-def read_omics(file: Path, kind: str, wanted: list[str] | None) -> list[ViewFile]:
-    """Read the matrix X of an AnnData file, or of every modality of a MuData file, keyed by sample."""
+def read_omics(file: Path, kind: str, wanted: list[str] | None, places: Mapping[str, str]) -> list[ViewFile]:
+    """Read a matrix of an AnnData file, or of every modality of a MuData file, keyed by sample.
+
+    ``places`` holds where the matrix of a modality stands, and under the empty name where all others do.
+    """
     what = "an AnnData file" if kind == "h5ad" else "a MuData file"
     for package in ("h5py", "anndata"):
         demand_package(package, "omics", f"Reading {what}")
-    return [_omics_view(file, group) for group in read_isolated(file, kind, what, wanted)]
+    views = []
+    for group in read_isolated(file, kind, what, wanted, places=dict(places)):
+        name, column = decodable(file.stem) if group["name"] is None else str(group["name"]), group["column"]
+        where = "names of the observations" if column is None else f"column '{column}' of obs"
+        source = SourceFormat(kind, suffix_of(file), id_name=group["id_name"], id_place="index")
+        place = places.get(group["name"] or "", places.get("", "X"))
+        notes = () if place == "X" else (f"The matrix is {place.removesuffix('/X')} of the AnnData.",)
+        features = [str(feature) for feature in group["features"]]
+        views.append(
+            matrix_view(file, name, group["X"], group["ids"], features, source, where, notes, may_count=column is None)
+        )
+    return views
 
 
-def _omics_view(file: Path, group: dict[str, Any]) -> ViewFile:
-    name = decodable(file.stem) if group["name"] is None else str(group["name"])
-    ids, features = _texts(file, group["ids"]), [str(feature) for feature in group["features"]]
-    matrix = _numbers(file, name, group["X"])
-    if matrix.shape != (len(ids), len(features)):
+def read_obs(file: Path, column: str, wanted: Sequence[str] = ()) -> tuple[dict[str, Any], list[str]]:
+    """Read a column of ``obs`` of an AnnData or MuData file, by sample; return it with the columns that there are.
+
+    Parameters
+    ----------
+    file : Path
+        The file, which ends in .h5ad or .h5mu.
+    column : str
+        Name of the column, of the whole file or of modalities.
+    wanted : sequence of str, optional
+        Columns that may hold the sample ids, as in :func:`gapview.io.read_view`.
+
+    Raises
+    ------
+    DataFileError
+        If modalities have different values for a sample.
+    """
+    for package in ("h5py", "anndata"):
+        demand_package(package, "omics", f"Reading obs of {file.name!r}")
+    found: dict[str, Any] = {}
+    columns: list[str] = []
+    for group in read_isolated(file, file.suffix[1:].lower(), "an omics file", wanted, obs=column):
+        columns += group["columns"]
+        for key, value in zip(map(str, group["ids"]), group["values"], strict=True):
+            if not is_missing(value) and found.setdefault(key, value) != value:
+                raise DataFileError(
+                    f"{file.name!r} has two values of {column!r} for the sample {key!r}: {found[key]!r} and {value!r}. "
+                    "Give the right one with --covariates."
+                )
+    return found, list(dict.fromkeys(columns))
+
+
+def matrix_view(
+    file: Path,
+    name: str,
+    values: Any,
+    ids: Sequence[Any] | None,
+    features: list[str] | None,
+    source: SourceFormat,
+    where: str,
+    notes: Sequence[str] = (),
+    *,
+    may_count: bool = True,
+) -> ViewFile:
+    """Return a view of a matrix with names of rows and columns, if it has them.
+
+    ``where`` says where the ids stand. Ids that only number the rows are none, if ``may_count``.
+    """
+    matrix = _numbers(file, name, values)
+    features = numbered(matrix.shape[1]) if features is None else unique_names(features)[0]
+    keys = None if ids is None else _texts(file, ids)
+    n_rows = matrix.shape[0] if keys is None else len(keys)
+    if matrix.shape != (n_rows, len(features)):
         raise DataFileError(
-            f"The view '{name}' in {file.name!r} has a matrix of shape {matrix.shape} for {len(ids)} samples and "
+            f"The view '{name}' in {file.name!r} has a matrix of shape {matrix.shape} for {n_rows} samples and "
             f"{len(features)} features. Give a matrix with a row for each sample and a column for each feature."
         )
-    features, suffix, column = unique_names(features)[0], suffix_of(file), group["column"]
-    if column is None and counts_rows(ids):  # AnnData numbers samples without names
-        source = SourceFormat(suffix[1:], suffix, tuple(features))
-        notes = ("The names of the observations only number them: rows are matched by their position.",)
-        return ViewFile(name, file, frame_of(matrix, None, features), False, source, notes)
-    source = SourceFormat(suffix[1:], suffix, tuple(features), group["id_name"], "index")
-    where = "names of the observations" if column is None else f"column '{column}' of obs"
-    return ViewFile(name, file, frame_of(matrix, ids, features), True, source, (f"Sample ids are the {where}.",))
+    source = replace(source, columns=tuple(features))
+    if keys is not None and not (may_count and counts_rows(keys)):  # AnnData numbers samples without names
+        notes = (*notes, f"Sample ids are the {where}.")
+        return ViewFile(name, file, frame_of(matrix, keys, features), True, source, notes)
+    reason = "The matrix has no names of rows" if keys is None else f"The {where} only number them"
+    source = replace(source, id_name=None, id_place="none")
+    notes = (*notes, f"{reason}: rows are matched by their position.")
+    return ViewFile(name, file, frame_of(matrix, None, features), False, source, notes)
 
 
 # -- the contents of .npz and .mat files ----------------------------------------------------------------------------

@@ -19,6 +19,7 @@ import numpy as np
 
 from ..errors import DataFileError, MissingExtraError
 from ..utils.packing import Decoder, demand, from_json
+from ..utils.refusals import BYTES_PER_CELL
 from ..utils.types import Array
 from . import reader
 from ._sources import READING, damaged, demand_size, reporting_damage
@@ -33,7 +34,7 @@ def demand_package(module: str, package_extra: str, purpose: str) -> None:
         raise MissingExtraError(module, package_extra, purpose)
 
 
-def read_isolated(file: Path, kind: str, what: str, wanted: Sequence[str] | None = None) -> Any:
+def read_isolated(file: Path, kind: str, what: str, wanted: Sequence[str] | None = None, **more: Any) -> Any:
     """Read a file in a process of its own; return plain values, arrays and sparse matrices.
 
     If that process crashes, hangs or exhausts its memory, the file is reported as damaged.
@@ -42,19 +43,22 @@ def read_isolated(file: Path, kind: str, what: str, wanted: Sequence[str] | None
     ----------
     file : Path
         The file.
-    kind : {"mat", "mat73", "feather", "h5ad", "h5mu"}
+    kind : {"mat", "mat73", "feather", "h5ad", "h5mu", "10x", "10x_folder", "workbook", "r"}
         Its format.
     what : str
         The format in words, for messages.
     wanted : sequence of str, optional
         Columns of obs that may hold the sample ids; the first that exists is read.
+    **more
+        What the function for the format needs beside that.
     """
     limits = READING.limits
     seconds = math.ceil(limits.seconds * (1 + file.stat().st_size / 2**28))
-    request: dict[str, Any] = {"kind": kind, "file": os.path.abspath(file), "wanted": list(wanted or [])}
+    request: dict[str, Any] = {"kind": kind, "file": os.path.abspath(file), "wanted": list(wanted or []), **more}
     request |= {"cells": limits.cells, "memory": limits.memory, "seconds": seconds}
+    request |= {"size": limits.size, "columns": limits.columns}
     if READING.own_process:
-        answer = _run(file, what, json.dumps(request), seconds)
+        answer = _run(file, what, json.dumps(request | {"is_own_process": True}), seconds)
     else:
         reader.write_answer(request, sink := io.BytesIO())
         sink.seek(0)
@@ -103,6 +107,10 @@ class _Ended(BaseException):
 def _ended(file: Path, what: str, code: int, seconds: int) -> DataFileError:
     if code in (-9, -24):  # killed by the timer, or by the system for its time
         cause = f"that takes more than {seconds:,} seconds, or more memory than there is"
+    elif code == -6:  # aborted, as programs in Rust do when memory is refused
+        cause = (
+            "it takes far more memory than its size allows, or is damaged; a sheet may have cells far from its table"
+        )
     elif code < 0:
         cause = f"the library that reads it crashed (signal {-code}), so the file is damaged"
     else:
@@ -119,7 +127,7 @@ def receive(stream: Any, file: Path) -> dict[str, Any]:
     total = 0
     for length in content["lengths"]:
         total += length
-        demand_size(file, total, "bytes of numbers", reader.BYTES_PER_CELL * READING.limits.cells)
+        demand_size(file, total, "bytes of numbers", BYTES_PER_CELL * READING.limits.cells)
         blocks.append(_read_bytes(stream, length))
     decoder = Decoder(content["arrays"], blocks, content["objects"])
     return {name: decoder.decode(value) for name, value in content["answer"].items()}

@@ -1,8 +1,8 @@
-"""A program that reads one MATLAB, HDF5 or old Feather file and writes its values to standard output.
+"""A program that reads one file of a binary format and writes its values to standard output.
 
 The libraries behind these formats trust the contents of a file: wrong bytes can crash or hang the process or exhaust
-its memory. ``isolated`` therefore runs this file as a script in a process of its own. The script imports only
-``utils.packing`` of gapview, so that it starts quickly.
+its memory. ``isolated`` therefore runs this file as a script in a process of its own. The script and the files beside
+it that it loads import only ``utils.packing`` and ``utils.refusals`` of gapview, so that it starts quickly.
 """
 
 from __future__ import annotations
@@ -16,31 +16,18 @@ import sys
 import warnings
 from collections.abc import Sequence
 from importlib import import_module
+from importlib.util import module_from_spec, spec_from_file_location
 from typing import Any, BinaryIO
 
 import numpy as np
 from scipy import sparse
 
 from gapview.utils.packing import Encoder, as_objects, demand, read_dtype
+from gapview.utils.refusals import BYTES_PER_CELL, Refused, check_size
 
 _MOST_DEPTH = 20  # of nested values
 _MOST_CELL_DEPTH = 10  # of nested cell arrays in HDF5, which may refer to each other in circles
 _PLAIN_KINDS = "biufcUS"
-BYTES_PER_CELL = 16  # the value and, in a sparse matrix, its position
-_OMICS = r"(mod/[^/]+/)?(X|obs|var)(/|$)"  # other layers may have any size
-
-
-class Refused(Exception):
-    """A file that is not read; carries the complete message for the user."""
-
-
-def too_large(file: str, size: int, what: str, limit: int, name: str = "cells") -> str:
-    """Return the message that something in a file exceeds a limit, which has a ``name`` in ``gapview.io.Limits``."""
-    return (
-        f"{file!r} is too large: {size:,} {what}; at most {limit:,} are read. Leave out columns or rows that are not "
-        f"needed, split the view into several, or raise the limit '{name}' with gapview.io.reading_with or the "
-        f"environment variable GAPVIEW_LIMITS, as in GAPVIEW_LIMITS={name}=1e11."
-    )
 
 
 def main() -> None:
@@ -78,9 +65,41 @@ def write_answer(request: dict[str, Any], stream: BinaryIO) -> None:
     stream.flush()
 
 
+def limit_memory(most: int) -> None:
+    """Limit the memory that this process may take beyond what it has now, where the system can do that."""
+    try:
+        import resource
+
+        with open("/proc/self/statm") as stream:
+            now = int(stream.read().split()[0]) * resource.getpagesize()
+    except (ImportError, OSError):
+        return
+    soft, hard = resource.getrlimit(resource.RLIMIT_AS)
+    limit = now + most if soft == resource.RLIM_INFINITY else min(now + most, soft)
+    resource.setrlimit(resource.RLIMIT_AS, (limit, hard))
+
+
+def _load(name: str) -> Any:
+    """Import a file beside this one by its path: the package would take a second to import."""
+    spec = spec_from_file_location(f"gapview_{name}", os.path.join(os.path.dirname(__file__), f"{name}.py"))
+    if spec is None or spec.loader is None:
+        raise ImportError(name)
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
 def _read(request: dict[str, Any]) -> Any:
     kind, file, cells = request["kind"], request["file"], request["cells"]
     name = os.path.basename(file)
+    if kind in _LOADED:
+        module, function = _LOADED[kind]
+        for package in _IMPORTED.get(kind, ()):  # their own memory does not count
+            import_module(package)
+        if request.get("is_own_process") and "most_memory" in request:
+            limit_memory(request["most_memory"])
+        with warnings.catch_warnings(action="ignore"):
+            return getattr(_load(module), function)(request)
     with warnings.catch_warnings(action="ignore"):  # of old formats and of repeated variables
         if kind == "mat":
             from scipy.io import loadmat
@@ -91,10 +110,24 @@ def _read(request: dict[str, Any]) -> Any:
         import h5py
 
         with h5py.File(file, "r") as archive:
-            _check_contents(archive, name, cells, "" if kind == "mat73" else _OMICS)
+            places = request.get("places", {})
+            if "obs" in request:
+                _check_contents(archive, name, cells, r"(mod/[^/]+/)?obs(/|$)")
+                return _read_obs(archive, name, kind == "h5mu", request["wanted"], request["obs"])
+            _check_contents(archive, name, cells, _pattern(places) if kind in ("h5ad", "h5mu") else "")
+            if kind == "10x":
+                return _load("reader_10x").read_hdf5(archive, name, cells)
             if kind == "mat73":
                 return {key: _read_mat73(archive, archive[key]) for key in archive if not key.startswith("#")}
-            return _read_omics(archive, name, cells, kind == "h5mu", request["wanted"])
+            return _read_omics(archive, name, cells, kind == "h5mu", request["wanted"], places)
+
+
+_LOADED = {
+    "workbook": ("reader_workbook", "read_workbook"),
+    "10x_folder": ("reader_10x", "read_folder"),
+    "r": ("reader_r", "read_r"),
+}
+_IMPORTED = {"workbook": ("python_calamine",), "10x_folder": ("scipy.io",), "r": ("rdata",)}
 
 
 def _read_feather(file: str) -> Any:
@@ -127,17 +160,12 @@ def _check_contents(archive: Any, file: str, cells: int, pattern: str) -> None:
         if item.external or item.is_virtual:
             return name
         total += math.prod(item.shape or ()) * item.dtype.itemsize
-        _check_size(file, total, "bytes or more when unpacked", BYTES_PER_CELL * cells)
+        check_size(file, total, "bytes or more when unpacked", BYTES_PER_CELL * cells)
         return None
 
     name = archive.visititems_links(external) or archive.visititems(count)
     if name is not None:
         raise Refused(f"{file!r} refers to another file for {name!r}. Save it with all its contents in one file.")
-
-
-def _check_size(file: str, size: int, what: str, limit: int) -> None:
-    if size > limit:
-        raise Refused(too_large(file, size, what, limit))
 
 
 def _read_mat73(archive: Any, node: Any, depth: int = 0) -> Any:
@@ -155,10 +183,22 @@ def _read_mat73(archive: Any, node: Any, depth: int = 0) -> Any:
     return node[()].T  # MATLAB stores columns first
 
 
-def _read_omics(archive: Any, name: str, cells: int, several: bool, wanted: Sequence[str]) -> list[Any]:
-    """Read the matrix X, the sample names and the feature names; of a MuData file, of every modality."""
+def _pattern(places: dict[str, str]) -> str:
+    """Return a regular expression for the items that are read; other layers may have any size."""
+    read = {"X", "obs", "var", *places.values(), *("raw/var" for place in places.values() if place == "raw/X")}
+    return rf"(mod/[^/]+/)?({'|'.join(map(re.escape, sorted(read)))})(/|$)"
+
+
+def _read_omics(
+    archive: Any, name: str, cells: int, several: bool, wanted: Sequence[str], places: dict[str, str]
+) -> list[Any]:
+    """Read a matrix, the sample names and the feature names; of a MuData file, of every modality.
+
+    ``places`` holds where the matrix of a modality stands, and under the empty name where all others do.
+    """
+    usual = places.get("", "X")
     if not several:
-        return [_read_group(name, None, archive, cells, wanted)]
+        return [_read_group(name, None, archive, cells, wanted, usual)]
     if "mod" not in archive:
         raise Refused(f"{name!r} is no MuData file: it has no modalities. Is it an .h5ad file?")
     stored = list(archive["mod"])
@@ -166,26 +206,67 @@ def _read_omics(archive: Any, name: str, cells: int, several: bool, wanted: Sequ
     if not stored:
         raise Refused(f"{name!r} has no modalities. Give a file with at least one.")
     names = order if sorted(order) == sorted(stored) else stored
-    return [_read_group(name, modality, archive["mod"][modality], cells, wanted) for modality in names]
+    return [_read_group(name, one, archive["mod"][one], cells, wanted, places.get(one, usual)) for one in names]
 
 
-def _read_group(file: str, modality: str | None, group: Any, cells: int, wanted: Sequence[str]) -> Any:
+def _read_group(file: str, modality: str | None, group: Any, cells: int, wanted: Sequence[str], place: str) -> Any:
     from anndata.io import read_elem
 
-    if not hasattr(group, "keys") or not {"X", "obs", "var"} <= set(group):
-        place = "" if modality is None else f"The view '{modality}' in "
+    where = f"{file!r}" if modality is None else f"The view '{modality}' in {file!r}"
+    if place != "X" and place not in group:
+        raise Refused(f"{where} has no {place}; it has {_listed(group)}. Name one of these.")
+    if not hasattr(group, "keys") or not {place.split("/")[0], "obs", "var"} <= set(group):
         raise Refused(
-            f"{place}{file!r} has no matrix X with names of samples and features. Put the values into .X of the "
-            "AnnData."
+            f"{where} has no matrix X with names of samples and features. Put the "
+            "values into .X of the AnnData, or name a layer."
         )
-    values = group["X"]["data"] if hasattr(group["X"], "keys") else group["X"]  # of a sparse matrix, the stored values
-    _check_size(file, values.size, "cells", cells)
+    stored = group[place]
+    values = stored["data"] if hasattr(stored, "keys") and "data" in stored else stored  # of a sparse matrix
+    check_size(file, getattr(values, "size", 0), "cells", cells)
     column = _find_column(file, modality, group["obs"], wanted)
     ids, id_name = _read_names(group["obs"], column, read_elem)
-    features, _ = _read_names(group["var"], None, read_elem)
-    matrix = read_elem(group["X"])
+    matrix = read_elem(stored)
+    if place.startswith("obsm/"):
+        own = getattr(matrix, "columns", None)  # a frame
+        matrix = matrix if own is None else matrix.to_numpy()
+        key = place.removeprefix("obsm/")
+        features = [f"{key}_{k + 1}" for k in range(matrix.shape[1])] if own is None else _plain(own)
+    else:
+        features, _ = _read_names(group["raw/var" if place == "raw/X" else "var"], None, read_elem)
     matrix = matrix if sparse.issparse(matrix) else np.asarray(matrix)
     return {"name": modality, "ids": ids, "id_name": id_name, "column": column, "X": matrix, "features": features}
+
+
+def _read_obs(archive: Any, name: str, several: bool, wanted: Sequence[str], column: str) -> list[Any]:
+    """Read a column of obs, of every modality and of the whole file where it exists, with the sample names.
+
+    A group without the column has its other columns in place of the values.
+    """
+    from anndata.io import read_elem
+
+    modalities = archive.get("mod", {}) if several else {}
+    groups = [*((one, modalities[one]) for one in modalities), (None, archive)]
+    found = []
+    for modality, group in groups:
+        obs = group["obs"] if hasattr(group, "keys") and "obs" in group else None
+        if obs is None or not hasattr(obs, "keys"):
+            continue
+        columns = [str(key) for key in obs if key != obs.attrs.get("_index") and not str(key).startswith("__")]
+        answer: dict[str, Any] = {"columns": columns, "ids": [], "values": []}
+        if column in columns:
+            usable = [own for own in wanted if own in columns]  # the columns of a modality may be others
+            key = _find_column(name, modality, obs, usable)
+            answer["ids"] = _read_names(obs, key, read_elem)[0]
+            answer["values"] = _plain(read_elem(obs[column]))
+        found.append(answer)
+    return found
+
+
+def _listed(group: Any) -> str:
+    """Return the matrices of an AnnData that can be named."""
+    found = [place for place in ("X", "raw/X") if place in group]
+    found += [f"{part}/{key}" for part in ("layers", "obsm") if part in group for key in group[part]]
+    return ", ".join(found[:20]) or "none"
 
 
 def _find_column(file: str, modality: str | None, obs: Any, wanted: Sequence[str]) -> str | None:

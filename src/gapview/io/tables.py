@@ -42,7 +42,7 @@ class RawTable:
     index: int | None = None  # position of the column that is the index of a pandas frame
     texts: Callable[..., list[Any]] | None = None  # columns as text, before any conversion
     head: list[list[str]] = field(default_factory=list)  # the first rows of a text table, their first columns only
-    lines: Callable[[], list[int]] | None = None  # line of the file for every row
+    lines: Callable[[], list[int]] | None = None  # line of the file, or row of the sheet, for every row
     notes: list[str] = field(default_factory=list)
     doubts: list[str] = field(default_factory=list)  # columns that are left out though most cells are numbers
 
@@ -72,7 +72,7 @@ class RawTable:
     @property
     def title(self) -> str:
         """The table in a message."""
-        return repr(self.file.name)
+        return repr(self.file.name) + (f" (sheet '{self.format.sheet}')" if self.format.sheet else "")
 
     @property
     def has_header(self) -> bool:
@@ -90,8 +90,9 @@ class RawTable:
         """Return the positions of rows in words: ``line(s) 3, 7``, or ``row(s) …`` counted from 1."""
         if self.lines is None:
             return row_numbers(rows)
-        lines = self.lines()
-        return f"line(s) {some([lines[row] for row in rows])}"
+        lines, sheet = self.lines(), self.format.sheet
+        numbers = some([lines[row] for row in rows])
+        return f"line(s) {numbers}" if sheet is None else f"row(s) {numbers} of sheet '{sheet}'"
 
 
 def row_numbers(rows: Sequence[int]) -> str:

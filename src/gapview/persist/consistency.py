@@ -8,7 +8,7 @@ before a model is saved, so that every saved model can be loaded.
 from __future__ import annotations
 
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import fields, is_dataclass
 from functools import cache
 from numbers import Integral, Real
@@ -23,6 +23,7 @@ from ..utils.packing import demand
 from ..utils.types import Array
 from ..views import Views
 from ..views.core import demand_a_view_for_each
+from ._preparations import check_preparations
 
 hints_of: Callable[[Any], dict[str, Any]] = cache(get_type_hints)  # of a class
 
@@ -33,6 +34,7 @@ _AXES: dict[str, tuple[str, ...]] = {
     "labels_": ("samples",),
     "part_": ("samples",),
     "confidence_": ("samples",),
+    "uncalibrated_confidence_": ("samples",),
     "embedding_": ("samples", "components"),
     "balance_": ("components", "directions"),
     "view_weights_": ("views",),
@@ -70,10 +72,15 @@ def check_model(model: Any) -> None:
     _check_views(model.views_)
     demand(np.array_equal(model.sample_ids_, model.views_.sample_ids), "the ids of model and views differ")
     demand(model.n_features_in_ == sum(model.views_.n_features), "n_features_in_ is not that of the views")
-    _check_axes(model, model.views_)
+    widths = model.views_.n_features
+    if hasattr(model, "kinds_"):
+        check_preparations(model.kinds_, model.views_)
+        widths = tuple(rule.n_out for rule in model.kinds_)
+    _check_axes(model, model.views_, widths)
     _check_groups(model)
     if hasattr(model, "scalings_"):
-        _check_scalings(model.scalings_, model.views_)
+        _check_scalings(model.scalings_, model.views_, widths)
+    _check_corrections(getattr(model, "corrections_", ()), model.views_)
     if hasattr(model, "view_weights_"):
         demand((model.view_weights_ > 0).all(), "a view has no weight")
     if hasattr(model, "kernel_widths_"):
@@ -84,6 +91,8 @@ def check_model(model: Any) -> None:
         _check_setting(model, model.views_.n_views)
     if hasattr(model, "cluster_count_"):
         _check_count(model.cluster_count_)
+    for test in getattr(model, "associations_", ()):
+        _check_association(test, int(model.labels_.max()) + 1)
 
 
 def fits(value: Any, hint: Any) -> bool:
@@ -172,7 +181,7 @@ def _are_hashable(ids: Array) -> bool:
         return False
 
 
-def _check_axes(model: Any, views: Views) -> None:
+def _check_axes(model: Any, views: Views, widths: Sequence[int]) -> None:
     sizes = {"samples": views.n_samples, "views": views.n_views, "iterations": getattr(model, "n_iter_", None)}
     for name, axes in _AXES.items():
         if hasattr(model, name):
@@ -185,7 +194,7 @@ def _check_axes(model: Any, views: Views) -> None:
         for k, array in enumerate(arrays):
             n_rows = len(views.rows(k))
             n_codes = views.n_samples if getattr(array, "shape", ())[:1] == (views.n_samples,) else n_rows
-            own = sizes | {"features": views.n_features[k], "rows": n_rows, "codes": n_codes}
+            own = sizes | {"features": widths[k], "rows": n_rows, "codes": n_codes}
             _check_shape(name, array, axes, own)
     if hasattr(model, "cluster_centers_"):
         width = "directions" if "directions" in sizes else "components"
@@ -207,18 +216,16 @@ def _check_shape(name: str, array: Any, axes: tuple[str, ...], sizes: dict[str, 
 
 
 def _check_groups(model: Any) -> None:
-    centers = getattr(model, "cluster_centers_", None)
-    if centers is None and hasattr(model, "view_centers_"):
-        centers = model.view_centers_[0]
-    n_groups = model.views_.n_samples if centers is None else len(centers)
+    n_groups = min([model.n_groups, *(len(centers) for centers in getattr(model, "view_centers_", []))])
     for labels in [model.labels_, *getattr(model, "view_labels_", [])]:
         demand(len(labels) and labels.min() >= 0 and labels.max() < n_groups, "there are labels of unknown groups")
 
 
 def _check_latent(model: Any) -> None:
     """Check ranges of values that methods for new samples multiply: products must not overflow."""
-    in_range = model.confidence_.min() >= 0 and model.confidence_.max() <= 1
-    demand(in_range, "confidence_ has values below 0 or above 1")
+    for name in ("confidence_", "uncalibrated_confidence_"):
+        values = getattr(model, name, model.confidence_)
+        demand(values.min() >= 0 and values.max() <= 1, f"{name} has values below 0 or above 1")
     _check_parts(model)
     in_range = all(_largest(basis) <= _LARGEST_OF_BASIS for basis in model.bases_)
     demand(in_range, "bases_ are not orthonormal")
@@ -244,9 +251,9 @@ def _largest(values: Any) -> float:
     return float(np.abs(values.data if sparse.issparse(values) else values).max(initial=0))
 
 
-def _check_scalings(scalings: Any, views: Views) -> None:
+def _check_scalings(scalings: Any, views: Views, widths: Sequence[int]) -> None:
     demand(len(scalings) == views.n_views, "there is not one scaling for each view")
-    for scaling, name, n_features in zip(scalings, views.names, views.n_features, strict=True):
+    for scaling, name, n_features in zip(scalings, views.names, widths, strict=True):
         parts = [part for part in (scaling.center, scaling.spread) if part is not None]
         demand(len(parts) != 1, f"view '{name}' has half a scaling")
         for part in parts:
@@ -255,6 +262,27 @@ def _check_scalings(scalings: Any, views: Views) -> None:
         demand(not parts or (scaling.spread > 0).all(), f"view '{name}' has a spread of 0")
         length = scaling.row_length
         demand(length is None or (np.isfinite(length) and length >= 0), f"view '{name}' has rows of length {length}")
+
+
+def _check_corrections(corrections: Any, views: Views) -> None:
+    demand(len(corrections) in (0, views.n_views), "there is not one correction of batches for each view")
+    demand(views.batches is None or len(views.batches) == views.n_samples, "there is not one batch for each sample")
+    for own, n_features in zip(corrections, views.n_features, strict=False):
+        if own is None:
+            continue
+        n_axes, n_batches = own.axes.shape[-1], len(own.batches)
+        n_rounds, n_clusters = own.centers.shape[:2]
+        shapes = [part.shape for part in (own.center, own.axes, own.offsets, own.centers, own.penalties, own.shifts)]
+        expected = [
+            (n_features,),
+            (n_features, n_axes),
+            (n_batches, n_axes),
+            (n_rounds, n_clusters, n_axes),
+            (n_rounds, n_batches, n_clusters),
+            (n_rounds, n_batches, n_clusters, n_axes),
+        ]
+        demand(shapes == expected, "a correction of batches is for other views")
+        demand(own.size > 0 and _is_finite(own.shifts), "a correction of batches has no size or is not finite")
 
 
 def _check_setting(model: Any, n_views: int) -> None:
@@ -275,3 +303,11 @@ def _check_count(count: Any) -> None:
     demand(are_counts and (counts >= 1).all() and len(np.unique(counts)) == len(counts), "counts of groups are no list")
     for score in scores:
         demand(score.shape == counts.shape and _is_real(score) and _is_finite(score), "a count of groups has no score")
+
+
+def _check_association(test: Any, n_groups: int) -> None:
+    demand(test.factor in ("batch", "missing views"), f"groups were compared with {test.factor!r}")
+    shares = [value for one in test.groups for value in (one.share, one.expected, one.adjusted)]
+    figures = [*shares, test.association.strength, test.association.p_value]
+    demand(all(0 <= value <= 1 for value in figures), "an association has shares below 0 or above 1")
+    demand(all(0 <= one.group < n_groups for one in test.groups), "an association is about unknown groups")

@@ -146,6 +146,8 @@ def _chosen(model: Any) -> dict[str, Any]:
             name: dict(zip(names, value, strict=True)) if isinstance(value, tuple) else shown_setting(value)
             for name, value in asdict(model.setting_).items()
         }
+    if any(rule.kind for rule in getattr(model, "kinds_", ())):
+        found["kinds"] = {rule.name: rule.kind or "as given" for rule in model.kinds_}
     if hasattr(model, "view_weights_"):
         found["view_weights"] = dict(zip(names, model.view_weights_.round(3).tolist(), strict=True))
     if hasattr(model, "selection_"):
@@ -182,14 +184,16 @@ def save(model: Any, path: Any) -> None:
         check_model(model)
     except ValueError as error:
         raise InputError(f"The model is not as fit has left it, and cannot be saved: {error}") from None
-    for name in vars(model):
+    # Names like _this_ hold what is computed again when it is needed
+    kept = {name: value for name, value in vars(model).items() if not (name.startswith("_") and name.endswith("_"))}
+    for name in kept:
         if not _is_known(type(model), name):
             raise InputTypeError(
                 f"model.{name} is neither a setting nor an attribute of a fitted {type(model).__name__}: it would be "
                 f"lost. Take it off with del model.{name}, or keep the model with joblib.dump."
             )
     encoder = Encoder()
-    attributes = {name: encoder.encode(value, f"model.{name}") for name, value in vars(model).items()}
+    attributes = {name: encoder.encode(value, f"model.{name}") for name, value in kept.items()}
     header = {"model": asdict(summarise(model))}
     blocks = encoder.to_blocks({"attributes": attributes})
     try:

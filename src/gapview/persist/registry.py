@@ -16,8 +16,10 @@ import numpy as np
 
 from ..clusters import Clustering
 from ..compute.arrays import TensorGraph, graph_like, host, host_graph, is_tensor, to_device
+from ..correction import Correction
 from ..errors import InputTypeError, extra
 from ..graph.neighbors import Search, SearchReport
+from ..kinds import Levels, Preparation
 from ..refinement import Discriminants, Refinement, ViewDiscriminants
 from ..scaling import Scaling
 from ..utils import packing
@@ -32,7 +34,17 @@ METHODS: dict[str, type[Any]] = {}  # filled by the decorator storable_method
 RECORDS: dict[str, type[Any]] = {
     record.__name__: record
     for record in (
-        *(Clustering, Container, Discriminants, Refinement, Scaling, Search, SearchReport, ViewDiscriminants, Views),
+        *(
+            Clustering,
+            Container,
+            Correction,
+            Discriminants,
+            Levels,
+            Preparation,
+            Refinement,
+            Scaling,
+        ),
+        *(Search, SearchReport, ViewDiscriminants, Views),
     )
 }
 VIEWS_PARTS = tuple("matrices" if name == "_held" else name for name in hints_of(Views))
@@ -70,7 +82,9 @@ def method_name(model: Any) -> str:
 
 def _default_parts(record: type[Any]) -> dict[str, Any]:
     """Return the names of the attributes that make up a record, with their default values or MISSING."""
-    return dict.fromkeys(VIEWS_PARTS, MISSING) if record is Views else {f.name: f.default for f in fields(record)}
+    if record is Views:
+        return dict.fromkeys(VIEWS_PARTS, MISSING) | {"batches": None}
+    return {f.name: f.default for f in fields(record)}
 
 
 # -- kinds that are lists of plainer values --------------------------------------------------------------------

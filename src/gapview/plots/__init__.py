@@ -16,13 +16,14 @@ Examples
 """
 
 from ._fit import plot_convergence, plot_top_features, plot_view_agreement, plot_weight_grid
-from ._samples import plot_cluster_sizes, plot_missing, plot_samples
+from ._samples import plot_cluster_sizes, plot_missing, plot_samples, plot_survival
 
 __all__ = [
     "plot_cluster_sizes",
     "plot_convergence",
     "plot_missing",
     "plot_samples",
+    "plot_survival",
     "plot_top_features",
     "plot_view_agreement",
     "plot_weight_grid",

@@ -10,16 +10,17 @@ import numpy as np
 from ..errors import InputError, InputTypeError, ParameterError
 from ..estimators import GRMF, BridgedGRMF
 from ..estimators.base import MultiViewClusterer, demand_fitted
+from ..kinds import feature_views
 from ..report.clustering.fit import summarise_convergence
 from ..report.clustering.summary import feature_name, signed
 from ..report.drawing import draw_change, draw_frame, draw_objective, draw_weight_cells, fill_cells, legend_beside
-from ..report.style import INK, SERIES, SOFT, axes_for, load_matplotlib
+from ..report.style import INK, SOFT, axes_for, load_matplotlib
 from ..trust import FeatureEffect, feature_effects, top_features
 from ..utils.messages import check_choice, check_integer, counted, shorten, shown
 from ..utils.types import Array
+from .drawing import VIEW_COLORS
 
 _LONGEST = 30  # characters of a name
-_COLORS = [SERIES[place].color for place in (5, 3, 2, 4, 6, 1, 0)]  # of views, in order
 _WEIGHTS = ("consensus_weight", "sparsity_weight")
 
 
@@ -105,7 +106,7 @@ def plot_view_agreement(model: GRMF | BridgedGRMF, *, ax: Any = None) -> Any:
     names = [shorten(name, _LONGEST) for name in model.views_.names]
     sloping = max(map(len, names)) > 12 or n_views > 6
     width, height = min(10.0, 2.6 + 0.9 * n_views), 1.6 + 0.26 * n_groups + 0.6 * sloping
-    with axes_for(ax, width, height, "How well each group holds in each view") as axes:
+    with axes_for(ax, width, height, "Neighbours of the same group in each view") as axes:
         norm = load_matplotlib("colors").Normalize(0, 1, clip=True)
         fill_cells(axes, values, norm, lambda at: f"{values[at]:.2f}".replace("-", "−"), size=8)
         turned = {"rotation": 30, "ha": "right", "rotation_mode": "anchor"} if sloping else {}
@@ -158,14 +159,18 @@ def plot_top_features(
     if group >= n_groups:
         raise ParameterError(f"group must be one of the groups found, 0 to {n_groups - 1}; got {group}.")
     check_choice("view", view, (None, *names))
-    effects = [one for one in feature_effects(model.views_, model.labels_) if view in (None, one.view)]
+    effects = [
+        one
+        for one in feature_effects(feature_views(model.views_, getattr(model, "kinds_", ())), model.labels_)
+        if view in (None, one.view)
+    ]
     found = [one for one in top_features(effects, n_top) if one.cluster == group]
     found = sorted(found, key=lambda one: -abs(one.effect))[:n_top]
     where = "" if view is None or len(names) == 1 else f" in {shorten(view, _LONGEST)}"
     several = view is None and len(names) > 1
     with axes_for(ax, 6.0, 1.3 + 0.26 * max(len(found), 2), f"What sets group {group} apart{where}") as axes:
         axes.set_xlabel("difference from all others, in standard deviations (Hedges’ g)")
-        _draw_effects(axes, found, {name: _COLORS[k % len(_COLORS)] for k, name in enumerate(names)}, several)
+        _draw_effects(axes, found, {name: VIEW_COLORS[k % len(VIEW_COLORS)] for k, name in enumerate(names)}, several)
         if not found:
             axes.text(0.5, 0.5, "nothing stands out", transform=axes.transAxes, ha="center", va="center", color=SOFT)
     return axes

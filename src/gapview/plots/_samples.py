@@ -1,21 +1,19 @@
-"""Figures of the samples: the map, missing views, sizes of the groups."""
+"""Figures of the samples: the map, missing views, sizes and survival of the groups."""
 
 from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
+from ..errors import InputTypeError, described
 from ..estimators.base import MultiViewClusterer, demand_fitted
-from ..report.clustering.group_sections import draw_sizes
-from ..report.clustering.samples import count_patterns, summarise_map
-from ..report.drawing import MOST_PATTERNS, draw_patterns, group_sign, legend_beside
-from ..report.style import INK, PAPER, axes_for, load_matplotlib
-from ..utils.messages import counted
+from ..report.clustering.samples import latent_points_of
+from ..report.drawing import MOST_PATTERNS, draw_patterns, draw_survival, legend_beside
+from ..report.style import axes_for
+from ..trust import GroupSurvival
+from ..trust.association import count_patterns
+from ..utils.messages import p_value
 from ..views import Views
-
-_MARKERS = dict(zip(("circle", "square", "triangle", "diamond", "plus", "cross", "wedge"), "os^DPXv", strict=True))
-_MOST_NAMED = 40  # groups in a legend; the map shows the numbers of all groups
+from .drawing import draw_group_sizes, draw_map
 
 
 def plot_samples(model: MultiViewClusterer, *, ax: Any = None) -> Any:
@@ -47,28 +45,8 @@ def plot_samples(model: MultiViewClusterer, *, ax: Any = None) -> Any:
     '60 samples in 2 groups'
     """
     demand_fitted("The figure", model)
-    labels = model.labels_
-    shown = summarise_map(model, count_patterns(model.views_.mask)[1])
-    groups = np.unique(labels)
-    part = f"{len(shown.samples):,} of " if len(shown.samples) < len(labels) else ""
-    title = f"{part}{len(labels):,} samples in {counted(len(groups), 'group')}"
-    with axes_for(ax, 6.4, 4.6, title) as axes:
-        look = {"s": np.clip(18_000 / len(labels), 6, 36), "edgecolors": PAPER, "linewidths": 0.3}
-        look["rasterized"] = len(labels) > 5000
-        rim = [load_matplotlib("patheffects").withStroke(linewidth=2.5, foreground=PAPER)]
-        for group in groups.tolist():
-            own = labels[shown.samples] == group
-            x, y, sign = shown.x[own], shown.y[own], group_sign(group)
-            axes.scatter(x, y, color=sign.color, marker=_MARKERS[sign.shape], label=f"group {group}", **look)
-            at = np.argmin(np.hypot(x - np.median(x), y - np.median(y)))  # the position of a sample of the group
-            axes.text(x[at], y[at], str(group), color=INK, weight="bold", ha="center", va="center", path_effects=rim)
-        axes.set(xticks=[], yticks=[], xlabel=f"latent points, laid out by {shown.method}")
-        axes.set_aspect("equal", adjustable="datalim")
-        axes.grid(False)
-        axes.spines[:].set_visible(False)
-        if 1 < len(groups) <= _MOST_NAMED:
-            legend_beside(axes, size=30)
-    return axes
+    codes = count_patterns(model.views_.mask)[1]
+    return draw_map(model.labels_, latent_points_of(model), getattr(model, "confidence_", None), codes, ax=ax)
 
 
 def plot_missing(data: Any, *, ax: Any = None) -> Any:
@@ -148,15 +126,46 @@ def plot_cluster_sizes(model: MultiViewClusterer, *, ax: Any = None) -> Any:
     ['group 0', 'group 1']
     """
     demand_fitted("The figure", model)
-    labels, confidence = model.labels_, getattr(model, "confidence_", None)
-    sizes = np.bincount(labels)
-    with axes_for(ax, 5.6, 1.0 + 0.26 * len(sizes), "Sizes of the groups") as axes:
-        draw_sizes(axes, labels, confidence, len(sizes))
-        for group, total in enumerate(sizes):
-            place = {"xytext": (4, 0), "textcoords": "offset points", "va": "center", "fontsize": 8}
-            axes.annotate(f"{total:,}", (total, group), **place)
-        axes.set_xlim(0, 1.14 * sizes.max())  # with room for the numbers
-        if confidence is not None:
-            legend_beside(axes)
-            axes.get_legend().set_title("confidence")
+    return draw_group_sizes(model.labels_, getattr(model, "confidence_", None), ax=ax)
+
+
+def plot_survival(survival: GroupSurvival, *, time: str = "time", ax: Any = None) -> Any:
+    """Draw the Kaplan-Meier curve of every group, with marks for censored samples and the numbers at risk.
+
+    Bands are pointwise 95 % intervals, drawn for up to five groups. The title has the log-rank test of all groups.
+
+    Parameters
+    ----------
+    survival : GroupSurvival
+        The result of :func:`gapview.trust.survival_by_group`.
+    time : str, default="time"
+        Label of the time axis, with its unit.
+    ax : matplotlib axes, optional
+        Axes to draw on; by default new ones. The numbers at risk are below them.
+
+    Returns
+    -------
+    matplotlib axes
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gapview.plots import plot_survival
+    >>> from gapview.trust import survival_by_group
+    >>> state = np.random.RandomState(0)
+    >>> labels = np.repeat([0, 1], 50)
+    >>> death, followed = state.exponential(10 * (1 + 2 * labels)), state.uniform(5, 30, 100)
+    >>> found = survival_by_group(labels, np.minimum(death, followed), death <= followed)
+    >>> axes = plot_survival(found, time="months")
+    >>> axes.get_title()
+    'Log-rank test: p = 0.024'
+    """
+    if not isinstance(survival, GroupSurvival):
+        raise InputTypeError(
+            f"survival must be the result of gapview.trust.survival_by_group; got {described(survival)}."
+        )
+    curves = survival.curves
+    with axes_for(ax, 5.6, 3.4 + 0.16 * len(curves), f"Log-rank test: {p_value(survival.p_value)}") as axes:
+        draw_survival(axes, curves, time)
+        legend_beside(axes)
     return axes

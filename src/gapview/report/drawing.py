@@ -16,6 +16,8 @@ SMALL_WIDTH = 5.0  # readable on a phone
 MOST_BARS = 40  # groups or views in one figure
 MOST_PATTERNS = 20  # sets of views in one figure
 _LONGEST_VIEW = 24  # characters of the name of a view in it
+_MOST_BANDS = 5  # intervals of curves in one figure
+_DASHES: tuple[Any, ...] = ("-", (0, (5, 1.5)), (0, (1.5, 1.2)), (0, (7, 1.5, 1.5, 1.5)))
 _FEW = 20  # iterations up to which points are marked
 BLUE, RED = SERIES[5].color, SERIES[6].color
 # Grey comes last: it is the least visible
@@ -108,6 +110,41 @@ def draw_change(axes: Any, changes: Any, tol: float) -> None:
         axes.text(1, tol, "tol", color=RED, ha="right", va="bottom", transform=axes.get_yaxis_transform())
     axes.set_yscale("log")
     _count_iterations(axes, len(changes) + 1)
+
+
+def draw_survival(axes: Any, curves: Sequence[Any], time: str) -> None:
+    """Draw Kaplan-Meier curves with marks for censored samples, and below them the numbers at risk.
+
+    Intervals are drawn for few groups only, where they can be told apart.
+    """
+    for curve in curves:
+        color, dashes = group_sign(curve.group).color, _DASHES[curve.group % len(_DASHES)]
+        times, shares = np.concatenate([[0.0], curve.times]), np.concatenate([[1.0], curve.share])
+        name = f"group {curve.group}"
+        axes.step(times, shares, where="post", color=color, linestyle=dashes, label=name, zorder=3)
+        axes.plot(curve.censored, curve.share_at(curve.censored), "|", color=color, markersize=6.5, zorder=4)
+        if len(curves) <= _MOST_BANDS:
+            low, high = (np.concatenate([[1.0], own]) for own in (curve.low, curve.high))
+            axes.fill_between(times, low, high, step="post", color=color, alpha=0.13, linewidth=0, zorder=2)
+    axes.set(xlabel=time, ylabel="share without the event", ylim=(0, 1.03))
+    axes.set_xlim(0, max(max(curve.last[-1] for curve in curves), 1e-9) * 1.03)
+    _count_at_risk(axes, curves)
+
+
+def _count_at_risk(axes: Any, curves: Sequence[Any]) -> None:
+    """Write the numbers at risk below the axis, at its ticks."""
+    right = axes.get_xlim()[1]
+    ticks = [tick for tick in axes.get_xticks() if 0 <= tick <= right][:: 1 + len(axes.get_xticks()) // 9]
+    axes.set_xticks(ticks)
+    look = {"textcoords": "offset points", "fontsize": 7.5, "va": "top", "annotation_clip": False}
+    axes.annotate("at risk", (0, 0), xycoords="axes fraction", xytext=(-14, -32), ha="right", color=SOFT, **look)
+    for row, curve in enumerate(curves):
+        color, down = group_sign(curve.group).color, -43 - 11 * row
+        side = {"xycoords": "axes fraction", "xytext": (-14, down), "ha": "right"}
+        axes.annotate(f"group {curve.group}", (0, 0), color=color, **side, **look)
+        for tick, count in zip(ticks, curve.at_risk(ticks), strict=True):
+            place = {"xycoords": axes.get_xaxis_transform(), "xytext": (0, down), "ha": "center"}
+            axes.annotate(f"{count:,}", (tick, 0), **place, **look)
 
 
 def _marked(n_points: int) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,9 +13,11 @@ from ..errors import GapviewError, InputError, SolutionError
 from ..persist.registry import storable_record
 from ..utils.messages import MOST_REPEATS, check_integer, check_real, random_generator, warn_user
 from ..utils.types import Array
-from .confidence import read_labels
+from ..views import Views
+from .confidence import LEAST_SIZE, read_labels
 
 _ROUNDING = 1e-9  # 0.8 of 10 samples is 8, even if the product is rounded down
+_SAME = 0.5  # Jaccard similarity from which two clusters are the same: at most one other cluster can be as similar
 
 
 @storable_record
@@ -34,6 +36,10 @@ class Stability:
         Share of the resamples with the sample in which it stays in its cluster; NaN if it was never drawn.
     n_drawn : array of shape (n_samples,)
         Number of resamples with the sample, without those that were skipped.
+    kept : array of shape (n_samples,)
+        Share of the resamples with the sample in which it stays in its cluster and the cluster itself is found again:
+        without the sample, the two have a Jaccard similarity of at least 0.5. Clusters of fewer than five drawn samples
+        are not found again. NaN if the sample was never drawn.
     failures : tuple of str
         The error message of every resample that was skipped because the fit failed.
 
@@ -49,6 +55,7 @@ class Stability:
     jaccards: Array
     stays: Array
     n_drawn: Array
+    kept: Array
     failures: tuple[str, ...] = ()
 
     @property
@@ -75,7 +82,8 @@ def cluster_stability(
     cluster can also be stable only because it is far away from the rest.
 
     For the samples, the clusters of a resample are matched one to one with those of ``labels`` such that as many
-    samples as possible stay in their cluster.
+    samples as possible stay in their cluster. ``stays`` counts samples in the matched cluster, whatever has become of
+    it; ``kept`` counts them only where the matched cluster is similar.
 
     Samples are drawn without replacement, since a sample that is drawn twice would be its own neighbour. A resample on
     which the fit fails with an error of gapview is skipped, with a warning.
@@ -135,10 +143,10 @@ def cluster_stability(
     having = _read_mask(mask, n_samples)
     size, needed = max(1, int(share * n_samples + _ROUNDING)), _least_counts(having, share, n_least)
     jaccards = np.full((n_resamples, n_groups), np.nan)
-    n_stays, n_drawn = np.zeros(n_samples, dtype=np.intp), np.zeros(n_samples, dtype=np.intp)
+    n_stays, n_kept, n_drawn = np.zeros((3, n_samples), dtype=np.intp)
     failures: list[str] = []  # messages, since the errors would keep the data of the fits in memory
     for turn in range(n_resamples):
-        rows = _draw(state, size, having, needed)
+        rows = draw_samples(state, size, having, needed)
         try:
             answer = fit(rows, int(state.randint(2**31 - 1)))
         except GapviewError as error:
@@ -147,12 +155,33 @@ def cluster_stability(
         found = _read_found(answer, len(rows))
         common = count_common(groups[rows], found, n_groups)
         jaccards[turn] = best_jaccard(common)
-        n_stays[rows] += _partners(common)[groups[rows]] == found
+        partner = partners(common)
+        stays = partner[groups[rows]] == found
+        n_stays[rows] += stays
+        n_kept[rows] += stays & _found_again(common, partner)[groups[rows]]
         n_drawn[rows] += 1
     _report_failures(failures, n_resamples)
     mean = np.ma.masked_invalid(jaccards).mean(axis=0).filled(np.nan)
-    stays = np.where(n_drawn > 0, n_stays / np.maximum(n_drawn, 1), np.nan)
-    return Stability(mean, jaccards, stays, n_drawn, tuple(failures))
+    stays, kept = np.where(n_drawn > 0, np.stack([n_stays, n_kept]) / np.maximum(n_drawn, 1), np.nan)
+    return Stability(mean, jaccards, stays, n_drawn, kept, tuple(failures))
+
+
+def draw_features(views: Views, share: float, seed: int) -> Views:
+    """Return the views with a random share of the features of each, at least one, in their order."""
+    state = np.random.RandomState(seed)
+    drawn = [
+        np.sort(state.permutation(n_features)[: max(1, int(share * n_features + _ROUNDING))])
+        for n_features in views.n_features
+    ]
+    return with_features(views, drawn)
+
+
+def with_features(views: Views, kept: Sequence[Array]) -> Views:
+    """Return the views with some of the features of each, given by their positions."""
+    part = views.with_matrices([matrix[:, own] for matrix, own in zip(views.one_by_one(), kept, strict=True)])
+    named = zip(views.feature_names, kept, strict=True)
+    part.feature_names = tuple(None if names is None else names[own] for names, own in named)
+    return part
 
 
 def _read_mask(mask: Any, n_samples: int) -> Array:
@@ -172,7 +201,7 @@ def _least_counts(having: Array, share: float, n_least: int) -> Array:
     return np.asarray(np.minimum(counts, np.clip(shares, 2, n_least)))
 
 
-def _draw(state: np.random.RandomState, size: int, having: Array, needed: Array) -> Array:
+def draw_samples(state: np.random.RandomState, size: int, having: Array, needed: Array) -> Array:
     """Draw samples and return them in ascending order; samples that a view needs are drawn before all others."""
     order = state.permutation(len(having))
     first = np.zeros(len(having), dtype=bool)
@@ -209,12 +238,20 @@ def count_common(groups: Array, found: Array, n_groups: int) -> Array:
     return np.bincount(groups * n_found + found, minlength=n_groups * n_found).reshape(n_groups, n_found)
 
 
-def _partners(common: Array) -> Array:
+def partners(common: Array) -> Array:
     """Return for every cluster the found cluster it is matched with, such that most samples stay; −1 if none."""
     partner = np.full(len(common), -1)
     kept, matched = linear_sum_assignment(-common)
     partner[kept] = matched
     return partner
+
+
+def _found_again(common: Array, partner: Array) -> Array:
+    """Return for every cluster whether it and its partner are similar, without one sample that is in both."""
+    size, size_found = common.sum(axis=1), common.sum(axis=0)
+    both = common[np.arange(len(common)), partner]
+    either = size + size_found[partner] - both
+    return np.asarray((partner >= 0) & (size >= LEAST_SIZE) & (both - 1 >= _SAME * (either - 1)))
 
 
 def best_jaccard(common: Array) -> Array:

@@ -150,9 +150,9 @@ def warn_user(message: str, category: type[Warning] = GapviewWarning) -> None:
 
 
 @contextmanager
-def muted(category: type[Warning]) -> Iterator[None]:
+def muted(*categories: type[Warning]) -> Iterator[None]:
     """Suppress warnings of :func:`warn_user` in this thread only: of trials whose results are not returned."""
-    before = _muted.set((*_muted.get(), category))
+    before = _muted.set((*_muted.get(), *categories))
     try:
         yield
     finally:
@@ -218,6 +218,7 @@ def ignoring(message: str) -> Iterator[None]:
 # -- text ------------------------------------------------------------------------------------------------------
 
 NO_BREAK = "\u00a0"
+_SMALLEST_P = 0.001  # smaller p-values are written as a bound
 _SPELLED = {2: "two", 3: "three", 4: "four", 5: "five", 6: "six", 7: "seven"}
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
@@ -225,11 +226,11 @@ _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 def counted(n_items: int, noun: str) -> str:
     """Return a number with its noun.
 
-    >>> counted(1, "row"), counted(1200, "row"), counted(2, "category"), counted(3, "way")
-    ('1 row', '1,200 rows', '2 categories', '3 ways')
+    >>> counted(1, "row"), counted(1200, "row"), counted(2, "category"), counted(3, "way"), counted(2, "batch")
+    ('1 row', '1,200 rows', '2 categories', '3 ways', '2 batches')
     """
     changes = noun.endswith("y") and noun[-2:-1] not in "aeou"
-    plural = noun[:-1] + "ies" if changes else noun + "s"
+    plural = noun[:-1] + "ies" if changes else noun + ("es" if noun.endswith("ch") else "s")
     return f"{n_items:,} {noun if n_items == 1 else plural}"
 
 
@@ -285,6 +286,26 @@ def duration(seconds: float) -> str:
         return f"{whole} s"
     minutes, rest = divmod(whole, 60)
     return f"{minutes} min {rest} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
+
+
+def p_value(value: float) -> str:
+    """Return a p-value with its name, as an upper bound if it is very small.
+
+    >>> p_value(0.00001), p_value(0.0123), p_value(0.5)
+    ('p < 0.001', 'p = 0.012', 'p = 0.50')
+    """
+    return f"p {bare_p(value)}" if value < _SMALLEST_P else f"p = {bare_p(value)}"
+
+
+def bare_p(value: float) -> str:
+    """Return a p-value for a column of a table, a dash for NaN.
+
+    >>> bare_p(0.00001), bare_p(0.0123), bare_p(float("nan"))
+    ('< 0.001', '0.012', '–')
+    """
+    if math.isnan(value):
+        return "–"
+    return f"< {_SMALLEST_P}" if value < _SMALLEST_P else f"{value:.3f}" if value < 0.1 else f"{value:.2f}"
 
 
 def number(value: float) -> str:

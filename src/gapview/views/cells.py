@@ -17,6 +17,7 @@ from ..errors import InputError, some
 from ..utils.types import Array, Matrix
 
 PARTIAL_ROWS = ("raise", "fill", "drop")
+MOST_LACKING = 0.2  # share of the features that a new sample may lack
 _FILL_NEIGHBORS = 5
 _FAR_FROM_ONE = 60  # as a power of 2: beyond it, squares leave single precision
 LARGE = 2**27  # bytes: smaller selections are copied

@@ -8,13 +8,16 @@ from typing import Any, Protocol
 import numpy as np
 from scipy import sparse
 
-from ..compute.arrays import row_blocks
+from ..compute.arrays import host, row_blocks
 from ..errors import GapviewWarning, InputError, InputTypeError, some
-from ..utils.messages import check_choice, is_muted, warn_user
+from ..utils.messages import check_choice, counted, is_muted, warn_user
 from ..utils.types import Matrix
-from .cells import PARTIAL_ROWS
+from .cells import MOST_LACKING, PARTIAL_ROWS, complete_rows, count_missing_cells, dense
+from .codes import names_of
 from .containers import Container, sound_sparse
 from .core import Views, completed, read, read_training
+from .kinds import kind_per_view
+from .measures import sample_rows
 
 
 class SampleCounts(Protocol):
@@ -41,19 +44,33 @@ class SampleCounts(Protocol):
         """Number of features of every view."""
 
 
-def training_views(data: Any, mask: Any, partial_rows: str, n_clusters: int) -> Views:
+def training_views(data: Any, mask: Any, partial_rows: str, n_clusters: int, kind: Any = None) -> Views:
     """Return ``Views`` from which ``n_clusters`` clusters can be learned, or raise an error."""
     views = read_training(data, mask, partial_rows)
     demand_enough(views, (is_constant(matrix) for matrix in views.one_by_one()), n_clusters)
-    warn_of_values(views)
+    warn_of_values(views, kind)
     return views
 
 
-def warn_of_values(views: Views) -> None:
-    """Warn of values that make a result doubtful, such as codes for missing values or samples in other units."""
-    if not is_muted(GapviewWarning):
-        for finding in views.describe().warnings:
-            warn_user(str(finding))
+def warn_of_values(views: Views, kind: Any = None) -> None:
+    """Warn of values that make a result doubtful, such as codes for missing values or samples in other units.
+
+    ``kind`` is the parameter of an estimator. Raw counts are no warning where a kind is given; logarithms are one where
+    it is that of counts.
+    """
+    kinds = kind_per_view(kind, views.names)
+    if is_muted(GapviewWarning):
+        return
+    description = views.describe().with_kinds(kinds)
+    for view, own in zip(description.views, kinds, strict=True):
+        for finding in view.findings:
+            if finding.is_warning:
+                warn_user(str(finding))
+        if view.kind == "log" and own in ("counts", "proteins"):
+            warn_user(
+                f"View '{view.name}': the values look like logarithms already, and kind='{own}' takes logarithms. Use "
+                "kind='continuous', or give the counts."
+            )
 
 
 def demand_enough(views: SampleCounts, constant: Iterable[bool], n_clusters: int) -> None:
@@ -120,15 +137,80 @@ def new_views(data: Any, trained: Views, partial_rows: str = "raise") -> Views:
             containers.append(trained._containers[k] if frames else Container())
             continue
         order = _order_of_features(given, place, trained, k)
-        matrix = given.matrices[place]
-        matrices.append(matrix if order is None else matrix[:, order])
-        containers.append(given._containers[place] if order is None else given._containers[place].reordered(order))
+        matrix, container = given.matrices[place], given._containers[place]
+        if order is not None:
+            matrix, container = _with_features(matrix, order), container.reordered(order, trained.feature_names[k])
+        matrices.append(matrix)
+        containers.append(container)
         mask[:, k] = given.mask[:, place]
     outer = "dict" if given._outer == "single" and trained.n_views > 1 else given._outer
     aligned = trained.with_matrices(matrices, mask, given.sample_ids)
     aligned._outer, aligned._containers, aligned._named = outer, tuple(containers), given._named
+    aligned.batches = given.batches
     # After the features are in the order of training, so that gaps are filled from the training rows
-    return completed(aligned, partial_rows, trained)
+    return completed(_fill_few(aligned, trained, partial_rows), partial_rows, trained)
+
+
+def _with_features(matrix: Matrix, order: Sequence[int]) -> Matrix:
+    """Return the columns in an order, in which positions beyond the last column are columns of NaN."""
+    n_lacking = max(0, max(order) + 1 - matrix.shape[1])
+    if n_lacking:
+        lacking = np.full((matrix.shape[0], n_lacking), np.nan)
+        matrix = host(matrix)
+        is_sparse = sparse.issparse(matrix)
+        matrix = sparse.csr_array(sparse.hstack([matrix, lacking])) if is_sparse else np.hstack([matrix, lacking])
+    return matrix[:, order]
+
+
+def _fill_few(views: Views, trained: Views, partial_rows: str) -> Views:
+    """Fill gaps of new samples that lack a few features, and warn of it; ``notes`` of the result hold the warnings.
+
+    These are rows that lack at most a fifth of the features. With other settings than ``partial_rows="raise"``, only
+    views of several samples without any value of a feature are filled here.
+    """
+    matrices: list[Any] = []
+    notes = []
+    for k, matrix in enumerate(views.in_parts()):
+        matrices.append(matrix)
+        n_gaps = count_missing_cells(matrix[:]) if matrix.shape[0] else np.zeros(0, dtype=np.intp)
+        few = np.flatnonzero((n_gaps > 0) & (n_gaps <= MOST_LACKING * trained.n_features[k]))
+        if not len(few):
+            continue
+        gaps = np.isnan(dense(host(matrix[:])))
+        lacking = np.flatnonzero(gaps.all(axis=0))
+        if partial_rows != "raise" and (not len(lacking) or len(n_gaps) == 1):
+            continue
+        name, ids = trained.names[k], views.sample_ids[views.rows(k)]
+        rows, donors = host(matrix[:]), sample_rows(list(trained.in_parts())[k])
+        filled, _ = complete_rows(name, rows[few], "fill", ids[few], donors)
+        others = np.delete(np.arange(len(n_gaps)), few)
+        parts = [filled, rows[others]]
+        whole = sparse.csr_array(sparse.vstack(parts)) if sparse.issparse(rows) else np.concatenate(parts)
+        matrices[-1] = whole[np.argsort(np.concatenate([few, others]))]
+        notes.append(_fill_note(name, gaps[few], lacking, ids[few], trained.feature_names[k]))
+    if not notes:
+        views.notes = ()
+        return views
+    for note in notes:
+        warn_user(note)
+    whole_views = views.with_matrices(matrices)
+    whole_views.notes = tuple(notes)
+    return whole_views
+
+
+def _fill_note(name: str, gaps: Any, lacking: Any, ids: Any, features: Any) -> str:
+    n_cells = int(gaps.sum()) - len(lacking) * len(gaps)
+    parts = []
+    if len(lacking):
+        parts.append(f"{counted(len(lacking), 'feature')} of {gaps.shape[1]:,} ({names_of(lacking, features)})")
+    if n_cells:
+        some_rows = np.delete(gaps, lacking, axis=1).any(axis=1)
+        samples = f"{counted(int(some_rows.sum()), 'sample')} ({some(ids[some_rows])})"
+        parts.append(f"{counted(n_cells, 'value')} in {samples}")
+    return (
+        f"View '{name}' of the new samples lacks {' and '.join(parts)}. They are filled from the nearest training "
+        "samples; with partial_rows='drop', samples that lack single values are left out instead."
+    )
 
 
 def _match(views: Views, trained: Views) -> list[int | None]:
@@ -146,8 +228,17 @@ def _match(views: Views, trained: Views) -> list[int | None]:
 
 
 def _order_of_features(views: Views, place: int, trained: Views, k: int) -> list[int] | None:
-    """Return the positions of the trained features in a given view; None if they are in the same order."""
+    """Return the positions of the trained features in a given view; None if they are in the same order.
+
+    Features that the view lacks have positions beyond its last one, if they are at most a fifth of all.
+    """
     n_features, known, given = views.n_features[place], trained.feature_names[k], views.feature_names[place]
+    if known is not None and given is not None and set(given) < set(known):
+        position = {name: column for column, name in enumerate(given)}
+        lacking = [name for name in known if name not in position]
+        if len(lacking) <= MOST_LACKING * len(known):
+            position |= {name: n_features + column for column, name in enumerate(lacking)}
+            return [position[name] for name in known]
     if n_features != trained.n_features[k]:
         raise InputError(
             f"View '{trained.names[k]}' had {trained.n_features[k]} features in training and has {n_features} now. "

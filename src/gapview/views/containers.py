@@ -18,6 +18,7 @@ from scipy import sparse
 from ..compute.arrays import is_tensor
 from ..errors import InputError, InputTypeError, some
 from ..utils.types import Array, Matrix
+from .places import columns_at, matrix_at
 from .tables import counts_rows, may_be_row_numbers
 
 EXPECTED = (
@@ -35,9 +36,13 @@ class Container:
     columns: tuple[Any, ...] | None = None  # the user's own column labels
     id_name: Any = None  # name of the index, or of the column of ids
 
-    def reordered(self, order: Sequence[int]) -> Container:
-        """Return the same container with its columns in another order."""
-        return self if self.columns is None else replace(self, columns=tuple(self.columns[j] for j in order))
+    def reordered(self, order: Sequence[int], names: Any) -> Container:
+        """Return the same container with its columns in another order; ``names`` are those of columns it lacks."""
+        own = self.columns
+        if own is None:
+            return self
+        columns = (own[j] if j < len(own) else name for j, name in zip(order, names, strict=True))
+        return replace(self, columns=tuple(columns))
 
     def put(self, matrix: Matrix, ids: Array) -> Any:
         """Return a complete matrix in a container of this kind."""
@@ -106,12 +111,12 @@ def named_views(data: Any) -> tuple[list[tuple[str, Any]], bool, str]:
     raise InputTypeError(f"{EXPECTED}; got {_describe(data)}.")
 
 
-def read_other(name: str, view: Any, wanted: Any) -> RawView:
-    """Read a view that is no frame."""
+def read_other(name: str, view: Any, wanted: Any, place: str = "X") -> RawView:
+    """Read a view that is no frame; of an AnnData, the matrix at a place."""
     if view is None:
         return RawView(name, None)
     if descends(view, "anndata", "AnnData"):
-        return _read_anndata(name, view, wanted)
+        return _read_anndata(name, view, wanted, place)
     if sparse.issparse(view):
         return RawView(name, _read_sparse(name, view), container=Container("sparse"))
     return RawView(name, _read_array(name, view))
@@ -151,7 +156,7 @@ def _demand_no_containers_within(name: str, view: Any) -> None:
         if _is_container(part):
             advice = f"Give the {kind.__name__} itself."
             if kind.__name__ == "AnnData":
-                advice = "Give the AnnData itself, or a layer of it as a frame: adata.to_df(layer='counts')."
+                advice = "Give the AnnData itself, and name a layer of it by layer='counts'."
             raise InputTypeError(
                 f"View '{name}' is a {type(view).__name__} that holds {_describe(part)}, and a view is one matrix. "
                 f"{advice}"
@@ -295,11 +300,11 @@ def is_missing(cell: Any) -> bool:
     return type(cell).__name__ in _NOTHING or (isinstance(cell, float) and cell != cell)
 
 
-def _read_anndata(name: str, view: Any, wanted: Any) -> RawView:
-    values = _matrix_of(name, view)
+def _read_anndata(name: str, view: Any, wanted: Any, place: str) -> RawView:
+    values, columns = _matrix_of(name, view, place), columns_at(name, view, place)
     matrix = _read_sparse(name, values) if sparse.issparse(values) else _read_array(name, values)
-    demand_distinct_columns(name, view.var_names)
-    container = Container("pandas", tuple(view.var_names), view.obs_names.name)
+    demand_distinct_columns(name, columns)
+    container = Container("pandas", tuple(columns), view.obs_names.name)
     ids = np.asarray(view.obs_names, dtype=object)
     if isinstance(wanted, list):
         _demand_column(name, wanted, view.obs)
@@ -319,10 +324,10 @@ def _demand_column(name: str, wanted: Sequence[str], obs: Any) -> None:
         )
 
 
-def _matrix_of(name: str, view: Any) -> Any:
-    """Return the matrix of an AnnData; that of a backed file is read."""
+def _matrix_of(name: str, view: Any, place: str) -> Any:
+    """Return a matrix of an AnnData; that of a backed file is read."""
     try:
-        values = view.X
+        values = matrix_at(name, view, place)
     except (ValueError, TypeError) as error:  # slices with a negative step of a file
         if not view.isbacked:
             raise
@@ -331,7 +336,9 @@ def _matrix_of(name: str, view: Any) -> Any:
             "file first, and take the part then: adata.to_memory()[…]."
         ) from None
     if values is None:
-        raise InputError(f"View '{name}' is an AnnData without a matrix: its .X is None. Put the values into .X.")
+        raise InputError(
+            f"View '{name}' is an AnnData without a matrix: its .X is None. Put the values into .X, or name a layer."
+        )
     values = values[:] if hasattr(values, "file") else values
     return values.to_memory() if hasattr(values, "to_memory") else values
 

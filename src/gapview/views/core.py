@@ -19,7 +19,9 @@ from .ids import check_links, report_similar
 from .joining import join, keys_of, read_mask
 from .keys import as_keys
 from .orientation import check_orientation, stated_orientation
+from .places import read_places
 from .reading import AS_GIVEN, Reading, read_views
+from .sample_columns import read_batch
 
 
 class Views:
@@ -58,6 +60,11 @@ class Views:
         Columns of frames to leave out, of all views or, in a dict, of each.
     encode : bool, default=False
         Turn columns of frames that hold text or categories into columns of 0 and 1; else they are left out.
+    layer, obsm : str or dict, optional
+        The layer, or the array of ``obsm``, that is read of every AnnData in place of ``X``; a dict has one for each
+        of some views. It is not copied.
+    raw : bool or dict, default=False
+        Read ``raw`` of every AnnData in place of ``X``; a dict has True for some views.
     partial_rows : {"raise", "fill", "drop"}, default="raise"
         How to treat a row that has some but not all values: raise an error, fill its gaps from the five nearest rows
         of the same view, or treat the view as missing for that sample.
@@ -78,6 +85,8 @@ class Views:
         The rule for rows that have some but not all values.
     notes : tuple of str
         How ids were found, how rows were matched, and which columns were encoded or left out.
+    batches : tuple of (str or None), or None
+        Batch of every sample, for the correction of batch effects; see :meth:`with_batch`.
 
     Notes
     -----
@@ -113,6 +122,7 @@ class Views:
     _is_unlinked: bool = False  # views were matched by id, and share too few samples to learn from
     notes: tuple[str, ...] = ()
     partial_rows: str = "raise"
+    batches: tuple[str | None, ...] | None = None
 
     def __init__(
         self,
@@ -126,20 +136,23 @@ class Views:
         orient: Any = None,
         drop: Any = None,
         encode: bool = False,
+        layer: Any = None,
+        obsm: Any = None,
+        raw: Any = False,
         partial_rows: str = "raise",
     ) -> None:
         check_choice("partial_rows", partial_rows, PARTIAL_ROWS)
-        reading = Reading(id_column, id_pattern, orient, drop, encode)
+        reading = Reading(id_column, id_pattern, orient, drop, encode, read_places(layer, obsm, raw))
         if isinstance(data, Views):
             if names is not None or sample_ids is not None or reading != AS_GIVEN:
                 raise InputError(
                     "A Views is read and joined already. Leave out names, sample_ids, id_column, id_pattern, orient, "
-                    "drop and encode, or give them when you make it."
+                    "drop, encode, layer, obsm and raw, or give them when you make it."
                 )
             self.__dict__.update((data if mask is None else data.hide(mask)).__dict__)
             return
         gappy = read(data, mask, names, sample_ids, reading, links="warn")
-        self.__dict__.update(completed(gappy, partial_rows).__dict__, partial_rows=partial_rows)
+        self.__dict__.update(completed(gappy, partial_rows).__dict__, partial_rows=partial_rows, batches=None)
 
     def with_matrices(
         self, matrices: Sequence[Matrix], mask: Array | None = None, sample_ids: Array | None = None
@@ -167,8 +180,60 @@ class Views:
         other.__dict__.update(self.__dict__)
         other.matrices = tuple(matrices)
         other.mask = self.mask if mask is None else mask
-        other.sample_ids = self.sample_ids if sample_ids is None else sample_ids
+        if sample_ids is not None:  # of other samples
+            other.sample_ids, other.batches = sample_ids, None
         return other
+
+    def with_batch(self, batch: Any) -> Views:
+        """Return the same views with the batch of every sample, for the correction of batch effects.
+
+        Parameters
+        ----------
+        batch : array-like of shape (n_samples,)
+            As in ``fit``.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from gapview import Views
+        >>> Views([np.eye(4)]).with_batch(["a", "b", "a", "b"])[1:].batches
+        ('b', 'a', 'b')
+        """
+        other = self.with_matrices(self._held)
+        other.batches = tuple(read_batch(batch, self.sample_ids))
+        return other
+
+    def without_batch(self) -> Views:
+        """Return the same views without batches.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from gapview import Views
+        >>> Views([np.eye(2)]).with_batch(["a", "b"]).without_batch().batches is None
+        True
+        """
+        other = self.with_matrices(self._held)
+        other.batches = None
+        return other
+
+    def batches_of(self, view: int) -> list[str | None]:
+        """Return the batches of the samples that have the view; None where they are not known.
+
+        Parameters
+        ----------
+        view : int
+            Position of the view.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from gapview import Views
+        >>> Views([np.eye(2)]).batches_of(0)
+        [None, None]
+        """
+        batches = self.batches or (None,) * self.n_samples
+        return [batches[row] for row in self.rows(view).tolist()]
 
     @property
     def matrices(self) -> tuple[Matrix, ...]:
@@ -325,7 +390,9 @@ class Views:
         for k, held in enumerate(self._held):
             where = np.cumsum(self.mask[:, k]) - 1  # row of the matrix that holds a present sample
             matrices.append(select_rows(held, where[wanted[self.mask[wanted, k]]]))
-        return self.with_matrices(matrices, self.mask[wanted], self.sample_ids[wanted])
+        other = self.with_matrices(matrices, self.mask[wanted], self.sample_ids[wanted])
+        other.batches = None if self.batches is None else tuple(self.batches[row] for row in wanted.tolist())
+        return other
 
     def __iter__(self) -> Iterator[Views]:
         return (self[row] for row in range(self.n_samples))
@@ -514,7 +581,7 @@ def read_training(data: Any, mask: Any = None, partial_rows: str = "raise", read
         views.demand_links()
         return views
     views = completed(read(data, mask, reading=reading, links="raise"), partial_rows)
-    views.partial_rows = partial_rows
+    views.partial_rows, views.batches = partial_rows, None
     return views
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
@@ -15,7 +15,8 @@ from ..utils.messages import counted, number, percent
 from ..utils.types import Array
 from .cells import unit_for_squares
 from .codes import CODE_PROPOSAL, code_text, find_codes, names_of
-from .measures import ColumnFacts, sample_rows, some_rows
+from .kinds import kind_option, proposed_kind
+from .measures import ColumnFacts, RawCounts, raw_counts, sample_rows, some_rows
 from .units import unit_findings
 
 _FEW_LEVELS = 20
@@ -23,6 +24,11 @@ _COUNT_TAIL = 8  # largest count of a column over the median of its positive cou
 _LONG_TAIL = 50
 _SCALES_APART = 100
 _LOG_HIGH = (4, 30)  # largest value on a logarithmic scale
+
+_LOG_CPM = (
+    "Give {option}, or normalise them: np.log1p(1e6 * X / X.sum(axis=1, keepdims=True)), log-CPM, or scanpy's "
+    "pp.normalize_total and pp.log1p. Otherwise the groups follow the few features with the largest counts."
+)
 
 _BATCH = "batch plate run site center centre lane donor hospital scanner institution chip slide operator instrument"
 _OUTCOME = "label labels class target group cluster survival death dead status event outcome diagnosis os pfs dfs y"
@@ -62,6 +68,12 @@ class ViewDescription:
     share_integers: float
     kind: str  # "binary", "integers", "counts", "log", "shares", "standardised", "real" or "empty"
     findings: tuple[Finding, ...] = ()
+    proposed_kind: str | None = None  # the value of ``kind`` of an estimator that suits the view; None: none is needed
+
+    def settled(self) -> ViewDescription:
+        """Return the description without the findings and the proposal that a kind settles."""
+        findings = tuple(finding for finding in self.findings if finding.kind not in ("counts", "raw counts"))
+        return replace(self, findings=findings, proposed_kind=None)
 
     def __str__(self) -> str:
         size = f"{self.name}: {counted(self.n_samples, 'sample')} × {counted(self.n_features, 'feature')}"
@@ -93,7 +105,8 @@ class Description:
     Attributes
     ----------
     views : tuple of ViewDescription
-        One for each view: range, median, share of zeros and of whole numbers, kind of values, findings.
+        One for each view: range, median, share of zeros and of whole numbers, kind of values, findings, and
+        ``proposed_kind``.
 
     Examples
     --------
@@ -111,6 +124,11 @@ class Description:
     views: tuple[ViewDescription, ...]
 
     @property
+    def proposed_kinds(self) -> dict[str, str]:
+        """The value of ``kind`` of an estimator that suits each view, for views that need one."""
+        return {view.name: view.proposed_kind for view in self.views if view.proposed_kind is not None}
+
+    @property
     def findings(self) -> tuple[Finding, ...]:
         """All findings, in the order of the views."""
         return tuple(finding for view in self.views for finding in view.findings)
@@ -119,6 +137,26 @@ class Description:
     def warnings(self) -> tuple[Finding, ...]:
         """The findings that make a result doubtful unless something is done about them."""
         return tuple(finding for finding in self.findings if finding.is_warning)
+
+    def with_kinds(self, kinds: Sequence[str | None]) -> Description:
+        """Return the description without the findings that the kinds given for some views settle.
+
+        Parameters
+        ----------
+        kinds : sequence of str or None
+            The kind of each view.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from gapview import Views
+        >>> cells = np.random.RandomState(0).negative_binomial(0.4, 0.02, size=(200, 40))
+        >>> found = Views({"cells": cells}).describe()
+        >>> [finding.kind for finding in found.findings], found.with_kinds(["counts"]).findings
+        (['counts'], ())
+        """
+        pairs = zip(self.views, kinds, strict=True)
+        return Description(tuple(view if kind is None else view.settled() for view, kind in pairs))
 
     def __str__(self) -> str:
         marks = [f"{'Warning' if each.is_warning else 'Note'}: {each}" for each in self.findings]
@@ -169,6 +207,11 @@ class _Measured:
         """Return the names, or the positions, of columns for a message."""
         return names_of(columns, self.features)
 
+    @property
+    def proposed(self) -> str | None:
+        """The kind that the values suggest."""
+        return proposed_kind(self.name, self.features, self.sample, self.kind)
+
     def finding(self, kind: str, text: str, proposal: str, *, is_warning: bool = False) -> Finding:
         return Finding(self.name, kind, text, proposal, is_warning)
 
@@ -202,6 +245,7 @@ def _describe_view(name: str, view: Any, features: Array | None) -> ViewDescript
         float(facts.n_integers.sum()) / n_cells,
         without.kind,
         tuple(sorted(found, key=lambda finding: not finding.is_warning)),
+        without.proposed,
     )
 
 
@@ -237,7 +281,8 @@ def _kind_of(view: _Measured) -> str:
     if are_integers and low >= 0 and high <= 1:
         return "binary"
     if are_integers:
-        return "counts" if low >= 0 and high >= _FEW_LEVELS and _has_tail_of_counts(view) else "integers"
+        many = low >= 0 and high >= _FEW_LEVELS
+        return "counts" if many and (_has_tail_of_counts(view) or _raw(view) is not None) else "integers"
     if low >= 0 and high <= 1:
         return "shares"
     if _is_log_of_counts(sample) or _has_range_of_logs(sample):
@@ -254,6 +299,10 @@ def _has_tail_of_counts(view: _Measured) -> bool:
     return _tail(view.sample) >= _COUNT_TAIL or bool(
         are_mostly_zero and positive.max() >= _COUNT_TAIL * np.median(positive)
     )
+
+
+def _raw(view: _Measured) -> RawCounts | None:
+    return None if np.isnan(view.sample).any() else raw_counts(view.sample)
 
 
 def _deviations(sample: Array) -> Array:
@@ -304,9 +353,18 @@ def _has_range_of_logs(sample: Array) -> bool:
 
 
 def _kind_findings(view: _Measured) -> list[Finding]:
+    if view.kind == "counts" and (found := _raw(view)) is not None:
+        text = (
+            f"the values look like raw counts: the totals of the samples differ by a factor of {found.ratio:.1f} (5th "
+            f"to 95th percentile), and about {found.n_raw:.0f} of {view.sample.shape[1]:,} features hold most of the "
+            f"variance, {found.n_log:.0f} after log-CPM."
+        )
+        proposal = _LOG_CPM.format(option=kind_option(view.name, view.proposed or "counts"))
+        return [view.finding("raw counts", text, proposal, is_warning=True)]
     if view.kind == "counts":
         text = "the values look like counts: whole numbers from 0 on, few large ones."
-        return [view.finding("counts", text, "Consider np.log1p, so that large counts do not dominate.")]
+        option = kind_option(view.name, view.proposed or "counts")
+        return [view.finding("counts", text, f"Consider {option} or np.log1p, so that large counts do not dominate.")]
     if view.kind == "log":
         return [view.finding("log", "the values look like logarithms already.", "Do not take the logarithm again.")]
     is_positive = view.kind == "real" and np.nanmin(view.sample) >= 0 and np.nanmax(view.sample) > 100

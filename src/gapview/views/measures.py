@@ -142,6 +142,48 @@ def row_scales(sizes: Array) -> tuple[Array, Array, Array]:
     return middle, low, high
 
 
+# -- raw counts -----------------------------------------------------------------------------------------------------
+
+
+_LIBRARIES_APART = 1.3  # between the 95th and the 5th percentile of the totals of rows
+_EVENED = 5  # factor by which logarithms raise the effective number of features
+_LEAST_RAW = (20, 50)  # rows and columns
+
+
+@dataclass(frozen=True)
+class RawCounts:
+    """Counts whose totals differ between rows, and whose variance lies in few columns unless logarithms are taken."""
+
+    ratio: float  # 95th over 5th percentile of the totals
+    n_raw: float  # effective number of columns of the rows at unit length
+    n_log: float  # the same after log-CPM
+
+
+def raw_counts(sample: Array) -> RawCounts | None:
+    """Return measures of counts that should be normalised, None if it would change little.
+
+    The effective number of columns is (Σ vⱼ)² / Σ vⱼ² of their variances vⱼ. Word counts, images and binary values
+    gain less than a factor of two by logarithms; sequencing counts gain 10 to 100, because a few columns hold most of
+    the counts. Values must be whole and not negative.
+    """
+    sums = sample.sum(axis=1)
+    rows, sums = sample[sums > 0], sums[sums > 0]
+    if len(rows) < _LEAST_RAW[0] or rows.shape[1] < _LEAST_RAW[1]:
+        return None
+    low, high = np.quantile(sums, [0.05, 0.95])
+    if not high >= _LIBRARIES_APART * low:
+        return None
+    logs = np.log1p(rows * (1e6 / sums[:, None]))
+    n_raw, n_log = (_n_effective(values) for values in (rows, logs))
+    return RawCounts(float(high / low), n_raw, n_log) if 0 < _EVENED * n_raw <= n_log else None
+
+
+def _n_effective(rows: Array) -> float:
+    variances = (rows / np.linalg.norm(rows, axis=1, keepdims=True)).var(axis=0)
+    squares = float(np.square(variances).sum())
+    return float(variances.sum() ** 2 / squares) if squares > 0 else 0.0
+
+
 # -- two groups ---------------------------------------------------------------------------------------------------
 
 

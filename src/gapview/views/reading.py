@@ -16,6 +16,7 @@ from .frames import as_frame, is_frame
 from .id_patterns import IdPattern, note_on_rewrite, read_pattern, rewrite_all
 from .keys import as_keys
 from .orientation import read_orientation
+from .places import IN_X, Places, columns_at
 from .tables import check_dropped, check_id_column, find_id_columns, read_drop, report_row_numbers
 
 
@@ -28,6 +29,7 @@ class Reading:
     orient: Any = None
     drop: Any = None
     encode: bool = False
+    places: Places = IN_X  # of the matrices in AnnData
 
 
 AS_GIVEN = Reading()
@@ -48,7 +50,10 @@ def read_views(
     patterns = dict(zip(names, read_pattern(reading.id_pattern, names), strict=True))
     frames = {name: as_frame(name, view) for name, view in pairs if is_frame(view)}
     columns = {name: frame.names for name, frame in frames.items()}
-    columns |= {name: list(map(str, view.var_names)) for name, view in pairs if hasattr(view, "var_names")}
+    omics = {name: view for name, view in pairs if hasattr(view, "var_names")}
+    reading.places.demand_known(names)
+    reading.places.demand_omics(bool(omics))
+    columns |= {name: list(map(str, columns_at(name, view, reading.places.of(name)))) for name, view in omics.items()}
     check_dropped(dict(zip(names, drop, strict=True)), columns)
     wanted = check_id_column(reading.id_column)
     by_features = {name for name, is_transposed in zip(names, transposed, strict=True) if is_transposed}
@@ -62,7 +67,7 @@ def read_views(
     for (name, view), own, is_transposed in zip(pairs, drop, transposed, strict=True):
         frame = frames.get(name)
         one = (
-            _without(read_other(name, view, wanted), own)
+            _without(read_other(name, view, wanted, reading.places.of(name)), own)
             if frame is None
             else frame.read(found[name], own, reading.encode)
         )

@@ -26,7 +26,7 @@ _RECOVERED = ("gapview_recovered", "gapview_filled_cells")  # columns that ``gap
 
 _OF_EMBEDDING = re.compile(r"[a-z]*(?:grmf|nmf|pvc|gpmvc|img|mic|spectral|kmeans|concat|view)\d+")
 
-_OF_LABELS = re.compile(r"label|confidence|distance|has_.+")
+_OF_LABELS = re.compile(r"label|confidence|distance|(has|contribution|support)_.+")
 
 # Without spaces, underscores and the like; the second list only counts for columns without repeats
 _ID_NAMES = {
@@ -624,7 +624,8 @@ def own_columns(table: Table, candidates: Iterable[int]) -> set[int]:
     """Return the columns that ``gapview recover`` has added to a table; warn of one that may be such a column."""
     positions = list(candidates)
     names = {table.names[k] for k in positions}
-    if "label" in names and names & {"confidence", "distance"} and all(_OF_LABELS.fullmatch(name) for name in names):
+    is_sure = names & {"confidence", "distance"} or any(name.startswith("contribution_") for name in names)
+    if "label" in names and is_sure and all(_OF_LABELS.fullmatch(name) for name in names):
         raise InputError(
             f"The columns of {table.title} are the groups that gapview has written, not measurements. Give the tables "
             "from which they were computed; rename the columns to use them as a view."

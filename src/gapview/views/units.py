@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from ..utils.messages import counted, number, percent
+from ..utils.messages import counted, ignoring, number, percent
 from ..utils.types import Array
 from .codes import CODE_PROPOSAL, code_text, find_new_codes
 from .measures import TwoGroups, column_medians, log_sizes, row_scales, sample_rows, some_columns, some_rows, two_groups
@@ -200,7 +199,8 @@ def _are_other_samples(others: Array, is_upper: Array, shift: float) -> bool:
     if not others.shape[1] or is_upper.all() or not is_upper.any():
         return False
     upper, lower = others[is_upper], others[~is_upper]
-    with np.errstate(invalid="ignore", divide="ignore"), warnings.catch_warnings(action="ignore"):
+    empty = ignoring("Mean of empty slice"), ignoring("Degrees of freedom <= 0 for slice")
+    with np.errstate(invalid="ignore", divide="ignore"), empty[0], empty[1]:
         means = np.nanmean(upper, axis=0), np.nanmean(lower, axis=0)
         spread = np.sqrt((np.nanvar(upper, axis=0) + np.nanvar(lower, axis=0)) / 2)
         differs = np.abs(means[0] - means[1]) > spread
@@ -244,7 +244,7 @@ def _factor(shift: float) -> str:
 # -- new samples -------------------------------------------------------------------------------------------------------
 
 
-def compare(new: Any, trained: Any) -> list[str]:
+def compare(new: Any, trained: Any) -> dict[str, str]:
     """Return messages on views of new samples whose values are unlike those of the training samples.
 
     Detected are codes for missing values far outside the range of training, values that differ by a factor from all
@@ -260,17 +260,17 @@ def compare(new: Any, trained: Any) -> list[str]:
 
     Returns
     -------
-    list of str
-        One message for each view that is unlike training.
+    dict of str
+        The difference and a proposal, for each view that is unlike training.
     """
-    found = []
+    found = {}
     parts = zip(trained.names, new.in_parts(), trained.in_parts(), trained.feature_names, strict=True)
     for name, given, known, features in parts:
         if given.shape[0] and known.shape[0] >= _LEAST_ROWS:
             with np.errstate(over="ignore", invalid="ignore"):  # values near the largest number that a type holds
                 what = _unlike(given, sample_rows(known, 1000), features)
             if what:
-                found.append(f"View '{name}' of the new samples is unlike that of the training samples: {what}")
+                found[name] = what
     return found
 
 

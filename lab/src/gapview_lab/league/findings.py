@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from gapview.utils.messages import counted, joined
@@ -67,9 +68,20 @@ def _worst(summary: LeagueSummary, score: str) -> str:
     worst = leads[0]
     below, ahead = sum(lead.points < -NEAR for lead in leads), sum(lead.points > 0 for lead in leads)
     far = "in no cell" if not below else f"in {below} of {counted(len(leads), 'cell')}"
-    return (
+    text = (
         f"In {NAMES[score]} {summary.ours} is {far} more than {NEAR:g} points below the best rival there, and ahead of "
         f"every rival in {ahead} of {len(leads)}; its worst cell is {_cell_words(worst)}."
+    )
+    return text if math.isnan(worst.crossed) else f"{text} {_crossed(leads)}"
+
+
+def _crossed(leads: Sequence[Lead]) -> str:
+    """Return a sentence on the leads over rivals that were chosen with other seeds than those compared."""
+    mean = sum(lead.crossed for lead in leads) / len(leads)
+    behind = sum(lead.crossed < -NEAR - 2 * lead.crossed_error for lead in leads)
+    return (
+        f"Compared with the rival that is best with the other seeds of a cell, its mean lead is {mean:+.1f} points; in "
+        f"{behind} of {counted(len(leads), 'cell')} it is behind by more than {NEAR:g} points and two standard errors."
     )
 
 

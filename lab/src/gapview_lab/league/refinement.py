@@ -44,7 +44,8 @@ CHANGES: dict[str, dict[str, Any]] = {
     "100 axes": {"_N_AXES": 100},
     "covariance shrunk by 0.05": {"_SHRINKAGE": 0.05},
     "covariance shrunk by 0.5": {"_SHRINKAGE": 0.5},
-    "20 rounds": {"_N_ROUNDS": 20, "_N_AVERAGED": 10},
+    "12 rounds": {"_N_ROUNDS": 12, "_N_AVERAGED": 6},
+    "a kernel half as wide": {"_DECAY": 4.0},
     "scores not sharpened": {"_SHARPNESS": (1.0,)},
     "no neighbours in the last step": {"N_WALKS": 0},
 }

@@ -14,6 +14,8 @@ from typing import Any
 import numpy as np
 from scipy.stats import rankdata
 
+from gapview.utils.types import Array
+
 from .data import LeagueCell
 from .entrants import Entrant
 from .runs import DEFAULT, SCORES, LeagueRun, LeagueTask
@@ -40,6 +42,7 @@ class Score:
 
     mean: Mapping[str, float]  # empty if it is absent
     spread: Mapping[str, float]  # standard deviation over the seeds
+    by_seed: Mapping[str, tuple[float, ...]]  # the score with every seed
     n_seeds: int
     seconds: float  # mean
     setting: str
@@ -94,13 +97,19 @@ class Difference:
 
 @dataclass(frozen=True)
 class Lead:
-    """Lead of ours over the best rival in one cell, in points; negative where it is behind."""
+    """Lead of ours over the best rival in one cell, in points; negative where it is behind.
+
+    ``crossed`` has no bias towards the rivals: with every seed, ours is compared with the rival that is best with the
+    other seeds, so that no rival is chosen by the scores that are compared. NaN with one seed.
+    """
 
     cell: LeagueCell
     score: str
     ours: float
     rival: str
     theirs: float
+    crossed: float
+    crossed_error: float  # standard error of it over the seeds
 
     @property
     def points(self) -> float:
@@ -184,11 +193,12 @@ def _score(found: Sequence[LeagueRun | None], setting: str) -> Score:
     failed = [run.status for run in runs if run.status != "done"]
     if failed or len(runs) < len(found) or not runs:
         problem = f"failed in {len(failed)} of {len(found)} runs: {failed[0]}" if failed else "not run"
-        return Score({}, {}, 0, float("nan"), setting, 1, problem)
+        return Score({}, {}, {}, 0, float("nan"), setting, 1, problem)
     values = {name: [100 * getattr(run, name) for run in runs] for name in SCORES}
     return Score(
         {name: float(np.mean(found)) for name, found in values.items()},
         {name: float(np.std(found)) for name, found in values.items()},
+        {name: tuple(found) for name, found in values.items()},
         len(runs),
         float(np.mean([run.seconds for run in runs])),
         setting,
@@ -279,5 +289,19 @@ def _leads(
         theirs = {name: scores[cell, name].mean[score] for name in rivals if scores[cell, name].mean}
         if ours is not None and theirs and scores[cell, ours].mean:
             rival = max(theirs, key=lambda name: theirs[name])
-            found.append(Lead(cell, score, scores[cell, ours].mean[score], rival, theirs[rival]))
+            crossed = _crossed_leads(
+                np.array(scores[cell, ours].by_seed[score]),
+                np.array([scores[cell, name].by_seed[score] for name in theirs]),
+            )
+            figures = float(np.mean(crossed)), float(np.std(crossed, ddof=1) / np.sqrt(len(crossed)))
+            found.append(Lead(cell, score, scores[cell, ours].mean[score], rival, theirs[rival], *figures))
     return found
+
+
+def _crossed_leads(ours: Array, theirs: Array) -> Array:
+    """Return with every seed the lead over the rival (row) that is best with the other seeds; NaN with one seed."""
+    n_seeds = len(ours)
+    if n_seeds < 2:
+        return np.full(2, np.nan)
+    best = (theirs.sum(axis=1, keepdims=True) - theirs).argmax(axis=0)
+    return np.asarray(ours - theirs[best, np.arange(n_seeds)])

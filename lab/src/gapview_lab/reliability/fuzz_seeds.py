@@ -21,6 +21,7 @@ from scipy.io import savemat
 from gapview import GRMF, BridgedGRMF, __version__
 from gapview.baselines import Concat
 from gapview.datasets import make_views
+from gapview.io.workbook_writing import workbook_content
 from gapview.persist.checkpoints import Checkpoint, writing_every
 
 from ..league.runs import LeagueRun
@@ -35,10 +36,12 @@ __all__ = [
     "hdf5_files",
     "mat_files",
     "models",
+    "r_files",
     "stores",
     "table_files",
     "texts",
     "trap",
+    "workbooks",
 ]
 
 CANARY = "code-was-run"  # the file that a trap makes in the folder where it is sprung
@@ -87,6 +90,7 @@ def texts() -> dict[str, bytes]:
         "titled.csv": b"Results of 2020\n\n" + numbered.to_csv().encode(),
         "packed.csv.gz": gzip.compress(frame.to_csv().encode(), mtime=0),
         "packed.txt.gz": gzip.compress(words.to_csv(sep=";").encode("utf-16"), mtime=0),
+        "packed.csv.zst": import_module("pyarrow").Codec("zstd").compress(words.to_csv().encode(), asbytes=True),
     }
 
 
@@ -137,7 +141,7 @@ def mat_files() -> dict[str, bytes]:
 
 @cache
 def hdf5_files() -> dict[str, bytes]:
-    """HDF5: AnnData, MuData, and MATLAB's newer format."""
+    """HDF5: AnnData, MuData, matrices of 10x, and MATLAB's newer format."""
     import anndata
     import h5py
     import mudata
@@ -150,6 +154,14 @@ def hdf5_files() -> dict[str, bytes]:
         dense.write_h5ad(folder / "dense.h5ad")
         anndata.AnnData(sparse.csr_matrix(frame), obs=dense.obs).write_h5ad(folder / "sparse.h5ad", compression="gzip")
         mudata.MuData({"rna": dense}).write(folder / "two.h5mu")
+        with h5py.File(folder / "tenx.h5", "w") as archive:
+            counts, group = sparse.csc_array(np.eye(3, 4)), archive.create_group("matrix")
+            for part in ("data", "indices", "indptr", "shape"):
+                group[part] = getattr(counts, part)
+            group["barcodes"] = np.array(["c0", "c1", "c2", "c3"], dtype="S")
+            kinds = ["Gene Expression", "Gene Expression", "Antibody Capture"]
+            for part, words in (("id", "xyz"), ("name", "abc"), ("feature_type", kinds)):
+                group[f"features/{part}"] = np.array(list(words), dtype="S")
         with h5py.File(folder / "newer.mat", "w") as archive:
             archive["view_0"] = np.eye(4)
             archive.create_dataset("view_1", data=np.ones((5, 4)), compression="gzip", chunks=(2, 2))
@@ -175,6 +187,31 @@ def table_files() -> dict[str, bytes]:
         warnings.simplefilter("ignore")  # the first version is no longer advised
         import_module("pyarrow.feather").write_feather(frame.reset_index(), f"{folder}/old.feather", version=1)
         return made | {"old.feather": Path(folder, "old.feather").read_bytes()}
+
+
+@cache
+def workbooks() -> dict[str, bytes]:
+    """Workbooks of Excel, with a sheet for each view."""
+    frame = _frame().fillna(0).reset_index()
+    rows = [frame.columns.tolist(), *frame.to_numpy().tolist()]
+    about = [["Results of 2020"], [], *rows, ["mean", "=AVERAGE(B4)", True]]
+    return {
+        "one.xlsx": workbook_content({"blood": rows}),
+        "several.xlsx": workbook_content({"blood": rows, "scans": about, "read me": [["by"], ["us"]]}),
+    }
+
+
+@cache
+def r_files() -> dict[str, bytes]:
+    """Tables and matrices of R, compressed or not."""
+    rdata = import_module("rdata")
+    frame = _frame().fillna(0)
+    with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the encoding is a guess
+        rdata.write_rds(f"{folder}/frame.rds", frame.rename_axis(None))
+        rdata.write_rds(f"{folder}/plain.rds", frame.reset_index(), compression=None)
+        rdata.write_rda(f"{folder}/several.rda", {"blood": frame.reset_index(), "m": np.eye(4), "v": np.ones(3)})
+        return {file.name: file.read_bytes() for file in sorted(Path(folder).iterdir())}
 
 
 @cache

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from gapview import __version__, describe, load
-from gapview.commands.models import read_covariates
+from gapview.commands.covariates import read_covariates
 from gapview.commands.results import read_record, results_folder, write_labels
 from gapview.datasets import load_views
 from gapview.errors import DataFileError
@@ -69,10 +69,14 @@ def _damaged(found: Mapping[str, bytes], name: str, rng: random.Random) -> bytes
         ".gz": mutated_gzip,
         ".npy": mutated_npy,
         ".npz": mutated_npz,
+        ".xlsx": mutated_npz,
+        ".rds": mutated_gzip,
+        ".rda": mutated_gzip,
         ".mat": mutated_mat,
         ".gapview": mutated_model,
     }.get(Path(name).suffix)
-    is_plain = deep is None or (deep is mutated_mat and not content.startswith(b"MATLAB 5.0"))
+    starts = {mutated_mat: b"MATLAB 5.0", mutated_gzip: b"\x1f\x8b"}
+    is_plain = deep is None or not content.startswith(starts.get(deep, b""))
     if is_plain or rng.random() < (0.1 if deep is mutated_model else 0.4):
         return mutated(content, rng, others)
     return deep(content, rng, [seeds.trap()])  # type: ignore[misc]
@@ -175,7 +179,7 @@ class _Samples:
 def _covariates(case: Case, folder: Path, out: Path) -> None:
     (name,) = case.files
     samples: Any = _Samples()
-    frame = read_covariates(folder / name, case.settings["id_columns"], samples, lambda head, text: None)
+    frame = read_covariates(folder / name, case.settings["id_columns"], samples, "the model", lambda head, text: None)
     assert frame.index.isin(samples.sample_ids).all()
 
 
@@ -229,13 +233,15 @@ def _resume(case: Case, folder: Path, out: Path) -> None:
 
 
 TARGETS: dict[str, Target] = {
-    "text tables": Target(0.34, _make_file(seeds.texts), _read),
+    "text tables": Target(0.32, _make_file(seeds.texts), _read),
     "joins": Target(0.10, _make_join, _join),
     "covariates": Target(0.08, _make_covariates, _covariates),
     ".npy": Target(0.08, _make_file(seeds.arrays, ".npy"), _read_arrays),
     ".npz": Target(0.12, _make_file(seeds.arrays, ".npz"), _read_arrays),
     ".mat": Target(0.06, _make_file(seeds.mat_files), _read_arrays),
     ".parquet and .feather": Target(0.03, _make_file(seeds.table_files), _read),
+    "Excel": Target(0.01, _make_file(seeds.workbooks), _read),
+    "R": Target(0.01, _make_file(seeds.r_files), _read),
     "HDF5": Target(0.01, _make_file(seeds.hdf5_files), _read),
     ".gapview": Target(0.11, _make_file(seeds.models), _load_model),
     "checkpoints": Target(0.02, _make_checkpoint, _resume),

@@ -225,10 +225,11 @@ def _used(model: Any, made: Made, views: Views) -> Iterator[tuple[str, None]]:
             _demand(found.shape == (part.n_samples, n_components) and np.isfinite(found).all(), "a finite embedding")
         yield f"predict of {name}", None
         options = {"method": str(rng.choice(["neighbors", "centers"]))} if is_latent else {}
-        labels, distances = model.predict(part, **options, return_distance=True)
+        labels = model.predict(part, **options)
         _demand(labels.shape == (part.n_samples,), "one label per sample")
         _demand(labels.min() >= 0 and labels.max() < n_clusters, "labels from 0 to n_clusters - 1")
-        _demand(not np.isnan(distances).any() and distances.min() >= 0, "distances of at least 0")
+        p_value = model.place(part).p_value
+        _demand(p_value.min() > 0 and p_value.max() <= 1, "p-values above 0 and at most 1")
         if not is_latent:
             continue
         yield f"recover of {name}", None

@@ -26,9 +26,11 @@ def apply_to_blocks(model: Any, method: str, views: Any, options: dict[str, Any]
         return getattr(reference, method)(views, **options)
     if method == "score":
         raise unsupported("score on a cluster")
-    if options.get("return_distance"):
-        raise unsupported("distances on a cluster")
+    if method == "place":
+        raise unsupported("place on a cluster")
     reference.check_fitted()
+    if options.get("method") == "auto":  # compared once, not by every block
+        reference.recovery_scores(n_neighbors=options["n_neighbors"])
     return (_apply_to_frame if kind == "frame" else _apply_to_arrays)(reference, method, views, options)
 
 
@@ -51,9 +53,16 @@ def _apply_to_arrays(model: Any, method: str, views: Any, options: dict[str, Any
         return da.concatenate([da.from_delayed(p, (size, *like.shape[1:]), dtype=like.dtype) for p, size in pairs])
 
     if method != "recover":
-        return joined(blocks, model.labels_ if method == "predict" else model.embedding_)
+        return joined(blocks, _pattern(model, method))
     complete = [joined([block[k] for block in blocks], matrix) for k, matrix in enumerate(model.views_.matrices)]
     return dict(zip(model.views_.names, complete, strict=True)) if outer != "list" else complete
+
+
+def _pattern(model: Any, method: str) -> Any:
+    """Return an array without rows that has the other dimensions and the type of a result."""
+    if method == "predict_proba":
+        return np.empty((0, model.n_groups))
+    return (model.labels_ if method == "predict" else model.embedding_)[:0]
 
 
 def _apply_to_block(model: Any, method: str, form: Any, chunks: Sequence[Any], options: dict[str, Any]) -> Any:
@@ -85,10 +94,9 @@ def _apply_to_partition(frame: Any, model: Any, method: str, name: str, options:
 
 
 def _as_frame(model: Any, method: str, values: Any, index: Any) -> Any:
-    """Return labels as a series and codes as a frame; empty ones without values."""
+    """Return labels as a series, and codes and shares as frames; empty ones without values."""
     import pandas as pd
 
     if method == "predict":
         return pd.Series([] if values is None else values, index=index, dtype=model.labels_.dtype, name="cluster")
-    empty = np.empty((0, model._n_features_out), dtype=model.embedding_.dtype)
-    return pd.DataFrame(empty if values is None else values, index=index)
+    return pd.DataFrame(_pattern(model, method) if values is None else values, index=index)

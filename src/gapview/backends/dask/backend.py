@@ -21,6 +21,7 @@ from ...factorization.problem import Problem
 from ...graph.bridges import union_graph
 from ...graph.knn import check_edges, knn_graph, resolve_n_neighbors, user_graphs
 from ...graph.neighbors import Search
+from ...kinds import Preparation
 from ...persist.checkpoints import recording
 from ...persist.checkpoints.journal import restored_on_error
 from ...progress import tell
@@ -38,6 +39,7 @@ from .clusters import (
     balance_blocks,
     cluster_blocks,
     confidence_blocks,
+    mixture_blocks,
     number_groups,
     reassign_blocks,
     share_blocks,
@@ -47,7 +49,7 @@ from .neighbors import knn_blocks
 from .problem import BlockedProblem, given_start, random_start
 from .sweep import BlockedSweep
 from .tasks import Tasks, current_tasks, split_by_block
-from .views import BlockedViews, collect_samples, draw_rows, drop_features, read_blocks, scale_views
+from .views import BlockedViews, collect_samples, draw_rows, drop_features, prepare_views, read_blocks, scale_views
 
 N_REFERENCE = 5000
 N_DESCRIBED = 2000
@@ -68,7 +70,7 @@ def open_backend(model: Any, data: Any, mask: Any, checkpoint: Any) -> Iterator[
         patterns, counts = _patterns(tasks, views)
         warn_of_parts(views.names, patterns, counts)
         backend = DaskBackend(tasks, views, parts_of(patterns, counts), record)
-        warn_of_values(backend.draw(N_DESCRIBED, 0))
+        warn_of_values(backend.draw(N_DESCRIBED, 0), model.kind)
         yield backend
 
 
@@ -80,6 +82,10 @@ def _check_supported(model: Any) -> None:
         raise unsupported("frames from a cluster")
     if getattr(model, "bridge", "union") in ("joint", "both"):
         raise unsupported("bridge on a cluster", bridge=model.bridge)
+    if model.batch_correction != "none":
+        raise unsupported("correction on a cluster", way=model.batch_correction)
+    if getattr(model, "assign", "kmeans") == "leiden":
+        raise unsupported("leiden on a cluster")
 
 
 class DaskBackend:
@@ -104,6 +110,7 @@ class DaskBackend:
         self, tasks: Tasks, views: BlockedViews, view_parts: Array, checkpoint: ClusterCheckpoint | None = None
     ) -> None:
         self.tasks, self.views, self.view_parts, self.checkpoint = tasks, views, view_parts, checkpoint
+        self.given = views
 
     def generator(self, random_state: Any) -> np.random.RandomState:
         """Return the generator of the fit."""
@@ -111,6 +118,11 @@ class DaskBackend:
             drawn = int(np.random.RandomState().randint(2**31 - 1))
             return np.random.RandomState(self.checkpoint.extra.setdefault("seed", drawn))
         return random_generator(random_state)
+
+    def prepare(self, kinds: Sequence[str | None], n_top: Sequence[int | None]) -> list[Preparation]:
+        """Transform the views by their kinds; return the rules."""
+        self.views, rules = prepare_views(self.tasks, self.given, kinds, n_top)
+        return rules
 
     def draw(self, n_samples: int, seed: int) -> Views:
         """Return some of the samples to the client."""
@@ -120,12 +132,13 @@ class DaskBackend:
         """Scale the views, keep what the results need of the unscaled ones, and release these."""
         tasks, views = self.tasks, self.views
         self.reference_rows = draw_rows(tasks, views, N_REFERENCE, 0)
-        self.reference = collect_samples(tasks, views, self.reference_rows)
+        self.reference = collect_samples(tasks, self.given, self.reference_rows)
         self.ids = tasks.map("ids", attrgetter("sample_ids"), views.blocks)
         self.parts = tasks.map("ids", _parts, views.blocks, view_parts=self.view_parts)
         self.scaled, scalings = scale_views(tasks, views, scale)
         tasks.wait([*self.ids, *self.parts, *self.scaled.blocks])
         views.blocks.clear()
+        self.given.blocks.clear()
         return scalings
 
     def neighbor_graphs(self, n_neighbors: Sequence[int], search: Search) -> list[list[Any]]:
@@ -208,11 +221,19 @@ class DaskBackend:
         found = cluster_blocks(self.tasks, points, self.scaled.starts, n_clusters, random_state, parts)
         return self._numbered(*found)
 
+    def communities(self, points: Any, n_clusters: int, seed: int, graph: Any) -> tuple[Any, Array]:
+        """Raise an error: no worker holds the whole graph."""
+        raise unsupported("leiden on a cluster")
+
     def group_shares(self, discriminants: Discriminants) -> list[Any]:
         """Return handles of the share of each group in the samples."""
         shares = share_blocks(self.tasks, self.scaled.blocks, discriminants)
         self.tasks.wait(shares)  # before the features are dropped
         return shares
+
+    def mixture_shares(self, points: list[Any], centers: Array) -> list[Any]:
+        """Return handles of the share of each group in the samples by a mixture that starts from the centres."""
+        return mixture_blocks(self.tasks, points, self.scaled.starts, centers)
 
     def reassign(self, points: list[Any], shares: list[Any], graph: BlockedGraph) -> tuple[list[Any], Array]:
         """Assign samples to the group of the largest share, with those of their neighbours."""
@@ -235,7 +256,7 @@ class DaskBackend:
         of_views, rest = ([np.concatenate(own) for own in zip(*half, strict=True)] for half in zip(*parts, strict=True))
         results = SampleResults(of_views, *rest)
         model.reference_ = _reference(model, MemoryBackend(self.reference, view_parts=self.view_parts), results)
-        model.views_, model.n_features_in_ = self.reference, sum(self.views.n_features)
+        model.views_, model.n_features_in_ = self.reference, sum(self.given.n_features)
         model.part_ = _as_array(tasks, self.parts, views.sizes)
         names, of_blocks = ("sample_ids_", "embedding_", "labels_", "confidence_"), (self.ids, *others)
         for name, blocks in zip(names, of_blocks, strict=True):

@@ -21,6 +21,7 @@ from ...clusters import (
     warn_of_zeros,
 )
 from ...compute.engine import single_threaded
+from ...mixture import Mixture, fit_mixture, rows_to_fit
 from ...refinement import N_WALKS, Discriminants
 from ...scaling import unit_rows
 from ...trust.confidence import N_STEPS, distance_affinity, distances_to, own_shares
@@ -155,6 +156,18 @@ def _shares_of_groups(views: Views, discriminants: Discriminants) -> Array:
     return discriminants.shares(views.matrices, present, views.n_samples)
 
 
+def mixture_blocks(tasks: Tasks, rows: list[Any], starts: Array, centers: Array) -> list[Any]:
+    """Fit a mixture to a sample of the rows, or to all if they are few; return handles of the shares of the groups."""
+    places = split_by_block(rows_to_fit(int(starts[-1])), starts)
+    sample = np.concatenate(tasks.collect("groups", getitem, rows, places))
+    shared = [tasks.broadcast("mixture", fit_mixture(sample, centers))] * len(rows)
+    return tasks.map("shares-of-groups", _mixture_shares, rows, shared)
+
+
+def _mixture_shares(rows: Array, mixture: Mixture) -> Array:
+    return mixture.shares(rows)
+
+
 def reassign_blocks(tasks: Tasks, rows: list[Any], shares: list[Any], graph: BlockedGraph) -> tuple[list[Any], Array]:
     """Return handles of the labels with the largest share, with those of neighbours, and the centres."""
     total = reached = shares
@@ -226,13 +239,13 @@ def confidence_blocks(
     if parts is not None:
         part_of = np.max(tasks.collect("groups", _part_of_groups, labels, parts, n_groups=len(centers)), axis=0)
         filled = tasks.map("confidence", _possible, parts, filled, part_of=part_of)
-    claims = tasks.map("confidence", _claims, rows, labels, shared, filled, usual=usual)
+    claims = tasks.map("confidence", _claims, rows, labels, shared, filled, usual=usual, sizes=counts)
     if graph is not None:
         ends = tasks.map("confidence", _one_hot, labels, claims)
         for _ in range(N_STEPS):
             ends = tasks.map("confidence", _walk, graph.blocks, graph.exchange.rows("send-walks", ends), ends)
         claims = tasks.map("confidence", _weigh, claims, graph.blocks, ends)
-    return tasks.map("confidence", _shares, rows, labels, claims)
+    return tasks.map("confidence", _shares, rows, labels, claims, sizes=counts)
 
 
 def _own_distances(rows: Array, labels: Array, centers: Array) -> tuple[float, int, Array]:
@@ -242,9 +255,9 @@ def _own_distances(rows: Array, labels: Array, centers: Array) -> tuple[float, i
     return float(own.sum(dtype=np.float64)), int(filled.sum()), np.bincount(labels, minlength=len(centers))
 
 
-def _claims(rows: Array, labels: Array, centers: Array, filled: Array, *, usual: float) -> Array:
+def _claims(rows: Array, labels: Array, centers: Array, filled: Array, *, usual: float, sizes: Array) -> Array:
     distances = distances_to(unit_rows(rows), centers)
-    return distance_affinity(distances, labels, np.asarray(rows.any(axis=1)), filled, usual)
+    return distance_affinity(distances, labels, np.asarray(rows.any(axis=1)), filled, sizes, usual)
 
 
 def _possible(parts: Array, filled: Array, *, part_of: Array) -> Array:
@@ -265,5 +278,5 @@ def _weigh(claims: Array, graph: BlockGraph, ends: Array) -> Array:
     return np.asarray(claims * np.where(graph.degrees[:, None] > 0, ends, 1.0), dtype=claims.dtype)
 
 
-def _shares(rows: Array, labels: Array, claims: Array) -> Array:
-    return np.asarray(own_shares(claims, labels, np.asarray(rows.any(axis=1))), dtype=claims.dtype)
+def _shares(rows: Array, labels: Array, claims: Array, *, sizes: Array) -> Array:
+    return np.asarray(own_shares(claims, labels, np.asarray(rows.any(axis=1)), sizes), dtype=claims.dtype)

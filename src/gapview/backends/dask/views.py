@@ -13,6 +13,7 @@ import numpy as np
 from scipy import sparse
 
 from ...errors import InputError, InputTypeError
+from ...kinds import Preparation, fit_kind_blocks, prepared_views
 from ...scaling import BlockedRows, Scaling, check_variation, fit_blocks, scale_per_view
 from ...utils.messages import check_choice
 from ...utils.packing import as_objects
@@ -129,7 +130,18 @@ def _without_features(views: Views) -> Views:
     return views.with_matrices([matrix[:, :0] for matrix in views.matrices])
 
 
-# -- scaling ---------------------------------------------------------------------------------------------------
+# -- kinds and scaling -----------------------------------------------------------------------------------------
+
+
+def prepare_views(
+    tasks: Tasks, views: BlockedViews, kinds: Sequence[str | None], n_top: Sequence[int | None]
+) -> tuple[BlockedViews, list[Preparation]]:
+    """Transform every view by its kind; see :mod:`gapview.kinds`."""
+    rows = [_rows_of(tasks, views, k) for k in range(views.n_views)]
+    rules = [fit_kind_blocks(*each) for each in zip(rows, kinds, n_top, strict=True)]
+    if all(rule.is_identity for rule in rules):
+        return views, rules
+    return describe_blocks(tasks, tasks.map("prepare", prepared_views, views.blocks, rules=rules)), rules
 
 
 def scale_views(

@@ -15,6 +15,7 @@ from ...factorization.problem import Problem, SampleWeights, join_views
 from ...graph.bridges import union_graph
 from ...graph.knn import comparable_rows, symmetric_graph
 from ...graph.neighbors import Search
+from ...kinds import Preparation, fit_kind_blocks
 from ...progress import phase
 from ...scaling import Scaling, check_variation, fit_blocks, row_lengths, rows_in_blocks, scale_per_view
 from ...utils.types import Array
@@ -42,12 +43,12 @@ def open_backend(model: Any, data: Any, mask: Any) -> Iterator[MemoryBackend]:
     rules = mask, model.partial_rows, model._least_samples()
     with phase("reading"):
         is_mapped = all_mapped(data)
-        views = (read_mapped if is_mapped else training_views)(data, *rules)
+        views = read_mapped(data, *rules) if is_mapped else training_views(data, *rules, model.kind)
     plan = plan_memory(fit_size(model, views))
     if plan.in_memory <= budget:
         if is_mapped:
             with phase("reading"):
-                views = training_views(data, *rules)
+                views = training_views(data, *rules, model.kind)
         yield MemoryBackend(views, is_last=True)
         return
     sizes = {"needed": format_bytes(plan.in_memory), "budget": format_bytes(budget)}
@@ -57,9 +58,23 @@ def open_backend(model: Any, data: Any, mask: Any) -> Iterator[MemoryBackend]:
     if getattr(model, "bridge", "union") in ("joint", "both"):
         raise unsupported("bridge on disk", bridge=model.bridge, **sizes)
     with phase("reading"):
-        warn_of_values(views)
+        warn_of_values(views, model.kind)
     with Scratch() as scratch:
         yield DiskBackend(views, plan, budget, scratch)
+
+
+class PreparedRows(FileRows):
+    """The rows of a view in a file, transformed by its kind when they are read."""
+
+    def __init__(self, rows: FileRows, rule: Preparation) -> None:
+        self._rows, self._rule = rows, rule
+        self.shape, self.dtype = (len(rows), rule.n_out), rows.dtype
+
+    def _read(self, begin: int, stop: int) -> Array:
+        return np.asarray(self._rule.apply(self._rows[begin:stop]))
+
+    def _select(self, rows: Array) -> Array:
+        return np.asarray(self._rule.apply(self._rows[rows]))
 
 
 class DiskBackend(MemoryBackend):
@@ -84,6 +99,18 @@ class DiskBackend(MemoryBackend):
             f"needs {format_bytes(plan.in_memory)} of memory, and memory_budget is {format_bytes(budget)}: the bridge "
             "'union' is used instead. A larger budget allows it."
         )
+
+    def prepare(self, kinds: Sequence[str | None], n_top: Sequence[int | None]) -> list[Preparation]:
+        """Transform the views by their kinds whenever rows are read; return the rules."""
+        n_bytes, matrices, rules = self._block_bytes(), [], []
+        for name, matrix, kind, n_kept in zip(self.views.names, self.views.matrices, kinds, n_top, strict=True):
+            rows = rows_in_blocks(name, matrix, lambda held: held.blocks(n_bytes))
+            rules.append(fit_kind_blocks(rows, kind, n_kept))
+            matrices.append(matrix if rules[-1].is_identity else PreparedRows(matrix, rules[-1]))
+        self.views = self.views.with_matrices(matrices)
+        self.plan = plan_memory(replace(self.plan.size, n_features=self.views.n_features))
+        self.plan.check(self.budget)
+        return rules
 
     def draw(self, n_samples: int, seed: int) -> Views:
         """Return some of the samples, read into memory, as many as the budget allows."""

@@ -93,6 +93,7 @@ class FitSize:
     is_bridged: bool = False
     starts_from_data: bool = False
     tries_settings: bool = False
+    is_prepared: bool = False  # whether views are transformed by their kinds, beside those given
 
 
 def fit_size(model: Any, views: Views) -> FitSize:
@@ -123,6 +124,7 @@ def fit_size(model: Any, views: Views) -> FitSize:
         is_bridged=is_bridged,
         starts_from_data=isinstance(init, str) and init == "data",
         tries_settings=is_bridged and "auto" in (model.selection, str(model.n_clusters)),
+        is_prepared=model.kind is not None or model.n_top_features is not None,
     )
 
 
@@ -262,6 +264,7 @@ def plan_memory(size: FitSize) -> MemoryPlan:
     smoothed = size.n_samples * sum(size.n_features) * size.itemsize if size.is_bridged else rows
     # With a bridge: imputed rows, and the same as points and as queries
     in_memory = max(kept.values()) + (3 * rows + 5 * smoothed if size.is_bridged else 4 * rows)
+    in_memory += 2 * rows * size.is_prepared
     whole, on_disk = (math.ceil((need + _fixed_bytes()) * _SLACK) for need in (in_memory, max(least.values())))
     return MemoryPlan(size, whole, on_disk, rows + 2 * smoothed, kept)
 

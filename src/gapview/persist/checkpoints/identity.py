@@ -35,10 +35,12 @@ def identity_of(model: Any, views: Views) -> dict[str, list[str]]:
     'GRMF'
     """
     matrices = zip(views.names, views.matrices, strict=True)
+    batches = {} if views.batches is None else {"the batches": digest_of(views.batches)}
     return fit_identity(
         model,
         {name: (matrix.shape, digest_of_matrix(matrix)) for name, matrix in matrices},
-        {"the pattern of missing views": digest_of(views.mask), "the list of sample ids": digest_of(views.sample_ids)},
+        {"the pattern of missing views": digest_of(views.mask), "the list of sample ids": digest_of(views.sample_ids)}
+        | batches,
     )
 
 

@@ -1,27 +1,35 @@
-"""Covariates: tables matched to the samples, and the comparison of the groups in every column, survival included."""
+"""Covariates: tables matched to the samples, their columns, and the results of comparing the groups in these."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from scipy import stats
 
 from ...errors import InputError, InputTypeError, ParameterError, extra, some
+from ...trust import GroupSurvival
+from ...trust.association import SIGNIFICANT
+from ...utils.messages import counted, joined, shorten
 from ...utils.types import Array
-from ...views.containers import descends
+from ...views.containers import descends, is_missing
 from ...views.keys import as_keys
-from .samples import associate, holm
+from .levels import order_levels
 
 # -- tables ------------------------------------------------------------------------------------------------------------
 
 
+# What TCGA, cBioPortal and the GDC write where nothing is known, besides any text in square brackets
+_NOT_GIVEN = {"", "na", "n/a", "nan", "null", "--", "'--", "not reported", "not available", "not applicable", "unknown"}
+_BRACKETED = re.compile(r"\[[^\]]*\]")
+_MOST_STEPS = 10  # integers of a scale, from 0
+_CODED = re.compile(r"([01]):.*", re.DOTALL)  # cBioPortal: 0:LIVING, 1:DECEASED
 _YES = {"1", "1.0", "true", "yes", "y", "t", "dead", "deceased", "died", "event"}
-_NO = {"0", "0.0", "false", "no", "n", "f", "alive", "living", "censored", "none"}
+_YES |= {"recurred", "progressed", "recurred/progressed", "progression", "relapse", "relapsed"}
+_NO = {"0", "0.0", "false", "no", "n", "f", "alive", "living", "censored", "none", "diseasefree", "disease free"}
 
 
 @dataclass(frozen=True)
@@ -32,6 +40,60 @@ class Column:
     texts: list[str | None] = field(repr=False)
     is_number: bool
     flags: Array | None = field(repr=False)  # 0, 1 and NaN, if the column may hold events
+    ranks: Mapping[str, float] = field(default_factory=dict, repr=False)  # of ordered texts, lowest first; NaN if none
+
+    @property
+    def scores(self) -> Array:
+        """Ranks of an ordered column, or its numbers; NaN if missing."""
+        if not self.ranks:
+            return np.asarray(self.numbers)
+        return np.array([np.nan if text is None else self.ranks[text] for text in self.texts])
+
+
+@dataclass(frozen=True)
+class Quartiles:
+    """Quartiles of a column in one group."""
+
+    n_samples: int
+    low: float
+    median: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Differences between the groups in one column, or in a pair of columns with times and events.
+
+    Attributes
+    ----------
+    kind : {"numbers", "ordered", "categories", "survival"}
+        Compared by Kruskal-Wallis, by Kruskal-Wallis on ranks, by chi-square, or by log-rank.
+    statistic, degrees : float, int
+        Kruskal-Wallis H, or chi-square of the contingency table or of the log-rank test, and degrees of freedom.
+    strength : float
+        ε² = H / (n − 1) for numbers and ordered categories, Cramér's V for categories; NaN for survival.
+    adjusted : float
+        The p-value after Holm's correction for all columns compared.
+    quartiles, counts, survival
+        Values of every group; one of the three is filled. Rows of ``counts`` are groups, columns ``levels``.
+    note : str
+        How the times of survival were combined, if they were.
+    """
+
+    kind: str
+    n_samples: int
+    statistic: float
+    degrees: int
+    strength: float
+    p_value: float
+    column: str = ""
+    adjusted: float = float("nan")
+    n_tables: int = 0
+    quartiles: tuple[Quartiles | None, ...] = ()
+    levels: tuple[str, ...] = ()
+    counts: Array = field(default_factory=lambda: np.empty((0, 0)), repr=False)
+    survival: GroupSurvival | None = None
+    note: str = ""
 
 
 @dataclass(frozen=True)
@@ -44,13 +106,29 @@ class Covariates:
     n_unknown: int  # rows that belong to no sample
     comparisons: tuple[Comparison, ...] = ()
 
-    def check_pair(self, time: str, event: str) -> tuple[str, str]:
-        """Return the names of two columns; raise an error unless they hold times and events."""
-        lacking = [name for name in (time, event) if name not in self.columns]
+    @property
+    def sentence(self) -> str:
+        """The columns in which the groups differ significantly."""
+        n_tests = len(self.comparisons)
+        if not n_tests:
+            return "None of the columns can be compared between the groups."
+        firm = [shorten(one.column) for one in self.comparisons if one.adjusted < SIGNIFICANT]
+        named = joined(firm[:12]) + (f" and {len(firm) - 12} more" if len(firm) > 12 else "")
+        found = f"At a Holm-adjusted p < {SIGNIFICANT:g} ({counted(n_tests, 'test')}), the groups differ in "
+        return f"{found}{named or 'none of the columns'}."
+
+    def check_columns(self, parameter: str, names: Sequence[str]) -> None:
+        """Raise an error if a parameter names columns that the table does not have."""
+        lacking = [name for name in names if name not in self.columns]
         if lacking:
             raise ParameterError(
-                f"survival names columns that covariates does not have: {some(lacking)}; it has {some(self.columns)}."
+                f"{parameter} names columns that covariates does not have: {some(lacking)}; it has "
+                f"{some(self.columns, 30)}."
             )
+
+    def check_pair(self, time: str, event: str) -> tuple[str, str]:
+        """Return the names of two columns; raise an error unless they hold times and events."""
+        self.check_columns("survival", (time, event))
         if not self.columns[time].is_number or self.columns[event].flags is None:
             raise ParameterError(
                 "survival must name a column of times, as numbers, and a column of events, 1 if the event was observed "
@@ -74,6 +152,14 @@ def read_pairs(survival: Any) -> list[tuple[str, str]] | None:
             f"names; got {survival!r}."
         )
     return [(str(time), str(event)) for time, event in pairs]
+
+
+def read_names(name: str, given: Any) -> tuple[str, ...]:
+    """Return names of columns from one name or a sequence of them."""
+    names = (given,) if isinstance(given, str) else given
+    if not isinstance(names, list | tuple) or not all(isinstance(one, str) for one in names):
+        raise ParameterError(f"{name} must be names of columns of covariates, such as ['age', 'stage']; got {given!r}.")
+    return tuple(names)
 
 
 def match_covariates(covariates: Any, sample_ids: Array, *, no_ids: bool) -> Covariates:
@@ -133,18 +219,15 @@ def _row_keys(frame: Any, wanted: list[str | None]) -> tuple[list[str | None], i
 
 def _cells(values: Any) -> list[Any]:
     """Return the cells of a column or an index, None for missing ones."""
-    return [None if _is_missing(cell) else cell for cell in values.astype(object).tolist()]
-
-
-def _is_missing(cell: Any) -> bool:
-    return cell is None or type(cell).__name__ in ("NAType", "NaTType") or (isinstance(cell, float) and cell != cell)
+    return [None if is_missing(cell) else cell for cell in values.astype(object).tolist()]
 
 
 def _read_column(values: Any, places: Array, ids: set[str | None]) -> Column | str:
     """Return a column in the order of the samples, or the reason why it is left out."""
     if getattr(values.dtype, "kind", "O") in "mMc":
         return "dates, spans of time and complex numbers are not compared"
-    cells = _cells(values)
+    raw = _cells(values)
+    cells = _as_numbers(raw, [_given(cell) for cell in raw])
     ordered = [None if place < 0 else cells[place] for place in places]
     given = [cell for cell in ordered if cell is not None]
     if any(isinstance(cell, list | dict | set | tuple | np.ndarray) for cell in given):
@@ -156,223 +239,54 @@ def _read_column(values: Any, places: Array, ids: set[str | None]) -> Column | s
     )
     # A column with two different numbers is a category, such as 0 and 1 for no and yes
     is_number = numeric and len(set(given)) > 2
-    texts = [None if cell is None else str(cell) for cell in ordered]
+    scale = _scale(values, given, numeric)
+    texts = [None if cell is None else f"{cell:g}" if numeric and scale else str(cell) for cell in ordered]
     if not is_number and _are_ids({text.strip() for text in texts if text is not None}, ids):
         return "it holds ids of samples"
     numbers = np.array([float(cell) if numeric and cell is not None else np.nan for cell in ordered])
-    return Column(numbers, texts, is_number, _flags(texts))
+    return Column(numbers, texts, is_number, _flags(texts), scale)
+
+
+def _scale(values: Any, given: list[Any], numeric: bool) -> dict[str, float]:
+    """Return the ranks of ordered values: of an ordered categorical, of a few small integers, or of clinical words."""
+    different = dict.fromkeys(given)
+    if getattr(values.dtype, "ordered", False):
+        levels = [level for level in values.cat.categories if level in different]
+        return {f"{level:g}" if numeric else str(level): float(place) for place, level in enumerate(levels)}
+    if numeric:
+        few = 2 < len(different) <= _MOST_STEPS and all(cell in range(_MOST_STEPS) for cell in different)
+        return {f"{cell:g}": float(cell) for cell in sorted(different)} if few else {}
+    return order_levels(map(str, different))
+
+
+def _given(cell: Any) -> Any:
+    """Return a cell, None if it is a text for a missing value."""
+    if isinstance(cell, str):
+        text = cell.strip()
+        return None if text.lower() in _NOT_GIVEN or _BRACKETED.fullmatch(text) else cell
+    return cell
+
+
+def _as_numbers(cells: list[Any], given: list[Any]) -> list[Any]:
+    """Return texts as numbers if texts for missing values are the only reason that they were read as text."""
+    if given.count(None) == cells.count(None):
+        return given
+    try:
+        return [float(cell) if isinstance(cell, str) else cell for cell in given]
+    except ValueError:
+        return given
 
 
 def _flags(texts: list[str | None]) -> Array | None:
-    words = {text.strip().lower() for text in texts if text is not None}
-    if not words or not words <= _YES | _NO or not words & _YES:
+    """Return 1 for an event and 0 for none, NaN if missing; None if the column holds something else."""
+    words = [None if text is None else _CODED.sub(r"\1", text.strip().lower()) for text in texts]
+    different = {word for word in words if word is not None}
+    if not different or not different <= _YES | _NO or not different & _YES:
         return None
-    return np.array([np.nan if text is None else float(text.strip().lower() in _YES) for text in texts])
+    return np.array([np.nan if word is None else float(word in _YES) for word in words])
 
 
 def _are_ids(texts: set[str], ids: set[str | None]) -> bool:
     named = texts & ids
     # 0 and 1 are ordinary values, even if they are ids; many different ids are not
     return any(not text.isdigit() for text in named if text) or (len(named) > 2 and 2 * len(named) > len(texts))
-
-
-# -- survival ----------------------------------------------------------------------------------------------------------
-
-
-_TIME_WORDS = {"time", "times", "days", "months", "years", "duration", "followup"}
-_EVENT_WORDS = {"event", "events", "status", "dead", "death", "died"}
-_SHARED_WORDS = {"to", "of", "last", "survival", "follow", "up", "in", "until"}
-_ROUNDING = 1e-10  # relative
-
-
-@dataclass(frozen=True)
-class Curve:
-    """Kaplan-Meier curve of one group: the share without the event from each time on."""
-
-    n_samples: int
-    n_events: int
-    median: float  # time at which half of the group had the event; NaN if never
-    times: Array = field(repr=False)
-    share: Array = field(repr=False)
-
-
-def find_pairs(numbers: Sequence[str], flags: Sequence[str]) -> list[tuple[str, str]]:
-    """Return pairs of columns of times and events, matched by name, such as OS.time and OS, or days and event.
-
-    ``numbers`` may hold times, ``flags`` have two values. Without the words for times and events, both names must be
-    the same. No column is used twice.
-    """
-    pairs = []
-    free = list(flags)
-    for name in numbers:
-        words = _words(name)
-        if not words & _TIME_WORDS:
-            continue
-        fitting = [flag for flag in free if flag != name and _is_event_of(_words(flag), words)]
-        if len(fitting) == 1:  # several are ambiguous
-            pairs.append((name, fitting[0]))
-            free.remove(fitting[0])
-    return pairs
-
-
-def _words(name: str) -> set[str]:
-    return set(re.findall(r"[a-z]+|[0-9]+", re.sub(r"([a-z])([A-Z])", r"\1 \2", name).lower()))
-
-
-def _is_event_of(flag: set[str], time: set[str]) -> bool:
-    topic, other = (words - _TIME_WORDS - _EVENT_WORDS - _SHARED_WORDS for words in (time, flag))
-    # Without a word for events, the name is the topic alone, such as OS for OS.time
-    return topic == other and bool(flag & _EVENT_WORDS or other) and not flag & _TIME_WORDS
-
-
-def kaplan_meier(times: Array, events: Array) -> Curve:
-    """Return the Kaplan-Meier estimate; censored samples are at risk until their time."""
-    curve = stats.ecdf(stats.CensoredData.right_censored(times, events == 0)).sf
-    reached = np.flatnonzero(curve.probabilities <= 0.5 + 1e-12)
-    median = float(curve.quantiles[reached[0]]) if reached.size else float("nan")
-    return Curve(len(times), int(events.sum()), median, curve.quantiles, curve.probabilities)
-
-
-def log_rank(times: Array, events: Array, groups: Array) -> tuple[float, int, float] | None:
-    """Return chi-square, degrees of freedom and p-value of the log-rank test for equal survival in all groups.
-
-    At every time with events, these are compared with the events expected from the shares of the groups among the
-    samples at risk (Mantel 1966). None if the variance is 0, such as with one group only.
-    """
-    kinds, groups = np.unique(groups, return_inverse=True)
-    moments, places = np.unique(times, return_inverse=True)
-    left, died = np.zeros((2, len(moments), len(kinds)))
-    np.add.at(left, (places, groups), 1)
-    np.add.at(died, (places, groups), events)
-    at_risk = np.cumsum(left[::-1], axis=0)[::-1]
-    total, n_dead = at_risk.sum(axis=1), died.sum(axis=1)
-    shares = at_risk / total[:, None]
-    excess = died.sum(axis=0) - n_dead @ shares
-    spread = n_dead * (total - n_dead) / np.maximum(total - 1, 1)
-    variances, directions = np.linalg.eigh(np.diag(spread @ shares) - (spread * shares.T) @ shares)
-    known = variances > _ROUNDING * spread.sum()  # the deviations of all groups sum to 0: at least one is rounding
-    if not known.any():
-        return None
-    statistic = float((np.square(excess @ directions[:, known]) / variances[known]).sum())
-    degrees = int(known.sum())
-    return statistic, degrees, float(stats.chi2.sf(statistic, degrees))
-
-
-# -- comparisons -------------------------------------------------------------------------------------------------------
-
-
-_MOST_LEVELS = 20  # of a category; rarer ones are combined
-_LEAST_COMPARED = 5  # samples with a value
-
-
-@dataclass(frozen=True)
-class Quartiles:
-    """Quartiles of a column in one group."""
-
-    n_samples: int
-    low: float
-    median: float
-    high: float
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """Differences between the groups in one column, or in a pair of columns with times and events.
-
-    Attributes
-    ----------
-    kind : {"numbers", "categories", "survival"}
-        Compared by Kruskal-Wallis, by chi-square, or by log-rank.
-    strength : float
-        ε² = H / (n − 1) for numbers, Cramér's V for categories; NaN for survival.
-    adjusted : float
-        The p-value after Holm's correction for all columns compared.
-    quartiles, counts, curves
-        Values of every group; one of the three is filled. Rows of ``counts`` are groups, columns ``levels``.
-    """
-
-    kind: str
-    n_samples: int
-    statistic: float
-    strength: float
-    p_value: float
-    column: str = ""
-    adjusted: float = float("nan")
-    n_tables: int = 0
-    quartiles: tuple[Quartiles | None, ...] = ()
-    levels: tuple[str, ...] = ()
-    counts: Array = field(default_factory=lambda: np.empty((0, 0)), repr=False)
-    curves: tuple[Curve | None, ...] = ()
-
-
-def compare_covariates(
-    table: Covariates, labels: Array, n_groups: int, survival: Sequence[tuple[str, str]] | None
-) -> Covariates:
-    """Compare the groups in every column, with p-values corrected for the number of columns."""
-    numbers = [name for name, column in table.columns.items() if column.is_number]
-    flags = [name for name, column in table.columns.items() if column.flags is not None]
-    pairs = find_pairs(numbers, flags) if survival is None else [table.check_pair(*pair) for pair in survival]
-    paired = {name for pair in pairs for name in pair}
-    results = {f"{time} / {event}": _survival(table, time, event, labels, n_groups) for time, event in pairs}
-    for name, column in table.columns.items():
-        if name not in paired:
-            compare = _numbers if column.is_number else _categories
-            results[name] = compare(column, labels, n_groups)
-    found = [replace(one, column=name) for name, one in results.items() if isinstance(one, Comparison)]
-    left_out = [(name, reason) for name, reason in results.items() if isinstance(reason, str)]
-    corrected = holm([one.p_value for one in found])
-    comparisons = tuple(replace(one, adjusted=p) for one, p in zip(found, corrected, strict=True))
-    return replace(table, comparisons=comparisons, left_out=(*table.left_out, *left_out))
-
-
-def _numbers(column: Column, labels: Array, n_groups: int) -> Comparison | str:
-    known = np.isfinite(column.numbers)
-    values, groups = column.numbers[known], labels[known]
-    parts = [values[groups == g] for g in range(n_groups)]
-    filled = [part for part in parts if len(part)]
-    if len(values) < _LEAST_COMPARED or len(filled) < 2:
-        return "too few samples have a value in at least two groups"
-    if not np.ptp(values):
-        return "it is the same for all samples"
-    statistic, p_value = (float(value) for value in stats.kruskal(*filled))
-    shares = [25, 50, 75]
-    quartiles = tuple(Quartiles(len(p), *np.percentile(p, shares).tolist()) if len(p) else None for p in parts)
-    strength = min(max(statistic / (len(values) - 1), 0.0), 1.0)
-    return Comparison("numbers", len(values), statistic, strength, p_value, quartiles=quartiles)
-
-
-def _categories(column: Column, labels: Array, n_groups: int) -> Comparison | str:
-    known = np.array([text is not None for text in column.texts])
-    texts, groups = [text for text in column.texts if text is not None], labels[known]
-    frequent = Counter(texts).most_common()
-    if len(frequent) < 2:
-        return "it is the same for all samples" if frequent else "it is empty for all samples"
-    if len(frequent) > max(_MOST_LEVELS, len(texts) // 2):
-        return "nearly every sample has a value of its own"
-    levels = [level for level, _ in frequent[: _MOST_LEVELS - (len(frequent) > _MOST_LEVELS)]]
-    if len(frequent) > len(levels):
-        levels.append(f"{len(frequent) - len(levels)} rarer values")
-    place = {level: i for i, level in enumerate(levels)}
-    codes = np.array([place.get(text, len(levels) - 1) for text in texts])
-    tested = associate(groups, codes)
-    if tested is None or len(texts) < _LEAST_COMPARED:
-        return "too few samples have a value in at least two groups"
-    counts = stats.contingency.crosstab(groups, codes, levels=(range(n_groups), range(len(levels)))).count
-    figures = len(texts), tested.statistic, tested.strength, tested.p_value
-    return Comparison("categories", *figures, n_tables=tested.n_tables, levels=tuple(levels), counts=counts)
-
-
-def _survival(table: Covariates, time: str, event: str, labels: Array, n_groups: int) -> Comparison | str:
-    times, flags = table.columns[time].numbers, table.columns[event].flags
-    assert flags is not None
-    known = np.isfinite(times) & np.isfinite(flags)
-    times, events, groups = times[known], flags[known], labels[known]
-    if len(times) and times.min() < 0:
-        return "some of its times are negative"
-    tested = log_rank(times, events, groups) if len(times) >= _LEAST_COMPARED else None
-    if tested is None:
-        return "too few samples have times and events in at least two groups"
-    curves = tuple(
-        kaplan_meier(times[groups == g], events[groups == g]) if (groups == g).any() else None for g in range(n_groups)
-    )
-    return Comparison("survival", len(times), tested[0], float("nan"), tested[2], curves=curves)

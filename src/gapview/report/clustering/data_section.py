@@ -22,7 +22,7 @@ def data_section(summary: Summary) -> Section:
         Text("Check these first: they can make the groups meaningless.") if doubtful else None,
         Items(tuple(doubtful)) if doubtful else None,
         _table(summary.description.views),
-        Text("No values were changed. Worth knowing:") if others else None,
+        Text("No values were changed. Remarks:") if others else None,
         Items(tuple(others[:_MOST_FINDINGS])) if others else None,
         Text(f"{counted(n_more, 'more remark')} not listed.", quiet=True) if n_more else None,
     )

@@ -1,8 +1,7 @@
-"""How a model was fitted: settings and their origin, convergence, how to repeat it, and recovery of hidden views."""
+"""How a model was fitted: settings and their origin, convergence, and how to repeat it."""
 
 from __future__ import annotations
 
-import copy
 import hashlib
 import platform
 from collections.abc import Mapping, Sequence
@@ -17,12 +16,14 @@ from scipy import sparse
 from ...choice import ClusterCount, Selection
 from ...graph.knn import resolve_n_neighbors
 from ...graph.neighbors import SearchReport
-from ...utils.types import Array, Matrix
+from ...trust.association import BATCH
+from ...utils.types import Array
 from ...views import Views
 
 # -- settings, convergence, repetition ---------------------------------------------------------------------------------
 
 
+_MOST_SHOWN = 10  # values of a parameter by the names of views
 _LIBRARIES = ("numpy", "scipy", "scikit-learn")
 _RESOLVED = ("n_neighbors", "bridge", "reach", "n_components", "consensus_weight", "sparsity_weight")
 _TRIED = {"scale", "bridge", "reach", "view_weights"}  # chosen among candidates; the others follow rules
@@ -92,7 +93,7 @@ def summarise_choices(model: Any, used: Mapping[str, Any]) -> Choices:
     for name, default in _defaults(model).items():
         given = getattr(model, name)
         if isinstance(given, str) and given == "auto" and name in resolved:
-            chosen = name == "n_clusters" or (searched and name in _TRIED)
+            chosen = name in ("n_clusters", "kind") or (searched and name in _TRIED)
             settings.append(SettingFact(name, resolved[name], "chosen from the data" if chosen else "by rule"))
         else:
             settings.append(SettingFact(name, str(used[name]), "default" if _same(given, default) else "given"))
@@ -108,6 +109,8 @@ def summarise_choices(model: Any, used: Mapping[str, Any]) -> Choices:
 def _resolved(model: Any) -> dict[str, str]:
     """Return the values that were used for parameters that may be 'auto'."""
     found = {"n_clusters": str(len(model.cluster_centers_))}
+    if getattr(model, "kinds_", None):
+        found["kind"] = _in_brief(tuple(rule.kind for rule in model.kinds_))
     setting = getattr(model, "setting_", None)
     if setting is not None:
         found |= {name: _in_brief(getattr(setting, name)) for name in _RESOLVED}
@@ -141,13 +144,14 @@ def summarise_repeat(model: Any, run: Mapping[str, Any] | None) -> Repeat:
     """Return how to repeat the fit of a model."""
     method = type(model).__name__
     arguments = ", ".join(
-        f"{name}={value!r}" if isinstance(value, str | int | float | bool | None) else f"{name}=…"
+        f"{name}={value!r}" if _is_short(value) else f"{name}=…"
         for name, default in _defaults(model).items()
         if not _same(value := getattr(model, name), default)
     )
+    batch = ", batch=batches" if any(test.factor == BATCH for test in getattr(model, "associations_", ())) else ""
     python = (
         f"from gapview import {method}\nfrom gapview.report import write_clustering_report\n\n"
-        f'model = {method}({arguments}).fit(views)\nwrite_clustering_report(model, "report.html")'
+        f'model = {method}({arguments}).fit(views{batch})\nwrite_clustering_report(model, "report.html")'
     )
     facts = dict(run or {})
     command = str(facts.pop("command", ""))
@@ -157,6 +161,13 @@ def summarise_repeat(model: Any, run: Mapping[str, Any] | None) -> Repeat:
     versions += [(name, version(name)) for name in _LIBRARIES]
     other_facts = tuple((str(name), _flat(value)) for name, value in facts.items())
     return Repeat(python, tuple(versions), data_digest(model.views_), seed, command, other_facts)
+
+
+def _is_short(value: Any) -> bool:
+    """Return whether a parameter can be shown: a plain value, or a few of them by the names of views."""
+    if isinstance(value, dict):
+        return len(value) <= _MOST_SHOWN and all(map(_is_short, value.values()))
+    return isinstance(value, str | int | float | bool | None)
 
 
 def _flat(value: Any) -> str:
@@ -179,93 +190,3 @@ def data_digest(views: Views) -> str:
         for part in parts:
             digest.update(np.ascontiguousarray(part).data)
     return digest.hexdigest()
-
-
-# -- recovery of hidden views ------------------------------------------------------------------------------------------
-
-
-_MOST_TESTED = 200
-_TESTED_SHARE = 0.2
-_LEAST_TESTED = 10
-_MOST_SOURCES = 20_000  # samples to recover from; more cost time and change little
-_N_RESAMPLES = 500
-
-
-@dataclass(frozen=True)
-class Recovered:
-    """Error of one recovered view.
-
-    Attributes
-    ----------
-    error : float
-        Error of the recovered rows divided by the error of the mean of the view. Features are standardised if the model
-        standardises them. NaN if it could not be measured.
-    low, high : float
-        Its 95 % interval, by bootstrap over the samples.
-    n_tested : int
-        Number of samples from which the view was hidden.
-    reason : str
-        Why it could not be measured, if so.
-    """
-
-    view: str
-    error: float = float("nan")
-    low: float = float("nan")
-    high: float = float("nan")
-    n_tested: int = 0
-    reason: str = ""
-
-
-def summarise_recovery(model: Any, seed: int = 0) -> tuple[Recovered, ...]:
-    """Return the errors of recovered views: each view is hidden from some samples that have another one.
-
-    The tested samples are removed from the samples that the model recovers from. The bases were fitted with them, so
-    that the errors are slightly too small, by about 1 to 2 % of their size on the embedded digits.
-    """
-    state = np.random.RandomState(seed)
-    return tuple(_recovered(model, k, state) for k in range(model.views_.n_views))
-
-
-def _recovered(model: Any, view: int, state: np.random.RandomState) -> Recovered:
-    views: Views = model.views_
-    name, having = views.names[view], views.mask[:, view]
-    candidates = np.flatnonzero(having & (views.mask.sum(axis=1) > 1))
-    n_tested = min(_MOST_TESTED, int(_TESTED_SHARE * len(candidates)))
-    if n_tested < _LEAST_TESTED:
-        return Recovered(name, reason=f"only {len(candidates)} samples have this view and another one")
-    tested = np.sort(state.permutation(candidates)[:n_tested])
-    others = np.setdiff1d(np.arange(views.n_samples), tested)
-    sources = np.sort(state.permutation(others)[:_MOST_SOURCES])
-    rest = views[sources]
-    known = rest.matrices
-    if min(matrix.shape[0] for matrix in known) < 2:
-        return Recovered(name, reason="too few samples are left to recover it from")
-    found = _recover_from(model, rest, sources, tested, view)
-    spread = model.scalings_[view].spread
-    mean = np.asarray(known[view].mean(axis=0), dtype=np.float64).ravel()
-    errors = _squared_errors((found, mean), views[tested].matrices[view], 1.0 if spread is None else spread)
-    if not errors[1].sum() > 0:
-        return Recovered(name, reason="it is the same for all samples tested")
-    drawn = errors[:, state.randint(n_tested, size=(_N_RESAMPLES, n_tested))].sum(axis=2)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        low, high = np.nanpercentile(np.sqrt(drawn[0] / drawn[1]), [2.5, 97.5])
-    own, of_mean = errors.sum(axis=1)
-    return Recovered(name, float(np.sqrt(own / of_mean)), float(low), float(high), n_tested)
-
-
-def _recover_from(model: Any, rest: Views, sources: Array, tested: Array, view: int) -> Matrix:
-    """Return a view of the tested samples, recovered from the other samples only."""
-    reduced = copy.copy(model)
-    reduced.views_, reduced.embedding_ = rest, model.embedding_[sources]
-    given = model.views_[tested]
-    keep = given.mask.copy()
-    keep[:, view] = False
-    recovered: Matrix = reduced.recover(given.hide(keep).in_arrays())[view]
-    return recovered
-
-
-def _squared_errors(guesses: tuple[Matrix, Array], true: Matrix, spread: Array | float) -> Array:
-    """Return for each guess the squared error of every sample, with features divided by ``spread``."""
-    matrices: list[Matrix] = [*guesses, true]
-    dense = [np.asarray(m.toarray() if sparse.issparse(m) else m, dtype=np.float64) for m in matrices]
-    return np.stack([np.square((guess - dense[-1]) / spread).sum(axis=1) for guess in dense[:-1]])

@@ -8,19 +8,23 @@ from typing import Any
 import numpy as np
 
 from ...choice import ClusterCount, Selection
+from ...estimators.recovery import LITTLE, ViewRecovery
+from ...trust import BatchMixing, GroupAssociation
+from ...trust.association import BATCH, SIGNIFICANT
 from ...utils.messages import NO_BREAK, counted, joined, percent, shorten
 from ...utils.types import Array
 from ..drawing import MOST_BARS, MOST_PATTERNS, SMALL_WIDTH, WIDTH, draw_change, draw_objective, draw_patterns
 from ..page import Block, Cell, Code, Details, Drawing, Facts, Items, Section, Table, Text, Tone, simple_table
 from ..style import SERIES, SOFT, new_figure
-from .fit import Choices, Convergence, Recovered
-from .samples import DOUBTFUL, SIGNIFICANT
-from .summary import Summary, bare_p, group_name, p_value, share, strength_word
+from .fit import Choices, Convergence
+from .samples import DOUBTFUL
+from .summary import Summary, bare_p, group_name, share
 
 # -- missing views -----------------------------------------------------------------------------------------------------
 
 
 _LEVELS = "Shaded dark from 0.75 on, light from 0.4 on; orange below 0.1."
+_MOST_SHARES = 200  # groups in a table
 _FAR = 0.15  # difference between the share of a group and that of all samples that is marked
 
 
@@ -28,7 +32,7 @@ def gap_section(summary: Summary) -> Section:
     """Return the section on missing views and their association with the groups."""
     gaps = summary.gaps
     several = len(gaps.patterns) > 1
-    tables = (_having_table(summary), _test_table(summary)) if several and len(summary.groups) > 1 else ()
+    tables = (_having_table(summary), _test_table(summary), _share_table(gaps.tested)) if gaps.tested else ()
     return Section.of(
         "Which samples lack which views",
         *map(Text, _gap_sentences(summary)),
@@ -65,30 +69,48 @@ def _gap_sentences(summary: Summary) -> tuple[str, ...]:
         return ("There is one view, and every sample has it.",)
     if len(gaps.patterns) == 1:
         return ("All samples have the same views: missing views cannot be associated with the groups.",)
-    found = gaps.association
-    if found is None:
+    if gaps.tested is None:
         return ("There is one group only: missing views cannot be associated with the groups.",)
-    drawn = f"; {found.n_tables} random tables" if found.n_tables else ""
-    figures = f"Cramér’s V {share(found.strength)}, {p_value(found.p_value)}{drawn}"
-    if found.level == 0:
-        return (
-            f"Which views a sample lacks is not significantly associated with its group ({figures}). A weak "
-            "association may still exist.",
-        )
-    if found.level == 1:
-        return (
-            f"Which views a sample lacks is very weakly associated with its group ({figures}): more than by chance, "
-            "but too little to explain the groups.",
-        )
+    sentences = _test_sentences(gaps.tested)
     both = zip(summary.views, gaps.views, strict=True)
     driving = [shorten(view.name) for view, gap in both if gap.adjusted < SIGNIFICANT]
-    which = f" Views that contribute: {joined(driving[:8])}." if driving else ""
-    return (
-        f"Which views a sample lacks is {strength_word(found.strength)} associated with its group ({figures}).{which}",
-        "Either the views are missing for a reason that is related to the groups, such as tests of severe cases only; "
-        "or the method has grouped samples because they lack the same views. Compare groups within one pattern of "
-        "missing views, on the map or in the data, before you use them.",
+    which = (f"Views whose presence is associated with the groups (Holm-adjusted): {joined(driving[:8])}.",)
+    return (*sentences, *(which if driving else ()))
+
+
+def _test_sentences(tested: GroupAssociation) -> tuple[str, ...]:
+    """Return the result of a test of the groups against batches or missing views, its meaning and its limits."""
+    limits = {
+        0: "A weak association may still exist.",
+        1: "It is more than by chance, but too little to explain the groups.",
+    }
+    meaning = limits.get(tested.association.level, tested.advice) if not tested.explained else tested.advice
+    return tuple(filter(None, (tested.sentence, tested.group_sentence, meaning)))
+
+
+def batch_section(tested: GroupAssociation, mixing: BatchMixing | None) -> Section:
+    """Return the section on the association of the groups with batches, and on their correction."""
+    corrected = () if mixing is None else (*mixing.sentences(), *mixing.warnings())
+    return Section.of("Batches", *map(Text, (*corrected, *_test_sentences(tested))), _share_table(tested))
+
+
+def _share_table(tested: GroupAssociation) -> Table:
+    """Return the part in which every group is over-represented most."""
+    largest = sorted(tested.groups, key=lambda one: -one.n_samples)[:_MOST_SHARES]
+    rows = []
+    for one in sorted(largest, key=lambda one: one.group):
+        inside = Cell(_percent(one.share), tone="down" if one.is_explained else "plain")
+        cells = (f"{one.n_samples:,}", shorten(one.part, 40), inside, _percent(one.expected), bare_p(one.adjusted))
+        rows.append((group_name(one.group), *cells))
+    part = "batch" if tested.factor == BATCH else "views present"
+    columns = ("", "samples", f"{part}, most over-represented", "share of the group", "of all samples", "adjusted p")
+    notes = (
+        "Hypergeometric test of the group against all other samples, times the number of "
+        f"{'batches' if tested.factor == BATCH else 'patterns'}, Holm-adjusted for the number of groups. Orange: p < "
+        "0.01, and at least half of the way from the share of all samples to 100 %. A group of few samples cannot "
+        "reach a small p.",
     )
+    return simple_table(f"Every group by {tested.factor}", columns, rows, notes)
 
 
 def _pattern_table(summary: Summary) -> Table:
@@ -122,8 +144,8 @@ def _test_table(summary: Summary) -> Table:
         for view, gap in zip(summary.views, summary.gaps.views, strict=True)
         if (one := gap.association) is not None
     ]
-    columns = ("view", "samples that have it", "Cramér’s V", "p", "p corrected")
-    notes = ("p from random tables with the same margins; corrected for the number of views by Holm.",)
+    columns = ("view", "samples that have it", "Cramér’s V", "p", "adjusted p")
+    notes = ("χ² test of presence by group, Holm-adjusted for the number of views.",)
     return simple_table("Association of the presence of a view with the groups", columns, rows, notes)
 
 
@@ -157,8 +179,9 @@ def agreement_section(summary: Summary) -> Section:
         "How well the views agree",
         Text(_best_and_worst(names, means)) if several else None,
         Text(text),
-        simple_table("How well each group holds in each view", _view_columns(summary), rows, [_LEVELS]),
+        simple_table("Neighbours of the same group in each view", _view_columns(summary), rows, [_LEVELS]),
         _pair_table(summary) if several else None,
+        _contribution_table(summary) if several and len(summary.groups) > 1 else None,
     )
 
 
@@ -181,7 +204,7 @@ def _best_and_worst(names: list[str], means: list[float]) -> str:
         return "Fewer than two views have enough samples for a comparison."
     (low, worst), (high, best) = min(known), max(known)
     return (
-        f"The groups hold best in {shorten(best)} ({share(high)} of the way from chance to certainty) and least in "
+        f"The mean agreement above chance is highest in {shorten(best)} ({share(high)}) and lowest in "
         f"{shorten(worst)} ({share(low)})."
     )
 
@@ -196,6 +219,21 @@ def _pair_table(summary: Summary) -> Table:
         "samples that have both. The agreement of a view with itself is an upper bound.",
     )
     return simple_table("Agreement of each two views", columns, rows, notes)
+
+
+def _contribution_table(summary: Summary) -> Table:
+    known = dict(enumerate(summary.contributions))
+    rows = [
+        (group_name(group.number), *(_percent(float(value)) for value in known[group.number]))
+        for group in summary.shown_groups()
+        if group.number in known
+    ]
+    notes = (
+        "Share of a view in the support for the group of a sample, on average over the samples of the group that have "
+        "several views. The support of a view is the share of the neighbours in it that are of the same group, above "
+        "chance, times the weight of the view.",
+    )
+    return simple_table("What each view contributes", _view_columns(summary), rows, notes)
 
 
 # -- settings ----------------------------------------------------------------------------------------------------------
@@ -312,26 +350,41 @@ def recovery_section(summary: Summary) -> Section:
     if len(summary.views) == 1:
         return Section(title, (Text("There is one view: nothing to recover it from."),))
     text = (
-        "Each view was hidden from some samples that have it and another one, and recovered from all other samples. "
-        "The error is relative to the error of the mean of the view: 100 % is no better than the mean, 0 % is perfect. "
-        "The model was not fitted again, so that errors are slightly too small."
+        "Each view was hidden from some samples that have it and another one, the model was fitted again, and the "
+        "hidden rows were recovered by every method. R² is 1 minus the squared error over that of the mean of the "
+        "view: 0 is no better than the mean, 1 is perfect. recover() uses the method in bold."
     )
-    rows = [(shorten(one.view), *_recovery_cells(one)) for one in summary.recovered]
-    columns = ("view", "samples tested", "error, share of the mean’s", "95 % interval", "")
-    return Section(title, (Text(text), simple_table("Recovery of hidden views", columns, rows)))
+    notes = ["R² holds for held-out samples as a whole; values recovered for a single sample are less certain."]
+    weak = [shorten(one.view) for one in summary.recovered if one.r2 and one.best_r2 < LITTLE]
+    if weak:
+        notes.append(f"Recovered values of {joined(weak)} are about the mean of the view: do not use them.")
+    methods = list(dict.fromkeys(method for one in summary.recovered for method in one.r2))
+    rows = [(shorten(one.view), *_recovery_cells(one, methods)) for one in summary.recovered]
+    columns = ("view", "samples tested", *(f"R², {_METHODS[way]}" for way in methods), "features: median, range")
+    return Section(title, (Text(text), simple_table("Recovery of hidden views", columns, rows, notes)))
 
 
-def _recovery_cells(one: Recovered) -> tuple[Cell | str, ...]:
+_METHODS = {
+    "mean": "mean",
+    "knn": "kNN",
+    "ridge": "ridge",
+    "neighbors": "latent neighbours",
+    "bridge": "bridge",
+    "blend": "blend",
+}
+
+
+def _recovery_cells(one: ViewRecovery, methods: list[str]) -> tuple[Cell | str, ...]:
     if one.reason:
-        return "0", "–", "–", one.reason
-    result = "better" if one.high < 1 else "worse" if one.low > 1 else "no better"
-    error = Cell(f"{100 * one.error:.0f} %", tone="up" if one.high < 1 else "down")
-    return f"{one.n_tested:,}", error, f"{100 * one.low:.0f} to {100 * one.high:.0f} %", f"{result} than the mean"
+        return "0", *("–" for _ in methods), one.reason
+    cells = [Cell(f"{one.r2[way]:.2f}", best=way == one.method) for way in methods]
+    low, middle, high = one.feature_range()
+    return f"{one.n_tested:,}", *cells, f"{middle:.2f}, {low:.2f} to {high:.2f}"
 
 
 def doubt_section(summary: Summary) -> Section:
     """Return the section on the samples of the lowest confidence."""
-    title, n_doubtful = "The samples to look at", sum(group.n_doubtful for group in summary.groups)
+    title, n_doubtful = "Samples of low confidence", sum(group.n_doubtful for group in summary.groups)
     text = (
         f"{counted(n_doubtful, 'sample')} of {summary.n_samples:,} have a confidence below {DOUBTFUL:g}. Check the "
         "least certain ones before you use their groups: they may be mixtures, errors in the data, or a rare type."

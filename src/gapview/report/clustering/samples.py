@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from scipy import stats
 from sklearn.decomposition import PCA
 from sklearn.manifold import TSNE
 from sklearn.metrics.pairwise import euclidean_distances
 from threadpoolctl import threadpool_limits
 
 from ...graph.neighbors import nearest
-from ...trust import FeatureEffect, top_features
+from ...trust import Association, FeatureEffect, GroupAssociation, associate, group_association, holm, top_features
+from ...trust.association import MISSING_VIEWS, Pattern, count_patterns, missing_view_names
 from ...utils.types import Array
 from ...views import Views
 
@@ -90,98 +90,7 @@ def doubtful_samples(model: Any, codes: Array, *, no_ids: bool) -> tuple[Doubtfu
     return tuple(found)
 
 
-# -- association of two partitions -------------------------------------------------------------------------------------
-
-
-N_TABLES = 999
-SIGNIFICANT = 0.05
-WEAK = 0.1  # Cramér's V of a weak association
-_CELLS_AT_A_TIME = 2_000_000
-_ENOUGH = 5.0  # expected samples in every cell for the chi-square approximation
-
-
-@dataclass(frozen=True)
-class Association:
-    """Association between two partitions of the same samples.
-
-    Attributes
-    ----------
-    statistic : float
-        Pearson's chi-square.
-    strength : float
-        Cramér's V with bias correction (Bergsma 2013): 0, independent; 1, one partition determines the other.
-    p_value : float
-        Probability of a statistic at least as large if the two are independent.
-    n_tables : int
-        Number of random tables with the same margins for the p-value; 0 if it is from the chi-square distribution.
-    """
-
-    statistic: float
-    strength: float
-    p_value: float
-    n_tables: int
-
-    @property
-    def level(self) -> int:
-        """0 for no significant association, 1 for a very weak one, 2 for a stronger one."""
-        return 0 if self.p_value >= SIGNIFICANT else 1 if self.strength < WEAK else 2
-
-
-def associate(rows: Array, columns: Array, *, draw: bool = False) -> Association | None:
-    """Test whether two partitions, given as codes of the samples, are associated; None if one has a single part.
-
-    The p-value is from the chi-square distribution if every cell has an expected count of at least five; otherwise, or
-    with ``draw``, from random tables with the same margins, which is a permutation test.
-    """
-    counts = stats.contingency.crosstab(rows, columns).count
-    if min(counts.shape) < 2:
-        return None
-    tested = stats.chi2_contingency(counts, correction=False)
-    statistic, expected = float(tested.statistic), tested.expected_freq
-    if expected.min() >= _ENOUGH and not draw:
-        return Association(statistic, _strength(statistic, counts), float(tested.pvalue), 0)
-    return Association(statistic, _strength(statistic, counts), _drawn(statistic, counts, expected), N_TABLES)
-
-
-def _strength(statistic: float, counts: Array) -> float:
-    n_samples, (n_rows, n_columns) = int(counts.sum()), counts.shape
-    by_chance = (n_rows - 1) * (n_columns - 1) / (n_samples - 1)
-    shape = [size - (size - 1) ** 2 / (n_samples - 1) for size in (n_rows, n_columns)]
-    room = min(shape) - 1
-    return float(np.sqrt(min(max(statistic / n_samples - by_chance, 0.0) / room, 1.0))) if room > 0 else 0.0
-
-
-def _drawn(statistic: float, counts: Array, expected: Array) -> float:
-    """Return the share of random tables with the same margins that have a statistic at least as large."""
-    random_tables = stats.random_table(counts.sum(axis=1), counts.sum(axis=0))
-    state = np.random.RandomState(0)
-    at_a_time = max(1, min(N_TABLES, _CELLS_AT_A_TIME // counts.size))
-    n_as_large = 0
-    for begin in range(0, N_TABLES, at_a_time):
-        tables = random_tables.rvs(min(at_a_time, N_TABLES - begin), random_state=state)
-        differing = (np.square(tables - expected) / expected).sum(axis=(1, 2))
-        n_as_large += int((differing >= statistic * (1 - 1e-9)).sum())  # up to rounding
-    return (1 + n_as_large) / (1 + N_TABLES)
-
-
-def holm(p_values: Sequence[float]) -> list[float]:
-    """Return p-values corrected for multiple testing (Holm 1979), which controls the family-wise error rate."""
-    order = np.argsort(p_values, kind="stable")
-    factors = len(p_values) - np.arange(len(p_values))
-    corrected: Any = np.empty(len(p_values))
-    corrected[order] = np.minimum(np.maximum.accumulate(factors * np.asarray(p_values)[order]), 1.0)
-    return [float(value) for value in corrected]
-
-
 # -- missing views -----------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Pattern:
-    """A set of views that some samples have, and no others."""
-
-    present: tuple[bool, ...]
-    n_samples: int
 
 
 @dataclass(frozen=True)
@@ -204,7 +113,7 @@ class Gaps:
         The pattern of every sample.
     share : array of shape (n_groups, n_views)
         Share of the samples of a group that have the view; NaN for an empty group.
-    association : Association or None
+    tested : GroupAssociation or None
         Association of patterns with groups; None if there is one pattern or one group only.
     """
 
@@ -212,17 +121,7 @@ class Gaps:
     codes: Array = field(repr=False)
     views: tuple[ViewGap, ...]
     share: Array = field(repr=False)
-    association: Association | None
-
-
-def count_patterns(mask: Array) -> tuple[tuple[Pattern, ...], Array]:
-    """Return the patterns, the most frequent first, and the pattern of every sample."""
-    kinds, codes, counts = np.unique(mask, axis=0, return_inverse=True, return_counts=True)
-    # Equally frequent patterns are ordered by their number of views
-    order = sorted(range(len(kinds)), key=lambda i: (-counts[i], -kinds[i].sum(), tuple(~kinds[i])))
-    place = np.empty(len(order), dtype=np.intp)
-    place[order] = np.arange(len(order))
-    return tuple(Pattern(tuple(kinds[i].tolist()), int(counts[i])) for i in order), place[codes.ravel()]
+    tested: GroupAssociation | None
 
 
 def summarise_gaps(views: Views, labels: Array, n_groups: int) -> Gaps:
@@ -231,10 +130,11 @@ def summarise_gaps(views: Views, labels: Array, n_groups: int) -> Gaps:
     share = np.full((n_groups, views.n_views), np.nan)
     for g in np.unique(labels):
         share[g] = views.mask[labels == g].mean(axis=0)
-    tests = [associate(labels, column, draw=True) for column in views.mask.T]
+    tests = [associate(labels, column) for column in views.mask.T]
     adjusted = iter(holm([one.p_value for one in tests if one is not None]))
     by_view = tuple(ViewGap(one, float("nan") if one is None else next(adjusted)) for one in tests)
-    return Gaps(patterns, codes, by_view, share, associate(labels, codes, draw=True))
+    tested = group_association(labels, missing_view_names(views.mask, views.names), MISSING_VIEWS)
+    return Gaps(patterns, codes, by_view, share, tested)
 
 
 # -- map ---------------------------------------------------------------------------------------------------------------
@@ -273,13 +173,32 @@ class SampleMap:
 
 def summarise_map(model: Any, codes: Array, most: int = MOST_SHOWN) -> SampleMap:
     """Return the map of at most ``most`` samples, sampled in proportion from every group and pattern."""
-    strata = np.unique(np.stack([model.labels_, codes], axis=1), axis=0, return_inverse=True)[1].ravel()
+    return place_samples(model.labels_, latent_points_of(model), getattr(model, "confidence_", None), codes, most)
+
+
+def latent_points_of(model: Any) -> Callable[[Array], Array]:
+    """Return a function that returns the latent points of some of the training samples."""
+
+    def points(samples: Array) -> Array:
+        codes = model.embedding_[samples]
+        return np.asarray(model.latent_points(codes) if hasattr(model, "latent_points") else codes)
+
+    return points
+
+
+def place_samples(
+    labels: Array,
+    points_of: Callable[[Array], Array],
+    confidence: Array | None,
+    codes: Array,
+    most: int = MOST_SHOWN,
+) -> SampleMap:
+    """Return the map of samples whose points a function returns, drawn in proportion from every group and code."""
+    strata = np.unique(np.stack([labels, codes], axis=1), axis=0, return_inverse=True)[1].ravel()
     samples = draw_samples(strata, most)
-    if hasattr(model, "confidence_"):
-        samples = samples[np.argsort(model.confidence_[samples], kind="stable")]
-    points = model.embedding_[samples]
-    points = np.asarray(model.latent_points(points) if hasattr(model, "latent_points") else points, dtype=np.float64)
-    places, method, n_landmarks = _placed(points, model.labels_[samples])
+    if confidence is not None:
+        samples = samples[np.argsort(confidence[samples], kind="stable")]
+    places, method, n_landmarks = _placed(np.asarray(points_of(samples), dtype=np.float64), labels[samples])
     places -= places.min(axis=0)
     extent = float(places.max()) or 1.0
     x, y = np.rint(places.T * (_EXTENT / extent)).astype(np.int64)

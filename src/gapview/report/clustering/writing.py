@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from ...errors import ParameterTypeError
+from ...estimators.latent import LatentSpaceMixin
 from ...persist.model_file import check_path
+from ...trust.assessment import small_groups
 from ...utils.messages import check_flag, counted, percent, spelled
 from ...utils.storage import write_whole
 from ..page import Page, render
@@ -39,6 +42,7 @@ def clustering_page(summary: Summary, title: str | None = None) -> Page:
         data_section(summary),
         group_sections.group_section(summary),
         group_sections.map_section(summary),
+        None if summary.batches is None else fit_sections.batch_section(summary.batches, summary.mixing),
         fit_sections.gap_section(summary),
         fit_sections.agreement_section(summary),
         fit_sections.settings_section(summary),
@@ -51,11 +55,11 @@ def clustering_page(summary: Summary, title: str | None = None) -> Page:
     if summary.sample_ids is None:
         footer += " Sample ids are left out."
     heading = title or f"{counted(n_groups, 'group')} among {counted(summary.n_samples, 'sample')}"
-    return Page(heading, _answer(summary), sections, footer)
+    return Page(heading, _answer(summary), tuple(filter(None, sections)), footer)
 
 
 def _answer(summary: Summary) -> tuple[str, ...]:
-    """Return one sentence about the groups, and one about confidence and missing views."""
+    """Return sentences about the groups, their structure, confidence, missing views, and batches."""
     sizes = sorted(group.n_samples for group in summary.groups if group.n_samples)
     samples = counted(summary.n_samples, "sample")
     if len(sizes) == 1:
@@ -66,6 +70,8 @@ def _answer(summary: Summary) -> tuple[str, ...]:
     n_doubtful = sum(group.n_doubtful for group in summary.groups)
     some = f"{n_doubtful:,} of them ({percent(n_doubtful / summary.n_samples)}) have"
     doubt = f"{some if n_doubtful else 'None of them has'} a confidence below {DOUBTFUL:g}"
+    if summary.doubt is not None and not summary.is_calibrated:
+        doubt = "The confidence of the samples does not support the groups, since it takes them as given"
     gaps, views = summary.gaps, spelled(len(summary.views))
     if len(summary.views) == 1:
         missing = "there is one view"
@@ -73,13 +79,24 @@ def _answer(summary: Summary) -> tuple[str, ...]:
         missing = f"no sample lacks any of the {views} views"
     else:
         lacking = summary.n_samples - summary.n_complete
-        missing = f"{lacking:,} ({percent(lacking / summary.n_samples)}) lack one of the {views} views"
-        missing += " at least" if len(summary.views) > 2 else ""
-        if gaps.association is not None:
-            words = ("is not significantly associated", "is only weakly associated", "is associated")
-            missing += f", and which ones they lack {words[gaps.association.level]} with their group"
-            missing += " (see below)" if gaps.association.level == 2 else ""
-    return first, f"{doubt}; {missing}."
+        some_of = "at least one of the" if len(summary.views) > 2 else "one of the"
+        missing = f"{lacking:,} ({percent(lacking / summary.n_samples)}) lack {some_of} {views} views"
+    tested = [test for test in (summary.batches, gaps.tested) if test is not None]
+    last = f"{doubt}; {missing}." if len(sizes) > 1 else f"{missing[:1].upper()}{missing[1:]}."
+    return first, *_structure(summary, len(sizes)), last, *(test.sentence for test in tested)
+
+
+def _structure(summary: Summary, n_groups: int) -> list[str]:
+    """Return sentences on whether the groups can be distinguished from data without groups."""
+    found = summary.assessment
+    small = [] if (text := small_groups(summary.labels)) is None or n_groups == 1 else [text]
+    if found is None or math.isnan(found.p_value):
+        return small
+    if n_groups == 1:
+        best = "the best division into several cannot be distinguished from divisions of data without groups"
+        return [f"One group was chosen because {best} (p = {found.p_value:.2g}, parametric bootstrap)."]
+    advice = [] if found.has_structure else ["Do not interpret the groups without other evidence."]
+    return [" ".join([*found.sentences()[:3], *advice]), *small]
 
 
 def write_clustering_report(
@@ -91,6 +108,8 @@ def write_clustering_report(
     title: str | None = None,
     run: Mapping[str, Any] | None = None,
     survival: Any = None,
+    adjust: Any = (),
+    assess: bool = True,
 ) -> Path:
     """Write the report on a clustering to one HTML file.
 
@@ -107,9 +126,10 @@ def write_clustering_report(
     path : str or path
         The file. One that is there is replaced, once the new one is complete.
     covariates : pandas or polars frame, optional
-        Covariates of the samples, one row for each: sample ids in the index, or in a column. Numbers are
-        compared between groups by Kruskal-Wallis, categories by chi-square, times with events by log-rank; p-values
-        are corrected for the number of columns (Holm).
+        Covariates of the samples, one row for each: sample ids in the index, or in a column. Numbers and
+        ordered categories (stages, grades, ordered categoricals of pandas) are compared between groups by
+        Kruskal-Wallis, other categories by chi-square, times with events by log-rank; p-values are corrected for the
+        number of columns (Holm).
     no_ids : bool, default=False
         Leave out every sample id, for reports that are passed on. Names of views, features and covariates are kept, and
         so are the values of categories, except for columns that hold ids.
@@ -121,6 +141,13 @@ def write_clustering_report(
     survival : pair of str, or list of pairs, optional
         Columns of ``covariates`` that hold times and whether the event was observed (1) or not (0). By default pairs
         are detected by name, such as ``OS.time`` and ``OS``, or ``days`` and ``event``; an empty list disables this.
+    adjust : str or list of str, optional
+        Columns of ``covariates`` for which hazard ratios of the groups are adjusted, such as ``["age", "stage"]``
+        (Cox regression; needs ``gapview[survival]``).
+    assess : bool, default=True
+        Test whether the groups can be distinguished from data without groups (:meth:`gapview.BridgedGRMF.assess`, with
+        the seed 0), unless the model has an ``assessment_``. It costs up to 40 fits with ``selection="fixed"``, and
+        calibrates the confidence of the samples.
 
     Returns
     -------
@@ -155,7 +182,11 @@ def write_clustering_report(
     if title is not None and not isinstance(title, str):
         raise ParameterTypeError(f"title must be text or None; got {title!r}.")
     file = check_path(path, "path must be the path of a file")
-    summary = summarise(model, covariates=covariates, survival=survival, no_ids=no_ids, run=run)
+    check_flag("assess", assess)
+    is_fitted = isinstance(model, LatentSpaceMixin) and hasattr(model, "labels_")
+    if assess and is_fitted and not hasattr(model, "assessment_"):
+        model.assess(random_state=0)
+    summary = summarise(model, covariates=covariates, survival=survival, adjust=adjust, no_ids=no_ids, run=run)
     for most_shown in _MOST_SHOWN:
         if most_shown < min(MOST_SHOWN, summary.n_samples):
             summary = replace(summary, sample_map=summarise_map(model, summary.gaps.codes, most_shown))

@@ -11,14 +11,18 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from .errors import InputError, InputTypeError, ParameterError, ParameterTypeError, described, some
-from .estimators.base import MultiViewClusterer, demand_fitted
-from .persist.model_file import shown_setting
-from .utils.messages import check_flag, shown, warn_user
-from .utils.types import Array, Matrix
-from .views.containers import descends
+from ..errors import InputError, InputTypeError, ParameterError, ParameterTypeError, described, some
+from ..estimators.base import MultiViewClusterer, demand_fitted
+from ..graph.knn import resolve_n_neighbors
+from ..persist.model_file import shown_setting
+from ..utils.messages import check_flag, shown, warn_user
+from ..utils.types import Array, Matrix
+from ..views.containers import descends
 
-__all__ = ["annotate"]
+CONTRIBUTION = "_contribution"
+NEIGHBORS = "neighbors"  # the entry of uns that scanpy's tools use by default
+GRAPHS = {"connectivities", "distances"}  # and those of obsp
+_METHOD = "gapview"
 
 
 def annotate(model: MultiViewClusterer, data: Any, *, key_added: str = "gapview", recover: bool = False) -> None:
@@ -50,8 +54,16 @@ def annotate(model: MultiViewClusterer, data: Any, *, key_added: str = "gapview"
         Group of every sample, a categorical of the texts ``"0"``, ``"1"``, …
     ``.obs[key_added + "_confidence"]``
         Its confidence, for methods that have one.
+    ``.obs[key_added + "_" + view + "_contribution"]``
+        Share of each view in the support for the group of the sample, see ``view_contributions`` of the model. For
+        models with several views.
     ``.obsm["X_" + key_added]``
         ``embedding_``, so that ``scanpy.pp.neighbors(adata, use_rep="X_gapview")`` and the like can use it.
+    ``.obsp["connectivities"]``, ``.obsp["distances"]``, ``.uns["neighbors"]``
+        Graph over the samples, see ``sample_graph`` of the model, with weights up to 1, and the distances of linked
+        samples in ``embedding_``, so that ``scanpy.tl.umap(adata)`` and ``scanpy.tl.leiden(adata)`` use it. If the
+        object has a graph of another tool, that is kept, and the names begin with ``key_added + "_"``: give
+        ``neighbors_key="gapview_neighbors"`` to scanpy.
     ``.uns[key_added]``
         Facts about the fit, in types that files can hold: ``"method"``, ``"version"``, ``"params"`` (None is the text
         ``"None"``), ``"view_names"``, ``"n_samples"``; where the method has them ``"objective"`` after every iteration,
@@ -86,21 +98,25 @@ def annotate(model: MultiViewClusterer, data: Any, *, key_added: str = "gapview"
     (['0', '1'], (60, 4))
     >>> rna.obsm["gapview_proteins"].shape, int(rna.obs["gapview_proteins_recovered"].sum())
     ((60, 30), 20)
+    >>> rna.uns["neighbors"]["connectivities_key"], rna.obsp["connectivities"].shape
+    ('connectivities', (60, 60))
     """
     demand_fitted("annotate", model)
-    _check_key(key_added)
+    check_key(key_added)
     check_flag("recover", recover)
-    targets = _targets(data)
+    targets = targets_of(data)
     places = _places(model, targets)
     recovered = _recovered(model) if recover else {}
-    record = _record(model, recovered)
+    record, graph = _record(model, recovered), model.sample_graph()
+    columns = _sample_columns(model)
     for target, place in zip(targets, places, strict=True):
         _remove_earlier(target, key_added)
-        _write(target, place, key_added, model, recovered)
+        _write(target, place, key_added, model, recovered, columns)
+        _write_graph(target, place, key_added, graph, model)
         target.uns[key_added] = deepcopy(record)  # a copy for each object, since users change objects
 
 
-def _targets(data: Any) -> list[Any]:
+def targets_of(data: Any) -> list[Any]:
     """Return the objects to write to."""
     if descends(data, "mudata", "MuData") or _is_anndata(data):
         return [data]
@@ -199,14 +215,55 @@ def _remove_earlier(target: Any, key: str) -> None:
     if not isinstance(before, Mapping) or "view_names" not in before:
         return
     views = [f"{key}_{view}" for view in before["view_names"]]
-    columns = [f"{key}_confidence", *(f"{view}_recovered" for view in views)]
+    columns = [f"{key}_confidence", *(f"{view}{ending}" for view in views for ending in ("_recovered", CONTRIBUTION))]
+    for entry in (NEIGHBORS, f"{key}_{NEIGHBORS}"):
+        if _is_own(target.uns.get(entry), key):
+            for name in GRAPHS:
+                del target.obsp[target.uns[entry][f"{name}_key"]]
+            del target.uns[entry]
     for names, values in ((columns, target.obs), (views, target.obsm)):
         for name in names:
             if name in values:
                 del values[name]
 
 
-def _write(target: Any, place: Array, key: str, model: Any, recovered: Mapping[str, Matrix]) -> None:
+def _sample_columns(model: Any) -> dict[str, Array]:
+    """Return the columns of numbers of all samples of the fit, by the endings of their names."""
+    columns = {"_confidence": model.confidence_} if hasattr(model, "confidence_") else {}
+    if model.views_.n_views > 1:
+        shares = model.view_contributions().share.T
+        columns |= {f"_{view}{CONTRIBUTION}": own for view, own in zip(model.views_.names, shares, strict=True)}
+    return columns
+
+
+def _is_own(neighbors: Any, key: str) -> bool:
+    """Return whether an entry of uns describes the graph that is written with a key."""
+    params = neighbors.get("params") if isinstance(neighbors, Mapping) else None
+    return isinstance(params, Mapping) and params.get("method") == _METHOD and params.get("use_rep") == f"X_{key}"
+
+
+def _write_graph(target: Any, place: Array, key: str, graph: sparse.csr_array, model: Any) -> None:
+    """Write the graph of the samples of an object, and where scanpy finds it."""
+    known = np.flatnonzero(place >= 0)
+    links = graph[place[known]][:, place[known]].tocoo()
+    ends, shape = (known[links.row], known[links.col]), (len(place), len(place))
+    points = model.embedding_[place]
+    lengths = np.linalg.norm(points[ends[0]] - points[ends[1]], axis=1)
+    weights = links.data / (graph.data.max() if graph.nnz else 1.0)
+    # scanpy's functions look for these names, unless they are given the name of another entry
+    is_free = NEIGHBORS not in target.uns and not GRAPHS & set(target.obsp)
+    entry, prefix = (NEIGHBORS, "") if is_free else (f"{key}_{NEIGHBORS}", f"{key}_")
+    where: dict[str, Any] = {f"{name}_key": prefix + name for name in sorted(GRAPHS)}
+    for name, values in (("connectivities", weights), ("distances", lengths)):
+        target.obsp[prefix + name] = sparse.csr_matrix((values, ends), shape)
+    count = max(resolve_n_neighbors("auto", model.views_, model.n_groups))
+    params = {"method": _METHOD, "metric": "euclidean", "use_rep": f"X_{key}", "n_neighbors": count, "random_state": 0}
+    target.uns[entry] = where | {"params": params}
+
+
+def _write(
+    target: Any, place: Array, key: str, model: Any, recovered: Mapping[str, Matrix], columns: Mapping[str, Array]
+) -> None:
     """Write the results for the samples of an object; ``place`` holds their rows in the fit, -1 if they have none."""
     import pandas as pd
 
@@ -215,8 +272,8 @@ def _write(target: Any, place: Array, key: str, model: Any, recovered: Mapping[s
     present = np.unique(labels[known])
     codes = np.where(known, np.searchsorted(present, labels), -1)
     target.obs[key] = pd.Categorical.from_codes(codes, [str(label) for label in present])
-    if hasattr(model, "confidence_"):
-        target.obs[f"{key}_confidence"] = np.where(known, model.confidence_[place], np.nan)
+    for ending, values in columns.items():
+        target.obs[key + ending] = np.where(known, values[place], np.nan)
     target.obsm[f"X_{key}"] = _rows(model.embedding_, place)
     for k, (view, matrix) in enumerate(recovered.items()):
         target.obsm[f"{key}_{view}"] = _rows(matrix, place)
@@ -233,7 +290,8 @@ def _rows(matrix: Matrix, place: Array) -> Matrix:
     return sparse.csr_matrix(rows) if sparse.issparse(rows) else rows
 
 
-def _check_key(key: Any) -> None:
+def check_key(key: Any) -> None:
+    """Raise an error unless a key can be part of names in files."""
     if not isinstance(key, str):
         raise ParameterTypeError(f"key_added must be text; got {shown(key)}.")
     if not key or "/" in key:

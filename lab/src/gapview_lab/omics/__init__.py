@@ -1,0 +1,1 @@
+"""Experiments with omics data."""

@@ -1,0 +1,1 @@
+"""Whether what gapview says about its own results is true."""

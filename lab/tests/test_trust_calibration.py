@@ -1,0 +1,32 @@
+"""``gapview-lab trust calibration`` on small data."""
+
+from __future__ import annotations
+
+import csv
+
+import numpy as np
+from click.testing import CliRunner
+
+from gapview.datasets import make_views
+from gapview_lab.cli import main
+
+
+def test_calibration_is_measured_and_written(tmp_path):
+    data, output = tmp_path / "data", tmp_path / "out"
+    data.mkdir()
+    made = make_views(60, (6, 8), n_clusters=2, random_state=0)
+    for name, more in (("mine", {"y": made.target}), ("unlabeled", {})):
+        matrices = {f"view_{k}": matrix for k, matrix in enumerate(made.views.matrices)}
+        np.savez(data / f"{name}.npz", **matrices, **more)
+    command = ["trust", "calibration", "--data-dir", str(data), "--data", "mine,unlabeled", "-o", str(output)]
+    result = CliRunner().invoke(main, [*command, "--jobs", "1"])
+    assert result.exit_code == 0, result.output
+    rows = list(csv.DictReader((output / "calibration.csv").read_text().splitlines()))
+    assert [row["data"] for row in rows] == ["mine", "mine", "unlabeled", "unlabeled"]
+    assert float(rows[0]["error"]) < 0.1
+    assert {row["groups"] for row in rows} == {"2", "4"}
+    assert "All samples together" in (output / "calibration.md").read_text()
+    assert (output / "calibration.png").exists()
+    stored = {path: path.stat().st_mtime_ns for path in (output / "samples").iterdir()}
+    assert CliRunner().invoke(main, [*command, "--jobs", "1"]).exit_code == 0
+    assert {path: path.stat().st_mtime_ns for path in (output / "samples").iterdir()} == stored

@@ -109,6 +109,11 @@ class Refinement:
     discriminants: Discriminants | None  # None if the groups are kept as they were
     agreement: float  # kappa of the groups predicted from two views, 1 if they always agree; NaN if it is not known
 
+    @property
+    def is_contradicted(self) -> bool:
+        """Whether the groups were kept, and views do not predict the same groups."""
+        return self.discriminants is None and self.agreement < _AGREE
+
 
 def refine(
     scaled: Sequence[Matrix],

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..compute.engine import single_threaded
-from ..errors import InputError, ParameterError, ParameterTypeError, some
+from ..errors import GapviewWarning, InputError, ParameterError, ParameterTypeError, some
 from ..graph.communities import LEIDEN
 from ..graph.knn import resolve_n_neighbors
 from ..persist.checkpoints import checkpointed
@@ -21,7 +21,7 @@ from ..refinement import Refinement
 from ..scaling import SCALES, WHITE, scale_view, suitable_scale
 from ..trust.assessment import Assessment, Resamples
 from ..trust.structure import assess_structure
-from ..utils.messages import check_choice, check_real, shown
+from ..utils.messages import check_choice, check_real, muted, shown
 from ..utils.types import Matrix
 from ..views import SampleCounts, Views
 from ..views.cells import TRIED_PER_CLUSTER
@@ -38,11 +38,13 @@ from .selection import (
     refine_groups,
     suggest_count,
     try_settings,
+    use_union_bridge,
 )
 
 # selection="fixed" uses the first of each
 _REACHES = (4, 1, 16)
 _BRIDGES = ("both", "union", "joint")
+_MORE_AGREEMENT = 1.25  # between views with equal weights, as a multiple of that with weights from the data
 _N_STARTS = 5  # groupings of candidates from which refinement starts
 _MOST_WHITENED = 2000  # features of a view that whitening is tried for; it costs the cube of their number
 
@@ -56,12 +58,13 @@ class FitPlan:
     weights: tuple[float, ...]  # of the views
     selection: Selection | None  # None if there was nothing to choose from
     setting: Setting
+    refinement: Refinement  # discriminants that refine the groups
     assessment: Assessment | None = None  # whether there are groups; None if the number of clusters was given
     resamples: Resamples | None = None  # groups in resamples of the drawn samples
 
 
-def plan_fit(model: Any, views: SampleCounts, drawn: Drawn, seed: int) -> FitPlan:
-    """Choose the number of clusters, the view weights and the setting of a fit.
+def plan_fit(model: Any, views: SampleCounts, drawn: Drawn, seed: int, only_union: str | None = None) -> FitPlan:
+    """Choose the number of clusters, the view weights and the setting of a fit, and train its discriminants.
 
     Parameters
     ----------
@@ -73,34 +76,80 @@ def plan_fit(model: Any, views: SampleCounts, drawn: Drawn, seed: int) -> FitPla
         The samples from which scales are chosen and on which settings are tried.
     seed : int
         Random seed.
+    only_union : str, optional
+        Why only the union bridge can be built; None if all can.
     """
     limits = IterationLimits(model.max_iter, model.tol)
+    plan_setting = partial(_plan_setting, model, views, drawn, seed=seed, limits=limits, only_union=only_union)
     with single_threaded():
         if not isinstance(model.n_clusters, str):
-            return _plan_setting(model, views, drawn, model.n_clusters, seed, limits)
+            return plan_setting(model.n_clusters)
         tell("Counting groups")
         count = checkpointed("number of groups", lambda: _suggest_count(model, views, drawn, seed, limits))
-        plan = _plan_setting(model, views, drawn, count.best, seed, limits)
+        plan = plan_setting(count.best)
         assess = partial(_assess_plan, model, drawn, plan, seed, limits)
         assessment, *resamples = checkpointed("structure", assess)
         count = replace(count, p_value=assessment.p_value)
         if count.suggested == 1:
-            plan = _plan_setting(model, views, drawn, 1, seed, limits)
+            plan = plan_setting(1)
         return replace(plan, count=count, assessment=assessment, resamples=Resamples(*resamples))
 
 
 def _plan_setting(
-    model: Any, views: SampleCounts, drawn: Drawn, n_clusters: int, seed: int, limits: IterationLimits
+    model: Any,
+    views: SampleCounts,
+    drawn: Drawn,
+    n_clusters: int,
+    seed: int,
+    limits: IterationLimits,
+    only_union: str | None,
 ) -> FitPlan:
-    """Choose the view weights and the setting for a number of clusters."""
-    selection = None
+    """Choose the view weights and the setting for a number of clusters, and train discriminants.
+
+    Weights follow the clearest split of one view, which other views may contradict. Where they do, the setting is
+    chosen once more with equal weights, and kept if the views then agree more.
+    """
     settings = list_candidates(model, views, drawn.views, n_clusters)
     tell("Weighing views")
     weights = checkpointed("weights", lambda: _weigh_views(model, drawn, settings[0], n_clusters, seed, limits))
+    choose_plan = partial(
+        _choose_plan, model, views, drawn, settings, n_clusters, seed=seed, limits=limits, only_union=only_union
+    )
+    plan = choose_plan(weights)
+    equal = _read_weights(None, drawn.views)
+    if plan.refinement.is_contradicted and _is_auto(model.view_weights) and weights != equal:
+        with muted(GapviewWarning):  # of a bridge that cannot be built: given above
+            other = choose_plan(equal)
+        if other.refinement.agreement > _MORE_AGREEMENT * max(plan.refinement.agreement, 0.0):
+            return other
+    return plan
+
+
+def _choose_plan(
+    model: Any,
+    views: SampleCounts,
+    drawn: Drawn,
+    settings: Sequence[Setting],
+    n_clusters: int,
+    weights: tuple[float, ...],
+    seed: int,
+    limits: IterationLimits,
+    only_union: str | None,
+) -> FitPlan:
+    """Choose a setting for view weights, and train discriminants on its groups."""
+    selection = None
     if len(settings) > 1:
         trials = partial(try_settings, drawn, settings, n_clusters, weights, seed, limits)
         selection = checkpointed("choice", lambda: choose(list(trials())))
-    return FitPlan(n_clusters, None, weights, selection, selection.setting if selection else settings[0])
+    setting = selection.setting if selection else settings[0]
+    selection, setting = use_union_bridge(selection, setting, only_union)
+    plan = FitPlan(n_clusters, None, weights, selection, setting, Refinement(None, float("nan")))
+    if not model.refine or drawn.views.n_samples < min(views.n_samples, TRIED_PER_CLUSTER * n_clusters):
+        return plan  # a small budget of memory does not allow more samples
+    tell("Refining groups")
+    starts = [] if selection is None or model.assign == LEIDEN else best_groups(selection, _N_STARTS)
+    train = partial(refine_groups, drawn, setting, starts, n_clusters, weights, seed, limits, model.assign)
+    return replace(plan, refinement=checkpointed("refinement", train))
 
 
 def _assess_plan(model: Any, drawn: Drawn, plan: FitPlan, seed: int, limits: IterationLimits) -> tuple[Any, ...]:
@@ -110,26 +159,6 @@ def _assess_plan(model: Any, drawn: Drawn, plan: FitPlan, seed: int, limits: Ite
     state = np.random.RandomState(seed)
     assessment, resamples = assess_structure(fit, clarity, drawn.views, alpha=ALPHA, random_state=state)
     return assessment, *resamples
-
-
-def plan_refinement(
-    model: Any, drawn: Drawn, n_samples: int, selection: Selection | None, setting: Setting, plan: FitPlan, seed: int
-) -> Refinement:
-    """Train the discriminants that refine the groups, on the samples on which settings are tried.
-
-    ``n_samples`` is the number of all samples.
-    """
-    if drawn.views.n_samples < min(n_samples, TRIED_PER_CLUSTER * plan.n_clusters):
-        return Refinement(None, float("nan"))  # a small budget of memory does not allow more
-    tell("Refining groups")
-    limits = IterationLimits(model.max_iter, model.tol)
-    starts = [] if selection is None or model.assign == LEIDEN else best_groups(selection, _N_STARTS)
-
-    def train() -> Refinement:
-        return refine_groups(drawn, setting, starts, plan.n_clusters, plan.weights, seed, limits, model.assign)
-
-    with single_threaded():
-        return checkpointed("refinement", train)
 
 
 def _suggest_count(model: Any, views: SampleCounts, drawn: Drawn, seed: int, limits: IterationLimits) -> ClusterCount:

@@ -8,10 +8,10 @@ import numpy as np
 from scipy import sparse
 
 from ..backends.base import Backend, SampleResults
-from ..choice.candidates import plan_fit, plan_refinement
+from ..choice.candidates import plan_fit
 from ..choice.n_clusters import MOST_CLUSTERS, ClusterCount
 from ..choice.representation import IterationLimits, Setting, prepare, represent
-from ..choice.selection import Drawn, Selection, groups_again, single_choice, use_union_bridge
+from ..choice.selection import Drawn, Selection, groups_again, single_choice
 from ..clusters import balanced
 from ..graph.bridges import BRIDGES
 from ..graph.communities import KMEANS, LEIDEN
@@ -74,7 +74,8 @@ class BridgedGRMF(LatentSpaceMixin, MultiViewClusterer):
     view_weights : "auto", None, or list or dict of floats, default="auto"
         Weight of every view. None: all equal. ``"auto"`` follows ``selection``: with ``selection="auto"`` the weight of
         a view is the modularity of a first clustering on the graph of the view, so that a view of noise has little
-        weight; with ``selection="fixed"`` all weights are equal.
+        weight. Where views contradict the groups of these weights, equal weights are taken if the views agree more
+        on theirs. With ``selection="fixed"`` all weights are equal.
     selection : {"auto", "fixed"}, default="auto"
         ``"auto"`` chooses scale, bridge, reach and view weights, where they are ``"auto"``, from the data. ``"fixed"``
         uses the defaults that suit most data (bridge "both", reach 4, equal weights) and tries nothing, at a fraction
@@ -296,12 +297,8 @@ class BridgedGRMF(LatentSpaceMixin, MultiViewClusterer):
         seed = int(random_state.randint(2**31 - 1))
         with phase("choice"):
             drawn = Drawn(backend.draw(n_to_try(self._most_clusters()), seed), backend.view_parts)
-            plan = plan_fit(self, backend.views, drawn, seed)
-            selection, setting = use_union_bridge(plan.selection, plan.setting, backend.only_union)
-            discriminants = None
-            if self.refine:
-                counted = backend.views.n_samples
-                discriminants = plan_refinement(self, drawn, counted, selection, setting, plan, seed).discriminants
+            plan = plan_fit(self, backend.views, drawn, seed, backend.only_union)
+            selection, setting, discriminants = plan.selection, plan.setting, plan.refinement.discriminants
             drawn_ids = drawn.views.sample_ids
             del drawn
         tell("Looking for neighbours")

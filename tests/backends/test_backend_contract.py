@@ -723,7 +723,6 @@ OF_A_BLOCK = ("gaps in rows", "infinity", "samples without a view")
 
 
 @pytest.mark.parametrize("bad", BAD_NEW)
-@pytest.mark.filterwarnings("ignore:View .* is unlike that of the training samples")  # of other blocks
 @elsewhere
 def test_errors_of_new_samples_are_those_of_memory(bad, where, fitted, places):
     texts = []

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from ...errors import GapviewWarning
+from ...utils.messages import muted
 from ...views.containers import named_views
 from ..support import unsupported
 from . import dask_kind
@@ -69,11 +71,17 @@ def _apply_to_block(model: Any, method: str, form: Any, chunks: Sequence[Any], o
     outer, names, places = form
     given = [None if place is None else np.asarray(chunks[place]) for place in places]
     views: Any = {"list": given, "dict": dict(zip(names, given, strict=True)), "single": given[0]}[outer]
-    found = getattr(model, method)(views, **options)
+    found = _apply_quietly(model, method, views, options)
     if method != "recover":
         return found
     complete = list(found.values()) if isinstance(found, dict) else found if isinstance(found, list) else [found]
     return [np.asarray(view) for view in complete]
+
+
+def _apply_quietly(model: Any, method: str, views: Any, options: dict[str, Any]) -> Any:
+    """Apply a method without warnings: a block is no sample of all rows, and every block would repeat them."""
+    with muted(GapviewWarning):
+        return getattr(model, method)(views, **options)
 
 
 def _apply_to_frame(model: Any, method: str, views: Any, options: dict[str, Any]) -> Any:
@@ -90,7 +98,7 @@ def _apply_to_partition(frame: Any, model: Any, method: str, name: str, options:
     if not len(frame):
         return _as_frame(model, method, None, None)
     keyed = frame.set_axis(frame.index.astype(object), axis=0)
-    return _as_frame(model, method, getattr(model, method)({name: keyed}, **options), frame.index)
+    return _as_frame(model, method, _apply_quietly(model, method, {name: keyed}, options), frame.index)
 
 
 def _as_frame(model: Any, method: str, values: Any, index: Any) -> Any:

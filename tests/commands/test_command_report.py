@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import os
 import re
@@ -12,17 +11,14 @@ import warnings
 
 import numpy as np
 import pytest
-from rich.console import Console
-from rich.progress import Progress, TextColumn
 from sklearn.metrics import adjusted_rand_score
 
 import gapview
-from gapview.commands import console as shown
 from gapview.commands import results as report_module
-from gapview.commands.console import ProgressDisplay, command_words, printable, show_warnings
+from gapview.commands.console import command_words, printable, show_warnings
 from gapview.commands.options import value_of
 from gapview.errors import GapviewWarning
-from gapview.progress import Event, listening
+from gapview.progress import listening
 
 pd = pytest.importorskip("pandas")
 pytest.importorskip("pyarrow")
@@ -326,40 +322,6 @@ def warn_of_both():
 
 
 class TestWhatIsShown:
-    def test_phases_objective_and_time_left(self):
-        console = Console(file=io.StringIO(), force_terminal=True, width=200)
-        bar = Progress(TextColumn("{task.description} {task.fields[detail]}", markup=False), console=console)
-        display = ProgressDisplay(bar)
-        seen = []
-        for event in (
-            Event("Reading files"),
-            Event("Trying settings", 3, 18),
-            Event("Iterating", 7, 200, 123.4567),
-            Event("Looking for neighbours"),
-            Event("Iterating", 2, 200, 99.5),
-        ):
-            display(event)
-            seen.append(f"{bar.tasks[0].description}: {bar.tasks[0].fields['detail']}")
-        assert seen[0] == "Reading files: "
-        assert seen[1].startswith("Trying settings: 3 of 18, about ")
-        assert re.fullmatch(r"Trying settings: 3 of 18, objective 123\.457, about \d+ s left", seen[2])
-        assert re.fullmatch(r"Iterating: 2 of at most 200, objective 99\.5, at most \d+ s left", seen[4])
-
-    def test_the_time_left_to_count_groups(self, monkeypatch):
-        now = 0.0
-        monkeypatch.setattr(shown, "perf_counter", lambda: now)
-        bar = Progress(disable=True)
-        display = ProgressDisplay(bar)
-        display(Event("Counting groups"))
-        now = 100.0  # spent on what all counts share, which is no measure of how long one of them takes
-        display(Event("Iterating", 200, 200, 5.0))
-        display(Event("Counting groups", 0, 19))
-        assert bar.tasks[0].fields["detail"] == "0 of 19"
-        now = 106.0
-        display(Event("Counting groups", 3, 19))
-        assert (bar.tasks[0].completed, bar.tasks[0].total) == (3, 19)
-        assert bar.tasks[0].fields["detail"] == "3 of 19, about 32 s left"
-
     def test_a_fit_tells_what_it_does(self):
         views = gapview.Views({"blood": TRUTH.blood, "scans": TRUTH.scans})
         events = []
@@ -371,11 +333,12 @@ class TestWhatIsShown:
             "Iterating",
             "Weighing views",
             "Trying settings",
-            "Assessing groups",
             "Refining groups",
+            "Assessing groups",
             "Looking for neighbours",
             "Finding groups",
             "Calibrating confidence",
+            "Repeating the fit",
         ]
         tried = [event.done for event in events if event.phase == "Trying settings"]
         assert tried == list(range(len(tried)))

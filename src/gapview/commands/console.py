@@ -9,24 +9,21 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from time import perf_counter
 from typing import Any, NoReturn
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn
 from rich.text import Text
 from sklearn.exceptions import ConvergenceWarning
 
 from ..errors import GapviewWarning
-from ..progress import ITERATING, Event, listening
-from ..utils.messages import duration
+from ..progress import listening, silent
+from ..progress.display import LateBar, Terminal
 
 STANDARD_OUTPUT = Path("-")
 Show = Callable[[str, str], None]  # prints a head and a text
 
 _OTHER_RUN = "Run the same command as before to resume, or give --force to discard the checkpoint and start again"
 _ENDING = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
-_TRIALS = ("Counting groups", "Weighing views", "Trying settings", "Assessing groups")  # phases that contain iterations
 
 # Messages of the library name parameters; on the command line, they name options
 _WORDS = (
@@ -140,46 +137,17 @@ def show_warnings(show: Show) -> Iterator[list[str]]:
 def show_progress(console: Console) -> Iterator[None]:
     """Show a progress bar, on a terminal only; lines printed on ``console`` appear above it."""
     shown = console if console.is_terminal else Console(stderr=True)
-    phase, detail = (TextColumn(form, markup=False) for form in ("{task.description}", "{task.fields[detail]}"))
-    columns = (SpinnerColumn(), phase, BarColumn(bar_width=20), detail)
     # With FORCE_COLOR, rich takes files for terminals
-    quiet = not shown.is_terminal or not shown.file.isatty()
-    bar = Progress(*columns, console=shown, transient=True, disable=quiet, redirect_stdout=False, redirect_stderr=False)
-    with bar, listening(ProgressDisplay(bar)):
-        yield
-
-
-class ProgressDisplay:
-    """Shows events as one line: the phase, the number of steps done, the objective, the time left."""
-
-    def __init__(self, bar: Progress) -> None:
-        self._bar = bar
-        self._task = bar.add_task("Starting", total=None, detail="")
-        self._phase, self._began = Event("Starting"), perf_counter()
-
-    def __call__(self, event: Event) -> None:
-        """Show one event."""
-        inner = event.phase == ITERATING and self._phase.phase in _TRIALS
-        if not inner:
-            if event.phase != self._phase.phase or event.done == 0:  # steps are counted from here
-                self._began = perf_counter()
-            self._phase = event
-        phase, done = self._phase, self._phase.done or 0
-        detail = _detail(phase, event, perf_counter() - self._began)
-        self._bar.update(self._task, description=phase.phase, total=phase.total, completed=done, detail=detail)
-
-
-def _detail(phase: Event, event: Event, seconds: float) -> str:
-    """Return the details of a phase and of the iteration within it."""
-    parts = []
-    if phase.done is not None and phase.total:
-        parts.append(f"{phase.done} of {'at most ' if phase.phase == ITERATING else ''}{phase.total}")
-    if event.objective is not None:
-        parts.append(f"objective {event.objective:.6g}")
-    if phase.done and phase.total:
-        left = duration(seconds / phase.done * (phase.total - phase.done))
-        parts.append(f"{'at most' if phase.phase == ITERATING else 'about'} {left} left")
-    return ", ".join(parts)
+    if not shown.is_terminal or not shown.file.isatty():
+        with silent():
+            yield
+        return
+    bar = LateBar(Terminal(shown))
+    try:
+        with listening(bar):
+            yield
+    finally:
+        bar.close()
 
 
 # -- interruption ----------------------------------------------------------------------------------------------------

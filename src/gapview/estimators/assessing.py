@@ -16,7 +16,7 @@ from ..errors import GapviewError, GapviewWarning
 from ..kinds import feature_views
 from ..persist.checkpoints import checkpointed
 from ..persist.checkpoints.journal import use_journal
-from ..progress import listening, tell
+from ..progress import showing, tell
 from ..scaling import Scaling
 from ..trust import (
     Agreement,
@@ -113,15 +113,16 @@ class AssessedMixin:
             part = views[rows] if feature_share == 1 else draw_features(views[rows], feature_share, seed)
             return np.asarray(self.refit(part, rows, seed).labels_)
 
-        return cluster_stability(
-            fit,
-            self.labels_,
-            n_resamples=n_resamples,
-            share=share,
-            random_state=random_state,
-            mask=views.mask,
-            n_least=self._least_per_view(),
-        )
+        with showing():
+            return cluster_stability(
+                fit,
+                self.labels_,
+                n_resamples=n_resamples,
+                share=share,
+                random_state=random_state,
+                mask=views.mask,
+                n_least=self._least_per_view(),
+            )
 
     def refit(self, views: Views, rows: Array, random_state: Any = 0, **settings: Any) -> Self:
         """Return a model with the settings of this one, fitted to some of the training samples, without warnings.
@@ -212,7 +213,7 @@ class AssessedMixin:
         else:
             clarity = mean_clarity(self._scales(), self.n_neighbors, self._n_of_part())
             again, views = self._groups_again(), self.prepared(self.views_)  # type: ignore[attr-defined]
-            with single_threaded_blas():
+            with showing(), single_threaded_blas():
                 found, resamples = assess_structure(
                     again, clarity, views, n_null=n_null, alpha=alpha, random_state=state
                 )
@@ -265,8 +266,7 @@ class AssessedMixin:
 
         def compute() -> Array:
             tell("Calibrating confidence")
-            # Fits to resamples are neither recorded nor reported
-            with use_journal(None), muted(GapviewWarning), listening(lambda event: None):
+            with use_journal(None), muted(GapviewWarning):  # fits to resamples are not recorded
                 return calibrated_confidence(self.cluster_stability(**options), before, self.labels_)
 
         self.confidence_, self.uncalibrated_confidence_ = checkpointed("calibrated confidence", compute), before

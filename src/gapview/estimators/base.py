@@ -27,7 +27,7 @@ from ..graph.knn import knn_graph, resolve_n_neighbors
 from ..kinds import Preparation, feature_views, fit_kind, prepared_views, resolved_kinds
 from ..persist.checkpoints.journal import fit_generator
 from ..persist.model_file import save
-from ..progress import phase
+from ..progress import phase, showing
 from ..scaling import SCALES, Scaling, scale_views
 from ..trust import Contributions, GroupAssociation, Markers, find_markers, group_association, view_contributions
 from ..trust.association import BATCH, MISSING_VIEWS, missing_view_names
@@ -142,7 +142,7 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         with phase("reading"):
             training = training_views(views, mask, self.partial_rows, self._least_samples(), self.kind)
         batches = None if batch is None else read_batch(batch, training.sample_ids)
-        with self._unchanged_on_error():
+        with showing(), self._unchanged_on_error():
             warn_unused_parameters(self, training)
             given = training.on_host()
             parts = zip(given.names, given.one_by_one(), *self._kinds_of(given, lambda: given), strict=True)
@@ -503,7 +503,7 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         """
         self.check_fitted()
         check_flag("split", split)
-        with single_threaded_blas():
+        with showing(), single_threaded_blas():
             fit = self._groups_again() if split else None
             views = feature_views(self.views_, getattr(self, "kinds_", ()))
             return find_markers(views, self.labels_, fit, random_state=random_state)

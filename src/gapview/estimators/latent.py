@@ -22,7 +22,7 @@ from ..graph.communities import KMEANS, LEIDEN
 from ..graph.knn import mean_modularity, resolve_n_neighbors
 from ..graph.neighbors import Search, SearchReport
 from ..metrics import clustering_accuracy
-from ..progress import phase, tell
+from ..progress import phase, showing, tell
 from ..scaling import Scaling, unit_rows
 from ..trust.mixing import BatchMixing, measure_mixing
 from ..utils.messages import check_choice, check_integer, check_real, warn_user
@@ -159,7 +159,7 @@ class LatentSpaceMixin(AssessedMixin, ClassNamePrefixFeaturesOutMixin, Transform
             raise unsupported("batch on a cluster")
         # BLAS on one thread: its sums, and so the results, then do not depend on what else runs in the process
         opened = open_backend(self, views, mask, batch, checkpoint)
-        with single_threaded_blas(), opened as backend, self._unchanged_on_error():
+        with showing(), single_threaded_blas(), opened as backend, self._unchanged_on_error():
             warn_unused_parameters(self, backend.views)
             training: Any = backend.views  # in this process they have ids
             batches = None if batch is None else read_batch(batch, training.sample_ids)

@@ -11,6 +11,7 @@ from scipy.optimize import linear_sum_assignment
 
 from ..errors import GapviewError, InputError, SolutionError
 from ..persist.registry import storable_record
+from ..progress import silent, tell
 from ..utils.messages import MOST_REPEATS, check_integer, check_real, random_generator, warn_user
 from ..utils.types import Array
 from ..views import Views
@@ -147,8 +148,10 @@ def cluster_stability(
     failures: list[str] = []  # messages, since the errors would keep the data of the fits in memory
     for turn in range(n_resamples):
         rows = draw_samples(state, size, having, needed)
+        tell("Repeating the fit", turn, n_resamples)
         try:
-            answer = fit(rows, int(state.randint(2**31 - 1)))
+            with silent():
+                answer = fit(rows, int(state.randint(2**31 - 1)))
         except GapviewError as error:
             failures.append(str(error))
             continue

@@ -13,7 +13,7 @@ from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
-from ...progress import set_within
+from ...progress.events import set_within
 from ...utils.messages import random_generator
 
 T = TypeVar("T")

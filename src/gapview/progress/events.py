@@ -1,26 +1,4 @@
-"""Progress of a fit: events for a listener, if one is set.
-
-Estimators keep the signatures of scikit-learn: a listener is not passed to ``fit`` but set around it. So it receives
-the events of all fits within, also those inside a pipeline, a grid search or ``cluster_stability``.
-
-Examples
---------
-A callback is any function of one :class:`Event`:
-
->>> from gapview import BridgedGRMF
->>> from gapview.datasets import make_views
->>> from gapview.progress import listening
->>> def show(event):
-...     if event.total is None:
-...         print(event.phase)
->>> views = make_views(n_samples=60, n_clusters=2, missing_rate=0.3, random_state=0).views
->>> with listening(show):
-...     model = BridgedGRMF(n_clusters=2, selection="fixed", random_state=0).fit(views)
-Weighing views
-Refining groups
-Looking for neighbours
-Finding groups
-"""
+"""Events of a fit for a listener, and the beginning and end of its phases."""
 
 from __future__ import annotations
 
@@ -29,8 +7,6 @@ from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
-
-__all__ = ["ITERATING", "Event", "Listener", "SpanListener", "listening", "phase", "tell", "timing"]
 
 ITERATING = "Iterating"  # the only phase that occurs within others: trials of settings iterate, too
 
@@ -92,6 +68,30 @@ def listening(listener: Listener) -> AbstractContextManager[None]:
     (['Looking for neighbours', 'Iterating'], True)
     """
     return set_within(_listener, listener)
+
+
+def silent() -> AbstractContextManager[None]:
+    """Report none of the events within, such as those of fits that are steps of other work.
+
+    Examples
+    --------
+    >>> from gapview.progress import listening, silent, tell
+    >>> with listening(lambda event: print(event.phase)):
+    ...     with silent():
+    ...         tell("Finding groups")
+    ...     tell("Repeating the fit")
+    Repeating the fit
+    """
+    return set_within(_listener, _ignore)
+
+
+def _ignore(event: Event) -> None:
+    """Do nothing: set as listener, it also keeps fits within from showing a bar."""
+
+
+def has_listener() -> bool:
+    """Return whether events are received, or ignored on purpose."""
+    return _listener.get() is not None
 
 
 def tell(phase: str, done: int | None = None, total: int | None = None, objective: float | None = None) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -128,11 +128,11 @@ class Scaling:
     """The scaling of one view: first of its features, then of its rows."""
 
     name: str  # of the view
-    center: Array | None  # mean of every feature; None if features are not scaled
-    spread: Array | None  # divisor of every feature
+    center: Array | None = field(repr=False)  # mean of every feature; None if features are not scaled
+    spread: Array | None = field(repr=False)  # divisor of every feature
     row_length: float | None  # mean length of the rows before they are scaled to 1; None if rows are not scaled
-    axes: Array | None = None  # features × principal axes that are whitened
-    sizes: Array | None = None  # standard deviation along each of them
+    axes: Array | None = field(default=None, repr=False)  # features × principal axes that are whitened
+    sizes: Array | None = field(default=None, repr=False)  # standard deviation along each of them
 
     def apply(self, matrix: Matrix) -> Matrix:
         """Return rows of this view scaled, those of the fit or new ones."""

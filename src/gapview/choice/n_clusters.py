@@ -20,6 +20,7 @@ from ..progress import tell
 from ..scaling import unit_rows
 from ..trust.stability import best_jaccard, count_common
 from ..utils.messages import check_integer, muted, random_generator, shown
+from ..utils.shown import Shown, Table
 from ..utils.types import Array
 
 MOST_CLUSTERS = 20  # default of the largest count
@@ -35,8 +36,8 @@ MODULARITY_POWER = 3  # modularity is flat around its maximum: 1 % of it weighs 
 
 
 @storable_record
-@dataclass(frozen=True)
-class ClusterCount:
+@dataclass(frozen=True, repr=False)
+class ClusterCount(Shown):
     """A suggested number of clusters and the evidence for it; the result of :func:`suggest_n_clusters`.
 
     Attributes
@@ -137,6 +138,14 @@ class ClusterCount:
             return f"{head}{first},\nand {second}."
         strong, weak = (first, second) if denser else (second, first)
         return f"{head}{strong},\nwhich outweighs that {weak}."
+
+    def shown_as(self) -> Table:
+        """Return the evidence for every count."""
+        columns = ("groups", "modularity", "stability", "score", "")
+        marks = ["suggested" if count == self.suggested else "" for count in self.counts]
+        values = (self.counts, self.modularity, self.stability, self.score, marks)
+        rows = list(zip(*(list(own) for own in values), strict=True))
+        return Table(" ".join(self.reason().split()), columns, rows)
 
     def _order(self) -> Array:
         """Return the positions of the counts, best first; among equals the fewest clusters."""

@@ -33,6 +33,7 @@ from ..progress import tell
 from ..refinement import Refinement, refine
 from ..scaling import WHITE
 from ..utils.messages import muted, warn_user
+from ..utils.shown import Shown, Table
 from ..utils.types import Array
 from ..views import Views
 from ..views.linking import weakest_link
@@ -80,8 +81,8 @@ class Trial:
 
 
 @storable_record
-@dataclass(frozen=True)
-class Selection:
+@dataclass(frozen=True, repr=False)
+class Selection(Shown):
     """The candidates, their scores, and the choice."""
 
     trials: tuple[Trial, ...]  # every candidate
@@ -100,6 +101,14 @@ class Selection:
         """One row for every candidate, best first; ``pandas.DataFrame(selection.table)`` shows it."""
         order = sorted(range(len(self.trials)), key=lambda i: -self.trials[i].score)
         return [_row(self.trials[i], chosen=i == self.chosen) for i in order]
+
+    def shown_as(self) -> Table:
+        """Return the candidates, best first."""
+        table = self.table
+        shown = [name for name in table[0] if len({row[name] for row in table}) > 1 or name == "score"]
+        same = [f"{name} {value}" for name, value in table[0].items() if name not in (*shown, "chosen")]
+        notes = [f"All candidates: {', '.join(same)}."] if len(table) > 1 else []
+        return Table(self.reason, shown, [[row[name] for name in shown] for row in table], notes)
 
     def __str__(self) -> str:
         return self.reason

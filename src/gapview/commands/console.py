@@ -18,6 +18,7 @@ from sklearn.exceptions import ConvergenceWarning
 from ..errors import GapviewWarning
 from ..progress import listening, silent
 from ..progress.display import LateBar, Terminal
+from ..utils.messages import printable as printable
 
 STANDARD_OUTPUT = Path("-")
 Show = Callable[[str, str], None]  # prints a head and a text
@@ -66,15 +67,6 @@ def command_words(text: str) -> str:
     for pattern, words in _WORDS:
         text = re.sub(pattern, words, text)
     return text
-
-
-def printable(text: str) -> str:
-    r"""Return a text with control characters escaped: names from files could change the terminal.
-
-    >>> printable("a\x1b[2Jb")
-    'a\\x1b[2Jb'
-    """
-    return "".join(sign if sign.isprintable() or sign == "\n" else repr(sign)[1:-1] for sign in text)
 
 
 def new_console(*, stderr: bool = False) -> Console:

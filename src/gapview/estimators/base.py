@@ -39,6 +39,7 @@ from ..views.kinds import AUTO, check_kind, is_for_each, kind_per_view, top_per_
 from ..views.sample_columns import read_batch
 from .placement import ALPHA, Placement, known_novelty, view_notes
 from .predict import neighbor_shares
+from .shown import fitted_html
 
 CLUSTER = "cluster"  # name of a series of labels
 OUTPUTS = ("default", "pandas", "polars")
@@ -689,6 +690,16 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
             check_is_fitted(self, "labels_")
         except ValueError as error:
             raise NotFittedError(str(error)) from None
+
+    def _repr_html_inner(self) -> str:
+        """Return what scikit-learn shows of the parameters, below what the fit has found."""
+        return fitted_html(self) + str(super()._repr_html_inner())
+
+    def _repr_mimebundle_(self, **options: Any) -> Any:
+        bundle = super()._repr_mimebundle_(**options)
+        if "text/html" in bundle:
+            bundle["text/html"] = fitted_html(self) + bundle["text/html"]
+        return bundle
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -10,6 +10,7 @@ from ..errors import GapviewWarning, extra
 from ..trust.novelty import Novelty, is_beyond_chance
 from ..trust.unit_changes import unit_change
 from ..utils.messages import counted, is_muted, joined, percent
+from ..utils.shown import Shown, Table
 from ..utils.types import Array
 from ..views import Views, compare
 
@@ -17,8 +18,8 @@ ALPHA = 0.05
 _known: WeakKeyDictionary[Views, Novelty] = WeakKeyDictionary()  # of the training samples of fitted models
 
 
-@dataclass(frozen=True)
-class Placement:
+@dataclass(frozen=True, repr=False)
+class Placement(Shown):
     """The result of ``model.place(views)``: new samples, their groups, and how far these can be trusted.
 
     Attributes
@@ -100,6 +101,12 @@ class Placement:
         of_views = {f"p_{name}": own for name, own in zip(self.view_names, self.p_values.T, strict=True)}
         columns = {"label": self.labels, "confidence": self.confidence, "p_value": self.p_value, **of_views}
         return pandas.DataFrame(columns | {"unusual": self.unusual}, index=pandas.Index(self.sample_ids, name="id"))
+
+    def shown_as(self) -> Table:
+        """Return the summary, the first samples and the notes."""
+        columns = ("sample", "group", "confidence", "p_value", "unusual")
+        parts = (map(str, self.sample_ids), self.labels, self.confidence, self.p_value, self.unusual)
+        return Table(self.summary(), columns, list(zip(*parts, strict=True)), self.notes)
 
 
 def known_novelty(trained: Views) -> Novelty:

@@ -16,6 +16,7 @@ from ..graph.imputation import donor_slope, impute_rows
 from ..graph.neighbors import nearest
 from ..graph.regression import FeatureUnits, Predictors, ViewAxes, mean_rows, ridge_rows, squared_errors
 from ..utils.messages import warn_user
+from ..utils.shown import Shown, Table
 from ..utils.types import Array, Matrix
 from ..views import Views
 from ..views.cells import dense
@@ -208,8 +209,8 @@ def _best_method(recoverer: Recoverer, view: int) -> str:
 # -- accuracy on held-out samples ------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class ViewRecovery:
+@dataclass(frozen=True, repr=False)
+class ViewRecovery(Shown):
     """How well one view is recovered from the others, on held-out samples.
 
     Attributes
@@ -249,6 +250,10 @@ class ViewRecovery:
         if not len(values):
             return (float("nan"),) * 3
         return float(values.min()), float(np.median(values)), float(values.max())
+
+    def shown_as(self) -> Table:
+        """Return the R² by every method."""
+        return Table(str(self))
 
     def __str__(self) -> str:
         if self.reason:
@@ -356,8 +361,8 @@ def _folds(mask: Array, state: np.random.RandomState) -> Array:
     return np.where(mask & (mask.sum(axis=1) > 1)[:, None], fold, -1)
 
 
-@dataclass(frozen=True)
-class RecoveryScores:
+@dataclass(frozen=True, repr=False)
+class RecoveryScores(Shown):
     """How well every view is recovered from the others, on held-out samples.
 
     Attributes
@@ -372,6 +377,17 @@ class RecoveryScores:
     def table(self) -> list[dict[str, Any]]:
         """One row for every view: the method used and R² of every method; ``pandas.DataFrame`` shows it."""
         return [{"view": one.view, "method": one.method, "n_tested": one.n_tested, **one.r2} for one in self.views]
+
+    def shown_as(self) -> Table:
+        """Return the R² of every view by every method."""
+        ways = list(dict.fromkeys(way for one in self.views for way in one.r2))
+        rows = [
+            (one.view, one.n_tested, one.method, one.best_r2, *(one.r2.get(way, float("nan")) for way in ways))
+            for one in self.views
+        ]
+        notes = [str(one) for one in self.views if one.reason]
+        columns = ("view", "held-out samples", "method used", "its R²", *ways)
+        return Table("How well each view is recovered from the others", columns, rows, notes)
 
     def __str__(self) -> str:
         return "\n".join(map(str, self.views))

@@ -10,17 +10,19 @@ import numpy as np
 from scipy import sparse
 
 from ..persist.registry import storable_record
-from ..utils.messages import check_integer
+from ..utils.messages import check_integer, counted, joined, shorten
+from ..utils.shown import Shown, Table
 from ..utils.types import Array, Matrix
 from ..views import Views
 from .confidence import read_labels
 
+_N_SHOWN = 20  # rows of a short table
 _ROUNDING = 8  # units in the last place that values may differ by and still be the same
 
 
 @storable_record
-@dataclass(frozen=True)
-class ViewEffects:
+@dataclass(frozen=True, repr=False)
+class ViewEffects(Shown):
     """Differences of the features of one view between each cluster and all other samples that have the view.
 
     Attributes
@@ -50,6 +52,18 @@ class ViewEffects:
     mean_inside: Array
     mean_outside: Array
     n_inside: Array
+
+    def shown_as(self) -> Table:
+        """Return the strongest features of each cluster."""
+        return _strongest([self])
+
+
+class Effects(Shown, list[ViewEffects]):
+    """The list that :func:`feature_effects` returns; it shows the strongest features."""
+
+    def shown_as(self) -> Table:
+        """Return the strongest features of each cluster in each view."""
+        return _strongest(self)
 
 
 @storable_record
@@ -109,7 +123,7 @@ def feature_effects(views: Any, labels: Any) -> list[ViewEffects]:
     given = Views(views)
     groups = read_labels(labels, given.n_samples)
     n_groups = int(groups.max()) + 1
-    return [_view_effects(given, k, groups[given.rows(k)], n_groups) for k in range(given.n_views)]
+    return Effects(_view_effects(given, k, groups[given.rows(k)], n_groups) for k in range(given.n_views))
 
 
 def top_features(effects: Sequence[ViewEffects], n_top: int = 10) -> list[FeatureEffect]:
@@ -140,6 +154,20 @@ def top_features(effects: Sequence[ViewEffects], n_top: int = 10) -> list[Featur
     check_integer("n_top", n_top, low=1)
     n_groups = len(effects[0].sizes) if effects else 0
     return [row for cluster in range(n_groups) for view in effects for row in _largest_effects(view, cluster, n_top)]
+
+
+def _strongest(effects: Sequence[ViewEffects]) -> Table:
+    """Return the strongest features of each cluster and view as a table of about twenty rows."""
+    n_groups = len(effects[0].sizes) if effects else 0
+    n_top = max(1, _N_SHOWN // max(n_groups * len(effects), 1))
+    names = ("group", "view", "feature", "effect", "mean inside", "mean of all others")
+    rows = [tuple(vars(one).values()) for one in top_features(effects, n_top)]
+    views = joined([f"{shorten(one.view)} ({counted(len(one.features), 'feature')})" for one in effects])
+    note = (
+        "Effect: difference of means in standard deviations (Hedges’ g). The groups were computed from these features: "
+        "the effects describe the groups, and are no evidence for them."
+    )
+    return Table(f"Features with the largest differences: {views}", names, rows, [note])
 
 
 def _largest_effects(view: ViewEffects, cluster: int, n_top: int) -> list[FeatureEffect]:

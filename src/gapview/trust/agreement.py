@@ -14,6 +14,7 @@ from ..errors import InputError
 from ..graph.knn import knn_graph
 from ..persist.registry import storable_record
 from ..scaling import fit_scaling, suitable_scale
+from ..utils.shown import Shown, Table
 from ..utils.types import Array, Matrix
 from ..views import Views
 from .confidence import read_graph, read_labels, row_shares
@@ -24,8 +25,8 @@ _LEAST_COMMON = 20  # samples that two views must share to be compared
 
 
 @storable_record
-@dataclass(frozen=True)
-class Agreement:
+@dataclass(frozen=True, repr=False)
+class Agreement(Shown):
     """The result of :func:`view_agreement`; NaN where fewer than two samples of a cluster have neighbours.
 
     Attributes
@@ -64,6 +65,13 @@ class Agreement:
     def pair_above_chance(self) -> Array:
         """Agreement of pairs of views, rescaled: 0 by chance, 1 if neighbours in both always have the same label."""
         return above_level(self.pair_share, np.broadcast_to(self.pair_chance, self.pair_share.shape))
+
+    def shown_as(self) -> Table:
+        """Return the agreement of every cluster with every view."""
+        rows = [(group, *values) for group, values in enumerate(self.above_chance.tolist())]
+        names = ("group", *(f"view {k}" for k in range(self.share.shape[1])))
+        note = "0: neighbours in the view have the same group as often as by chance; 1: all of them."
+        return Table("Agreement of groups with neighbours within the views", names, rows, [note])
 
 
 def view_agreement(graphs: Sequence[Any], mask: Any, labels: Any) -> Agreement:

@@ -9,6 +9,7 @@ import numpy as np
 
 from ..persist.registry import storable_record
 from ..utils.messages import counted, joined, warn_user
+from ..utils.shown import Shown, Table
 from ..utils.types import Array
 from .confidence import read_labels
 from .stability import best_jaccard, count_common
@@ -19,8 +20,8 @@ _VALID = 0.75  # stability of a group
 
 
 @storable_record
-@dataclass(frozen=True)
-class Assessment:
+@dataclass(frozen=True, repr=False)
+class Assessment(Shown):
     """Whether groups can be distinguished from data without groups; see :func:`gapview.trust.assess_structure`.
 
     Attributes
@@ -135,6 +136,15 @@ class Assessment:
                 "test)."
             )
         return found
+
+    def shown_as(self) -> Table:
+        """Return the sentences, and the stability of every group."""
+        title, *notes = self.sentences()
+        if not len(self.group_stability) or np.isnan(self.p_value):
+            return Table(title, notes=notes)
+        unstable, parts = self.unstable_groups, (self.group_stability.tolist(), self.group_p_values.tolist())
+        rows = [(g, *row, g in unstable) for g, row in enumerate(zip(*parts, strict=True))]
+        return Table(title, ("group", "stability", "p against null data", "unstable"), rows, notes)
 
     def __str__(self) -> str:
         return " ".join(self.sentences())

@@ -11,6 +11,7 @@ from scipy import stats
 
 from ..persist.registry import storable_record
 from ..utils.messages import counted, p_value, shorten
+from ..utils.shown import Shown, Table
 from ..utils.types import Array
 
 SIGNIFICANT = 0.05
@@ -211,8 +212,8 @@ class GroupShare:
 
 
 @storable_record
-@dataclass(frozen=True)
-class GroupAssociation:
+@dataclass(frozen=True, repr=False)
+class GroupAssociation(Shown):
     """Association of the groups with batches or with patterns of missing views; see :func:`group_association`.
 
     Attributes
@@ -280,6 +281,12 @@ class GroupAssociation:
     def warning(self) -> str:
         """The result with its meaning and what to do, the text of the warning of a fit."""
         return " ".join(filter(None, (self.sentence, self.group_sentence, self.advice)))
+
+    def shown_as(self) -> Table:
+        """Return the test of all groups, and of each."""
+        columns = ("group", "samples", "most over-represented", "share", "of all samples", "adjusted p")
+        rows = [tuple(vars(one).values()) for one in self.groups]
+        return Table(self.sentence, columns, rows, [self.group_sentence] if self.group_sentence else [])
 
     @property
     def advice(self) -> str:

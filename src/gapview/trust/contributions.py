@@ -10,14 +10,18 @@ import numpy as np
 
 from ..errors import InputError
 from ..persist.registry import storable_record
+from ..utils.messages import counted
+from ..utils.shown import Shown, Table
 from ..utils.types import Array
 from .agreement import above_level, indicator, neighbor_votes
 from .confidence import read_labels
 
+_COLUMNS = ("view", "samples", "mean support", "mean share")
+
 
 @storable_record
-@dataclass(frozen=True)
-class Contributions:
+@dataclass(frozen=True, repr=False)
+class Contributions(Shown):
     """The result of :func:`view_contributions`.
 
     Attributes
@@ -68,6 +72,23 @@ class Contributions:
         totals = indicator(groups[several], n_groups).T @ np.nan_to_num(self.share[several])
         counts = np.bincount(groups[several], minlength=n_groups)[:, None]
         return np.where(counts > 0, totals / np.maximum(counts, 1), np.nan)
+
+    def shown_as(self) -> Table:
+        """Return the mean support and share of every view."""
+        known = ~np.isnan(self.share)
+        several = known.sum(axis=1) > 1
+        rows = []
+        for k, support in enumerate(self.support.T):
+            own = support[~np.isnan(support)]
+            shares = np.nan_to_num(self.share[several, k])
+            means = [float(values.mean()) if len(values) else float("nan") for values in (own, shares)]
+            rows.append((k, len(own), *means))
+        n_samples = counted(len(self.share), "sample")
+        notes = (
+            "Support: share of the neighbours in the view that are in the group of the sample, 0 by chance. Share: of "
+            f"the view in the support of the {int(several.sum()):,} samples that have several views.",
+        )
+        return Table(f"Contributions of views to the groups of {n_samples}", _COLUMNS, rows, notes)
 
 
 def view_contributions(graphs: Sequence[Any], mask: Any, labels: Any, weights: Any = None) -> Contributions:

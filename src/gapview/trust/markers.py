@@ -12,6 +12,7 @@ from sklearn.metrics import adjusted_rand_score
 
 from ..errors import GapviewError, extra
 from ..utils.messages import check_integer, random_generator, warn_user
+from ..utils.shown import Shown, Table
 from ..utils.types import Array, Matrix
 from ..views import Views
 from ._effects import feature_effects
@@ -23,14 +24,16 @@ _MOST_VALUES, _FEWEST_TESTED = 200_000_000, 500
 _VALUES_AT_A_TIME = 4_000_000  # of dense columns that are ranked together
 _POOR = 0.5  # adjusted Rand index below which the groups of half of the features are others
 
+_N_SHOWN = 20  # rows of a short table
+
 COLUMNS = (
     *("view", "feature", "group", "effect", "direction", "mean_inside", "mean_outside"),
     *("share_observed", "nonzero_inside", "nonzero_outside", "p_value", "fdr"),
 )
 
 
-@dataclass(frozen=True)
-class Markers:
+@dataclass(frozen=True, repr=False)
+class Markers(Shown):
     """The result of :func:`find_markers`: a row for each group, view and feature.
 
     Rows are sorted by group, by view, by p-value and by absolute effect.
@@ -116,6 +119,23 @@ class Markers:
                 "test detects little."
             )
         return text
+
+    def shown_as(self) -> Table:
+        """Return the first features of each group."""
+        names = ("group", "view", "feature", "effect", "mean_inside", "mean_outside", "p_value", "fdr")
+        groups = self.columns["group"]
+        n_each = max(1, _N_SHOWN // max(len(np.unique(groups)), 1))
+        rows = [
+            row
+            for g in np.unique(groups)
+            for row in np.flatnonzero(groups == g)[np.argsort(self.columns["p_value"][groups == g], kind="stable")][
+                :n_each
+            ]
+        ]
+        cells = [tuple(self.columns[name][row] for name in names) for row in rows]
+        more = f"The first {n_each} of each group; to_frame() has all {len(self):,} rows."
+        title, caveat = str(self).split("%. ", 1)
+        return Table(f"{title}%.", names, cells, [more, caveat])
 
     def __str__(self) -> str:
         n_found = int((self.columns["fdr"] <= 0.05).sum())

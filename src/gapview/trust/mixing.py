@@ -15,6 +15,7 @@ from ..correction import Correction, on_axes
 from ..metrics import batch_mixing
 from ..persist.registry import storable_record
 from ..utils.messages import ignoring, shorten
+from ..utils.shown import Shown, Table
 from ..utils.types import Array, Matrix
 from ..views import Views
 from .association import associate
@@ -71,8 +72,8 @@ class ViewMixing:
 
 
 @storable_record
-@dataclass(frozen=True)
-class BatchMixing:
+@dataclass(frozen=True, repr=False)
+class BatchMixing(Shown):
     """The mixing of the batches before and after correction.
 
     Attributes
@@ -94,6 +95,11 @@ class BatchMixing:
     views: tuple[ViewMixing, ...]
     embedding: float
     n_unknown: int
+
+    def shown_as(self) -> Table:
+        """Return the mixing in every view."""
+        columns = ("view", "batches", "before", "after", "neighbours kept", "Cramér’s V before")
+        return Table("Mixing of batches", columns, [tuple(vars(one).values()) for one in self.views], self.sentences())
 
     def sentences(self) -> list[str]:
         """Return the figures in words."""

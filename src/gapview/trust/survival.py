@@ -13,6 +13,7 @@ from scipy import stats
 
 from ..errors import InputError, InputTypeError, ParameterError, described
 from ..utils.messages import p_value
+from ..utils.shown import Shown, Table
 from ..utils.types import Array
 from ..views.containers import is_missing
 from ..views.sample_columns import match_column
@@ -86,8 +87,8 @@ class PairTest:
     adjusted: float
 
 
-@dataclass(frozen=True)
-class GroupSurvival:
+@dataclass(frozen=True, repr=False)
+class GroupSurvival(Shown):
     """Survival of the groups; see :func:`survival_by_group`.
 
     Attributes
@@ -126,6 +127,10 @@ class GroupSurvival:
         names = ("group", "n_samples", "n_events", "median", "median_low", "median_high")
         rows = [{name: getattr(curve, name) for name in names} for curve in self.curves]
         return rows if self.hazards is None else [row | self.hazards.row(row["group"]) for row in rows]
+
+    def shown_as(self) -> Table:
+        """Return the test of all groups, and the median of each."""
+        return Table(str(self), tuple(self.table[0]) if self.table else (), [tuple(row.values()) for row in self.table])
 
     def __str__(self) -> str:
         return (

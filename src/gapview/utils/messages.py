@@ -275,6 +275,15 @@ def shorten(text: str, longest: int = 80) -> str:
     return f"{text[:half]}…{text[len(text) - half :]}"
 
 
+def printable(text: str) -> str:
+    r"""Return a text with control characters escaped: names from files could change the terminal.
+
+    >>> printable("a\x1b[2Jb")
+    'a\\x1b[2Jb'
+    """
+    return "".join(sign if sign.isprintable() or sign == "\n" else repr(sign)[1:-1] for sign in text)
+
+
 def duration(seconds: float) -> str:
     """Return a duration in words.
 

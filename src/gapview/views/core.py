@@ -10,7 +10,8 @@ from scipy import sparse
 
 from ..compute.arrays import host, is_tensor, like, to_device
 from ..errors import InputError, InputTypeError, some
-from ..utils.messages import check_choice, warn_user
+from ..utils.messages import check_choice, printable, warn_user
+from ..utils.shown import Table, as_html
 from ..utils.types import Array, Matrix
 from .cells import PARTIAL_ROWS, SelectedRows, complete_rows, count_missing_cells, demand_finite, select_rows
 from .containers import EXPECTED, Container, RawView, demand_encodable, is_missing, named_views
@@ -366,10 +367,17 @@ class Views:
         return self.n_samples
 
     def __repr__(self) -> str:
-        views = ", ".join(
-            f"'{name}' {held.shape[0]} × {held.shape[1]}" for name, held in zip(self.names, self._held, strict=True)
-        )
+        held = zip(map(printable, self.names), (one.shape for one in self._held), strict=True)
+        views = ", ".join(f"'{name}' {n_rows} × {n_features}" for name, (n_rows, n_features) in held)
         return f"Views of {self.n_samples} samples, {int(self.mask.all(axis=1).sum())} of them complete: {views}"
+
+    def _repr_html_(self) -> str:
+        return as_html(self.shown_as())
+
+    def shown_as(self) -> Table:
+        """Return the number of samples and features of each view."""
+        rows = [(name, *held.shape) for name, held in zip(self.names, self._held, strict=True)]
+        return Table(repr(self).split(": ")[0], ("view", "samples", "features"), rows)
 
     def __array__(self, *args: Any, **kwargs: Any) -> Array:
         raise InputTypeError("A Views is several matrices and cannot become one array; take .matrices[k] instead.")

@@ -12,6 +12,7 @@ import numpy as np
 
 from ..errors import extra
 from ..utils.messages import counted, number, percent
+from ..utils.shown import Shown, Table
 from ..utils.types import Array
 from .cells import unit_for_squares
 from .codes import CODE_PROPOSAL, code_text, find_codes, names_of
@@ -96,8 +97,8 @@ _KINDS = {
 }
 
 
-@dataclass(frozen=True)
-class Description:
+@dataclass(frozen=True, repr=False)
+class Description(Shown):
     """What the values of views look like; built by :meth:`gapview.Views.describe`.
 
     Printed, it has one line for each view, and one for each finding.
@@ -157,6 +158,13 @@ class Description:
         """
         pairs = zip(self.views, kinds, strict=True)
         return Description(tuple(view if kind is None else view.settled() for view, kind in pairs))
+
+    def shown_as(self) -> Table:
+        """Return a row for every view, and the findings."""
+        columns = ("view", "samples", "features", "lowest", "median", "highest", "zeros", "values", "proposed kind")
+        names = ("name", "n_samples", "n_features", "low", "median", "high", "share_zeros", "kind", "proposed_kind")
+        rows = [tuple(getattr(view, name) for name in names) for view in self.views]
+        return Table("Values of the views", columns, rows, str(self).split("\n")[len(self.views) :])
 
     def __str__(self) -> str:
         marks = [f"{'Warning' if each.is_warning else 'Note'}: {each}" for each in self.findings]

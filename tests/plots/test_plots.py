@@ -11,9 +11,10 @@ from sklearn.pipeline import make_pipeline
 
 from gapview import GRMF, BridgedGRMF, Views
 from gapview.baselines import DCNMF, Concat
+from gapview.choice import ClusterCount
 from gapview.datasets import make_views
 from gapview.errors import GapviewError, InputError, InputTypeError, MissingExtraError, NotFittedError, ParameterError
-from gapview.trust import survival_by_group, top_features
+from gapview.trust import feature_effects, find_markers, survival_by_group, top_features
 
 matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("Agg")
@@ -25,6 +26,10 @@ from gapview import plots  # noqa: E402
 N = 90
 VIEWS = make_views(N, (8, 6, 5), n_clusters=3, missing_rate=0.4, random_state=0).views
 TIMES, EVENTS = np.random.RandomState(0).exponential(10, N), np.arange(N) % 3 > 0
+AGES, SEXES = (
+    np.random.RandomState(1).uniform(20, 80, N),
+    np.array(["female", "male", None], dtype=object)[np.arange(N) % 3],
+)
 GRID = {"consensus_weight": [1.0, 100.0], "sparsity_weight": [1e-4, 0.1]}
 
 ON_MODELS = {
@@ -35,9 +40,16 @@ ON_MODELS = {
     "change": lambda model, **more: plots.plot_convergence(model, what="change", **more),
     "agreement": plots.plot_view_agreement,
     "features": lambda model, **more: plots.plot_top_features(model, 1, **more),
+    "confidence": lambda model, **more: plots.plot_samples(model, color="confidence", **more),
+    "patterns": lambda model, **more: plots.plot_samples(model, color="views", **more),
+    "feature": lambda model, **more: plots.plot_samples(model, color=("view_1", 2), **more),
+    "heatmap": lambda model, **more: plots.plot_heatmap(model, covariates={"age": AGES, "sex": SEXES}, **more),
 }
+COUNT = ClusterCount(np.arange(2, 6), np.array([0.3, 0.6, 0.5, 0.4]), np.array([0.8, 1.0, 0.7, 0.6]), p_value=0.05)
 ALL = ON_MODELS | {"grid": lambda model, **more: plots.plot_weight_grid([[0.1, 0.2]], [1.0], [0.1, 1.0], **more)}
 ALL |= {"survival": lambda model, **more: plots.plot_survival(survival_by_group(model, TIMES, EVENTS), **more)}
+ALL |= {"markers": lambda model, **more: plots.plot_markers(find_markers(model.views_, model.labels_), **more)}
+ALL |= {"count": lambda model, **more: plots.plot_cluster_count(COUNT, **more)}
 each = pytest.mark.parametrize("draw", ALL.values(), ids=ALL)
 
 
@@ -185,6 +197,208 @@ class TestSamples:
         assert "PCA" in axes.get_xlabel()
         assert axes.get_legend() is None
         assert axes.get_title() == "6 samples in 1 group"
+
+
+class TestColors:
+    def colored(self, model, color):
+        axes = plots.plot_samples(model, color=color)
+        legend = axes.get_legend()
+        return axes, legend and ([text.get_text() for text in legend.get_texts()], legend.get_title().get_text())
+
+    def test_patterns(self, model):
+        axes, (names, title) = self.colored(model, "views")
+        kinds = np.unique(VIEWS.mask, axis=0)
+        assert len(names) == len(kinds) == len(axes.collections)
+        assert title == "views present"
+        assert "all views" in names
+        assert sum(len(points.get_offsets()) for points in axes.collections) == N
+
+    def test_confidence(self, model):
+        axes, legend = self.colored(model, "confidence")
+        assert legend is None
+        scale = axes.figure.axes[1]
+        assert (scale.get_ylabel(), scale.get_ylim()) == ("confidence", (0.0, 1.0))
+        assert len(axes.collections) == 1
+
+    def test_a_feature(self, model):
+        axes, _ = self.colored(model, ("view_1", 2))
+        absent, present = axes.collections
+        assert len(absent.get_offsets()) == N - VIEWS.mask[:, 1].sum()
+        assert len(present.get_offsets()) == VIEWS.mask[:, 1].sum()
+        assert axes.get_xlabel().endswith("grey: no value")
+        assert axes.figure.axes[1].get_ylabel() == "feature 2 (view_1)"
+        values = VIEWS.matrices[1][:, 2]
+        assert axes.figure.axes[1].get_ylim() == pytest.approx(np.quantile(values, [0.02, 0.98]))
+
+    def test_numbers_and_texts(self, model):
+        assert self.colored(model, AGES)[1] is None
+        axes, legend = self.colored(model, SEXES)
+        assert legend == (["female", "male"], "value")
+        sizes = [len(points.get_offsets()) for points in axes.collections]
+        assert sizes == [N // 3] * 3
+        assert self.colored(model, np.arange(N) % 3)[1][0] == ["0", "1", "2"]  # few whole numbers
+
+    def test_a_series_is_matched_by_id(self, model):
+        pd = pytest.importorskip("pandas")
+        rows = np.random.RandomState(0).permutation(N)[:60]
+        stage = pd.Series(
+            pd.Categorical(np.where(rows % 2, "late", "early"), ["early", "late"]), index=rows, name="stage"
+        )
+        axes, legend = self.colored(model, stage.sample(frac=1, random_state=0))
+        assert legend == (["early", "late"], "stage")
+        assert [len(p.get_offsets()) for p in axes.collections] == [30, (rows % 2 == 0).sum(), (rows % 2).sum()]
+
+    def test_many_levels(self, model):
+        names = self.colored(model, [f"site {i % 20}" for i in range(N)])[1][0]
+        assert len(names) == 12
+        assert names[-1] == "others"
+
+    @pytest.mark.parametrize(
+        ("color", "words"),
+        [
+            ("stage", r"color must be 'group', 'confidence', 'views', a pair \(view, feature\)"),
+            (("view_9", 0), r"one of the views 'view_0', 'view_1', 'view_2'; got \('view_9', 0\)"),
+            (("view_1", 99), "a feature of view 'view_1'"),
+            (AGES[:5], "one value for each of the 90 samples; got 5"),
+            ([None] * N, "color has no value for any sample"),
+            ([[1, 2]] * N, "a number or text"),
+        ],
+    )
+    def test_bad_colors(self, model, color, words):
+        with pytest.raises(GapviewError, match=words):
+            plots.plot_samples(model, color=color)
+        assert plt.get_fignums() == []
+
+    def test_a_method_without_confidence(self):
+        with pytest.raises(InputTypeError, match="Concat has none"):
+            plots.plot_samples(Concat(3, random_state=0).fit(VIEWS), color="confidence")
+
+
+class TestHeatmap:
+    def test_cells_are_standardised_values_in_the_order_of_the_groups(self, model):
+        axes = plots.plot_heatmap(model, n_top=1, view="view_1")
+        cells = axes.child_axes[1]
+        (effects,) = [one for one in feature_effects(VIEWS, model.labels_) if one.view == "view_1"]
+        wanted = dict.fromkeys(np.abs(effects.sizes).argmax(axis=1).tolist())
+        assert [label.get_text() for label in cells.get_yticklabels()] == [f"feature {j}" for j in wanted]
+        order = np.lexsort((-model.confidence_, model.labels_))
+        full = np.full((N, 6), np.nan)
+        full[VIEWS.rows(1)] = VIEWS.matrices[1]
+        values = full[order][:, list(wanted)].T
+        expected = (values - np.nanmean(values, axis=1)[:, None]) / np.nanstd(values, axis=1)[:, None]
+        np.testing.assert_allclose(cells.images[0].get_array().filled(np.nan), expected)
+
+    def test_bars(self, model):
+        axes = plots.plot_heatmap(model, covariates={"age": AGES, "sex": SEXES})
+        bars = axes.child_axes[0]
+        names = [label.get_text() for label in bars.get_yticklabels()]
+        assert names == ["group", "view_0", "view_1", "view_2", "confidence", "age", "sex"]
+        colors = bars.images[0].get_array()
+        order = np.lexsort((-model.confidence_, model.labels_))
+        assert len(np.unique(colors[0], axis=0)) == 3
+        present = (colors[1] != colors[1][np.flatnonzero(~VIEWS.mask[order, 0])[0]]).any(axis=1)
+        np.testing.assert_array_equal(present, VIEWS.mask[order, 0])
+        assert texts(bars) == ["0", "1", "2"]
+        legend = [text.get_text() for text in axes.get_legend().get_texts()]
+        assert legend[:4] == ["confidence", "at least 0.8", "0.5 to 0.8", "below 0.5"]
+        assert legend[-4:] == ["sex", "female", "male", "no value"]
+
+    def test_a_frame_of_covariates(self, model):
+        pd = pytest.importorskip("pandas")
+        frame = pd.DataFrame({"age": AGES, "sex": SEXES}, index=model.sample_ids_)[::-1]
+        first = plots.plot_heatmap(model, covariates=frame).child_axes[0].images[0].get_array()
+        second = plots.plot_heatmap(model, covariates={"age": AGES, "sex": SEXES}).child_axes[0].images[0].get_array()
+        np.testing.assert_array_equal(first, second)
+
+    def test_complete_views_and_other_methods(self):
+        views = make_views(60, (6, 5), n_clusters=2, random_state=0).views
+        axes = plots.plot_heatmap(Concat(2, random_state=0).fit(views))
+        assert [label.get_text() for label in axes.child_axes[0].get_yticklabels()] == ["group"]
+        assert axes.get_legend() is None
+
+    def test_many_samples_and_features(self, monkeypatch):
+        monkeypatch.setattr("gapview.plots._features._MOST_SAMPLES", 50)
+        monkeypatch.setattr("gapview.plots._features._MOST_FEATURES", 5)
+        axes = plots.plot_heatmap(Concat(3, random_state=0).fit(VIEWS), n_top=4)
+        assert axes.get_title() == "Features of the groups in 48 of 90 samples"
+        assert axes.child_axes[1].images[0].get_array().shape == (5, 48)
+
+    @pytest.mark.parametrize(
+        ("more", "words"),
+        [
+            ({"view": "blood"}, "view must be one of None, 'view_0', 'view_1', 'view_2'; got 'blood'"),
+            ({"n_top": 0}, "n_top must be an integer of at least 1"),
+            ({"covariates": [1, 2]}, "covariates must be a dict of columns, or a pandas frame"),
+            ({"covariates": {"age": [1, 2]}}, "one value for each of the 90 samples; got 2"),
+        ],
+    )
+    def test_bad_arguments(self, model, more, words):
+        with pytest.raises(GapviewError, match=words):
+            plots.plot_heatmap(model, **more)
+        assert plt.get_fignums() == []
+
+    def test_one_group(self):
+        with pytest.raises(InputError, match="groups that differ"):
+            plots.plot_heatmap(GRMF(1, init="data").fit([np.eye(6)[:, :4] + 0.1]))
+
+
+def found_up(model):
+    """Return the first features that are higher in each group, by view and name."""
+    columns, seen = model.markers().columns, {}
+    wanted = (columns[name] for name in ("group", "view", "feature", "direction"))
+    for group, view, feature, direction in zip(*wanted, strict=True):
+        if direction == "up":
+            seen.setdefault((group, view), (view, feature))
+    return seen.values()
+
+
+class TestMarkers:
+    def test_the_first_of_each_group_and_view(self, model):
+        found = find_markers(VIEWS, model.labels_)
+        axes = plots.plot_markers(found, n_top=1)
+        frame = found.to_frame().query("direction == 'up'").groupby(["group", "view"]).head(1)
+        wanted = list(dict.fromkeys(f"feature {f} ({v})" for f, v in zip(frame["feature"], frame["view"], strict=True)))
+        assert [label.get_text() for label in axes.get_yticklabels()] == wanted
+        cells = axes.collections[0].get_array().reshape(len(wanted), 3)
+        first = frame.iloc[0]
+        assert cells[0, first["group"]] == pytest.approx(first["effect"])
+        assert len(axes.collections[1].get_offsets()) >= len(wanted)  # dots
+
+    def test_of_a_model(self):
+        found = Concat(2, random_state=0).fit(make_views(60, (6, 5), n_clusters=2, random_state=0).views)
+        assert len(plots.plot_markers(found, n_top=1).get_yticks()) == len(set(found_up(found)))
+
+    def test_no_markers(self):
+        found = find_markers([np.ones((6, 2))], [0, 0, 0, 1, 1, 1])
+        assert texts(plots.plot_markers(found)) == ["no markers"]
+
+    def test_bad_arguments(self, model):
+        with pytest.raises(InputTypeError, match="its markers; got a str"):
+            plots.plot_markers("markers")
+        with pytest.raises(ParameterError, match="n_top"):
+            plots.plot_markers(find_markers(VIEWS, model.labels_), n_top=0)
+        assert plt.get_fignums() == []
+
+
+class TestCount:
+    def test_lines(self):
+        axes = plots.plot_cluster_count(COUNT)
+        lines = {line.get_label(): line for line in axes.lines}
+        np.testing.assert_allclose(lines["score"].get_ydata(), COUNT.score)
+        assert lines["stability"].get_xdata().tolist() == [2, 3, 4, 5]
+        assert axes.lines[-1].get_xdata() == [3, 3]
+        assert axes.get_title() == "3 groups suggested"
+
+    def test_one_group(self):
+        one = ClusterCount(COUNT.counts, COUNT.modularity, COUNT.stability, p_value=0.5)
+        axes = plots.plot_cluster_count(one)
+        assert axes.get_title() == "1 group suggested"
+        assert "data without groups" in texts(axes)[0]
+
+    def test_models(self, model):
+        with pytest.raises(InputTypeError, match="n_clusters='auto'"):
+            plots.plot_cluster_count(model)
+        assert plt.get_fignums() == []
 
 
 class TestMissing:

@@ -88,6 +88,7 @@ def test_assess_writes_the_result():
         (lambda d, m: gapview.tl.markers(d, m, key_added="other"), InputError, "no results under 'other'"),
         (lambda d, m: gapview.tl.assess(d, object()), InputTypeError, "fitted GRMF or BridgedGRMF"),
         (lambda d, m: gapview.pl.map(d, key="other"), InputError, "gapview.tl.cluster"),
+        (lambda d, m: gapview.pl.map(d, color="plate"), InputError, "a column of obs.*got 'plate'. The columns are"),
         (lambda d, m: gapview.pl.heatmap(d), InputError, "gapview.tl.markers"),
         (lambda d, m: gapview.pl.map(d.mod), InputError, "needs one AnnData or MuData"),
     ],
@@ -107,6 +108,10 @@ def test_figures(annotated):
     data, model = annotated
     try:
         assert gapview.pl.map(data).get_title() == "60 samples in 3 groups"
+        names = [text.get_text() for text in gapview.pl.map(data, color="rna:donor").get_legend().get_texts()]
+        assert names == ["d1", "d2"]
+        scale = gapview.pl.map(data, color="confidence").figure.axes[1]
+        assert (scale.get_ylabel(), scale.get_ylim()) == ("confidence", (0.0, 1.0))
         assert next(text.get_text() for text in gapview.pl.sizes(data).get_yticklabels()) == "group 0"
         assert gapview.pl.missing(data).get_title() == "25 of 60 samples have all views"
         figure = gapview.pl.heatmap(data, n_top=1)
@@ -118,6 +123,7 @@ def test_figures(annotated):
         np.testing.assert_allclose(widths, model.view_contributions().of_groups(model.labels_))
         one = ad.AnnData(MADE.views.matrices[0], obs=pd.DataFrame(index=NAMES))
         gapview.tl.cluster(one, 3, selection="fixed")
+        assert gapview.pl.map(one, color=one.var_names[2]).figure.axes[1].get_ylabel() == one.var_names[2]
         with pytest.raises(InputError, match="a single view"):
             gapview.pl.contributions(one)
     finally:

@@ -15,12 +15,17 @@ Examples
 'Sizes of the groups'
 """
 
+from ._choice import plot_cluster_count
+from ._features import plot_heatmap, plot_markers
 from ._fit import plot_convergence, plot_top_features, plot_view_agreement, plot_weight_grid
 from ._samples import plot_cluster_sizes, plot_missing, plot_samples, plot_survival
 
 __all__ = [
+    "plot_cluster_count",
     "plot_cluster_sizes",
     "plot_convergence",
+    "plot_heatmap",
+    "plot_markers",
     "plot_missing",
     "plot_samples",
     "plot_survival",

@@ -18,7 +18,7 @@ from ..report.style import INK, SOFT, axes_for, load_matplotlib
 from ..trust import FeatureEffect, feature_effects, top_features
 from ..utils.messages import check_choice, check_integer, counted, shorten, shown
 from ..utils.types import Array
-from .drawing import VIEW_COLORS
+from .coloring import VIEW_COLORS
 
 _LONGEST = 30  # characters of a name
 _WEIGHTS = ("consensus_weight", "sparsity_weight")

@@ -13,11 +13,12 @@ from ..trust import GroupSurvival
 from ..trust.association import count_patterns
 from ..utils.messages import p_value
 from ..views import Views
+from .coloring import coloring_of
 from .drawing import draw_group_sizes, draw_map
 
 
-def plot_samples(model: MultiViewClusterer, *, ax: Any = None) -> Any:
-    """Draw a map of the samples, coloured by group: samples near each other are near in the latent space.
+def plot_samples(model: MultiViewClusterer, *, color: Any = "group", ax: Any = None) -> Any:
+    """Draw a map of the samples: samples near each other are near in the latent space.
 
     The same map as in the report: latent points projected by t-SNE, or by PCA if there are fewer than 20. Sizes of
     clouds and distances between them have no meaning. Groups differ by colour and by marker; numbers are in the centre
@@ -27,6 +28,11 @@ def plot_samples(model: MultiViewClusterer, *, ax: Any = None) -> Any:
     ----------
     model : fitted clusterer
         Any method of gapview.
+    color : str, pair or array-like, default="group"
+        What the samples are coloured by: ``"group"``, ``"confidence"``, ``"views"`` (which views a sample has), a pair
+        ``(view, feature)``, or one value for each sample: a pandas Series whose index holds the sample ids, a dict, or
+        an array in the order of the samples. Numbers have a scale of colours; texts, and up to ten different whole
+        numbers, have colours and markers. Samples without a value are grey.
     ax : matplotlib axes, optional
         Axes to draw on; by default new ones.
 
@@ -40,13 +46,17 @@ def plot_samples(model: MultiViewClusterer, *, ax: Any = None) -> Any:
     >>> from gapview.datasets import make_views
     >>> from gapview.plots import plot_samples
     >>> views = make_views(n_samples=60, n_clusters=2, missing_rate=0.3, random_state=0).views
-    >>> axes = plot_samples(BridgedGRMF(n_clusters=2, random_state=0).fit(views))
-    >>> axes.get_title()
+    >>> model = BridgedGRMF(n_clusters=2, random_state=0).fit(views)
+    >>> plot_samples(model).get_title()
     '60 samples in 2 groups'
+    >>> axes = plot_samples(model, color="views")
+    >>> [text.get_text() for text in axes.get_legend().get_texts()]
+    ['all views', 'only view_0', 'only view_1']
     """
     demand_fitted("The figure", model)
     codes = count_patterns(model.views_.mask)[1]
-    return draw_map(model.labels_, latent_points_of(model), getattr(model, "confidence_", None), codes, ax=ax)
+    confidence, coloring = getattr(model, "confidence_", None), coloring_of(model, color)
+    return draw_map(model.labels_, latent_points_of(model), confidence, codes, coloring, ax=ax)
 
 
 def plot_missing(data: Any, *, ax: Any = None) -> Any:

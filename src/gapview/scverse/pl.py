@@ -21,14 +21,15 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import InputError
+from ..errors import InputError, some
 from ..plots import plot_missing
-from ..plots.drawing import VIEW_COLORS, draw_group_sizes, draw_map
+from ..plots.coloring import VIEW_COLORS, Coloring, of_column
+from ..plots.drawing import draw_group_sizes, draw_map, draw_markers
 from ..report.drawing import legend_beside
-from ..report.style import axes_for, load_matplotlib
+from ..report.style import axes_for
 from ..scaling import unit_rows
 from ..trust import Contributions
-from ..utils.messages import check_integer, shorten
+from ..utils.messages import check_integer, shorten, shown
 from ..utils.types import Array
 from .annotation import CONTRIBUTION, check_key, targets_of
 
@@ -36,13 +37,16 @@ __all__ = ["contributions", "heatmap", "map", "missing", "sizes"]
 _LONGEST = 30  # characters of a name
 
 
-def map(data: Any, *, key: str = "gapview", ax: Any = None) -> Any:
-    """Draw a map of the samples, coloured by group, as :func:`gapview.plots.plot_samples` does.
+def map(data: Any, *, color: str = "group", key: str = "gapview", ax: Any = None) -> Any:
+    """Draw a map of the samples, as :func:`gapview.plots.plot_samples` does.
 
     Parameters
     ----------
     data : AnnData or MuData
         The annotated object.
+    color : str, default="group"
+        What the samples are coloured by: ``"group"``, ``"confidence"``, a column of ``obs``, or a feature of an
+        AnnData.
     key : str, default="gapview"
         The key of the results.
     ax : matplotlib axes, optional
@@ -65,7 +69,8 @@ def map(data: Any, *, key: str = "gapview", ax: Any = None) -> Any:
     """
     target, known, labels = _labels(data, key)
     codes = np.asarray(target.obsm[f"X_{key}"])
-    return draw_map(labels, lambda rows: unit_rows(codes[known[rows]]), _confidence(target, key, known), ax=ax)
+    confidence, coloring = _confidence(target, key, known), _coloring(target, known, key, color)
+    return draw_map(labels, lambda rows: unit_rows(codes[known[rows]]), confidence, None, coloring, ax=ax)
 
 
 def sizes(data: Any, *, key: str = "gapview", ax: Any = None) -> Any:
@@ -160,25 +165,7 @@ def heatmap(data: Any, *, key: str = "gapview", n_top: int = 3, ax: Any = None) 
     if f"{key}_markers" not in target.uns:
         raise InputError(f"The object has no markers under {key!r}. Call gapview.tl.markers(data, model) first.")
     table = target.uns[f"{key}_markers"]
-    first = table[table["direction"] == "up"].groupby(["group", "view"], sort=True, observed=True).head(n_top)
-    chosen = first[["view", "feature"]].drop_duplicates()
-    effects = table.pivot_table(index=["view", "feature"], columns="group", values="effect", observed=True)
-    effects = effects.loc[list(zip(chosen["view"], chosen["feature"], strict=True))]
-    several = chosen["view"].nunique() > 1
-    names = [shorten(f"{feature} ({view})" if several else str(feature), _LONGEST) for view, feature in effects.index]
-    values = np.nan_to_num(effects.to_numpy(dtype=np.float64), nan=0.0)
-    limit = max(1.0, float(np.quantile(np.abs(values[np.isfinite(values)]), 0.98))) if values.size else 1.0
-    width, height = min(12.0, 2.8 + 0.4 * values.shape[1]), min(24.0, 1.3 + 0.22 * len(names))
-    with axes_for(ax, width, height, "Markers of the groups") as axes:
-        norm = load_matplotlib("colors").Normalize(-limit, limit, clip=True)
-        mesh = axes.pcolormesh(values, cmap="RdBu_r", norm=norm)
-        axes.set_xticks(np.arange(values.shape[1]) + 0.5, [str(group) for group in effects.columns])
-        axes.set_yticks(np.arange(len(names)) + 0.5, names)
-        axes.invert_yaxis()
-        axes.grid(False)
-        axes.set_xlabel("group")
-        axes.figure.colorbar(mesh, ax=axes, label="difference from all others (Hedges’ g)")
-    return axes
+    return draw_markers({name: table[name].to_numpy() for name in table.columns}, n_top, ax)
 
 
 def contributions(data: Any, *, key: str = "gapview", ax: Any = None) -> Any:
@@ -249,3 +236,20 @@ def _labels(data: Any, key: str) -> tuple[Any, Array, Array]:
 def _confidence(target: Any, key: str, known: Array) -> Array | None:
     name = f"{key}_confidence"
     return target.obs[name].to_numpy(dtype=np.float64)[known] if name in target.obs else None
+
+
+def _coloring(target: Any, known: Array, key: str, color: str) -> Coloring | None:
+    """Return what samples are coloured by; None for their groups."""
+    if color == "group":
+        return None
+    if color == "confidence" and (confidence := _confidence(target, key, known)) is not None:
+        return Coloring(color, confidence, limits=(0.0, 1.0))
+    ids = target.obs_names[known].to_numpy()
+    if color in target.obs:
+        return of_column(target.obs[color], ids, color)
+    if hasattr(target, "obs_vector") and color in target.var_names:
+        return of_column(target.obs_vector(color)[known], ids, color)
+    raise InputError(
+        "color must be 'group', 'confidence', a column of obs, or a feature of an AnnData; got "
+        f"{shown(color)}. The columns are {some(list(target.obs.columns))}."
+    )

@@ -84,7 +84,8 @@ class Line:
     """The text of a bar: the phase, the number of steps done, the objective, the time left."""
 
     def __init__(self) -> None:
-        self.phase, self.detail = Event("Starting"), ""
+        self.phase = Event("Starting")
+        self._objective: float | None = None
         self._began = perf_counter()
 
     def take(self, event: Event) -> bool:
@@ -95,16 +96,18 @@ class Line:
             if is_new or event.done == 0:  # steps are counted from here
                 self._began = perf_counter()
             self.phase = event
-        self.detail = self._details(event.objective)
+        self._objective = event.objective
         return is_new
 
-    def _details(self, objective: float | None) -> str:
+    @property
+    def detail(self) -> str:
+        """The steps done, the objective and the time left; only written when it is shown, since events are frequent."""
         done, total, most = self.phase.done, self.phase.total, self.phase.phase == ITERATING
         parts = []
         if done is not None and total:
             parts.append(f"{done} of {'at most ' if most else ''}{total}")
-        if objective is not None:
-            parts.append(f"objective {objective:.6g}")
+        if self._objective is not None:
+            parts.append(f"objective {self._objective:.6g}")
         if done and total:
             left = (perf_counter() - self._began) / done * (total - done)
             parts.append(f"{'at most' if most else 'about'} {duration(left)} left")

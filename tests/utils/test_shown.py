@@ -139,7 +139,7 @@ class Given(Shown):
     def __init__(self, table):
         self.table = table
 
-    def shown_as(self):
+    def _shown_as(self):
         return self.table
 
 

@@ -139,7 +139,7 @@ class ClusterCount(Shown):
         strong, weak = (first, second) if denser else (second, first)
         return f"{head}{strong},\nwhich outweighs that {weak}."
 
-    def shown_as(self) -> Table:
+    def _shown_as(self) -> Table:
         """Return the evidence for every count."""
         columns = ("groups", "modularity", "stability", "score", "")
         marks = ["suggested" if count == self.suggested else "" for count in self.counts]

@@ -102,9 +102,9 @@ class Selection(Shown):
         order = sorted(range(len(self.trials)), key=lambda i: -self.trials[i].score)
         return [_row(self.trials[i], chosen=i == self.chosen) for i in order]
 
-    def shown_as(self) -> Table:
+    def _shown_as(self) -> Table:
         """Return the candidates, best first."""
-        table = self.table
+        table = [{name: _brief(value) for name, value in row.items()} for row in self.table]
         shown = [name for name in table[0] if len({row[name] for row in table}) > 1 or name == "score"]
         same = [f"{name} {value}" for name, value in table[0].items() if name not in (*shown, "chosen")]
         notes = [f"All candidates: {', '.join(same)}."] if len(table) > 1 else []
@@ -112,6 +112,12 @@ class Selection(Shown):
 
     def __str__(self) -> str:
         return self.reason
+
+
+def _brief(value: Any) -> Any:
+    """Return one for all views in place of as many equal values."""
+    parts = value.split(", ") if isinstance(value, str) else [value]
+    return parts[0] if len(set(parts)) == 1 else value
 
 
 def _row(trial: Trial, *, chosen: bool) -> dict[str, Any]:

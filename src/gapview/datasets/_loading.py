@@ -15,7 +15,7 @@ from sklearn.datasets import fetch_openml, get_data_home, load_digits
 from ..errors import DataFileError, DownloadError, InputError, InputTypeError, ParameterTypeError, some
 from ..io.array_files import read_contents
 from ..utils.messages import check_integer, check_real, counted, shown
-from ..utils.shown import Shown, Table
+from ..utils.shown import Shown, Table, table_of
 from ..utils.types import Array
 from ..views import Views
 
@@ -40,11 +40,11 @@ class Dataset(Shown):
     def __iter__(self) -> Iterator[Any]:
         return iter((self.views, self.target))
 
-    def shown_as(self) -> Table:
+    def _shown_as(self) -> Table:
         """Return the views."""
         known = "unknown" if self.target is None else counted(len(np.unique(self.target)), "group")
         title = f"{self.name}: {self.description} True groups: {known}."
-        return self.views.shown_as()._replace(title=title)
+        return table_of(self.views)._replace(title=title)
 
 
 def _chosen_views(views: Any, name_of: Callable[[Any], str]) -> list[str]:

@@ -102,7 +102,7 @@ class Placement(Shown):
         columns = {"label": self.labels, "confidence": self.confidence, "p_value": self.p_value, **of_views}
         return pandas.DataFrame(columns | {"unusual": self.unusual}, index=pandas.Index(self.sample_ids, name="id"))
 
-    def shown_as(self) -> Table:
+    def _shown_as(self) -> Table:
         """Return the summary, the first samples and the notes."""
         columns = ("sample", "group", "confidence", "p_value", "unusual")
         parts = (map(str, self.sample_ids), self.labels, self.confidence, self.p_value, self.unusual)

@@ -251,7 +251,7 @@ class ViewRecovery(Shown):
             return (float("nan"),) * 3
         return float(values.min()), float(np.median(values)), float(values.max())
 
-    def shown_as(self) -> Table:
+    def _shown_as(self) -> Table:
         """Return the R² by every method."""
         return Table(str(self))
 
@@ -378,7 +378,7 @@ class RecoveryScores(Shown):
         """One row for every view: the method used and R² of every method; ``pandas.DataFrame`` shows it."""
         return [{"view": one.view, "method": one.method, "n_tested": one.n_tested, **one.r2} for one in self.views]
 
-    def shown_as(self) -> Table:
+    def _shown_as(self) -> Table:
         """Return the R² of every view by every method."""
         ways = list(dict.fromkeys(way for one in self.views for way in one.r2))
         rows = [

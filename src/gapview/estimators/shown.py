@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..utils.messages import counted
-from ..utils.shown import Table, as_html
+from ..utils.shown import Table, as_html, table_of
 from ..views import Views
 
 
@@ -47,7 +47,7 @@ def _trust(model: Any, assessment: Any) -> list[str]:
 
 
 def _views(model: Any) -> Table:
-    title, columns, rows, notes = model.views_.shown_as()
+    title, columns, rows, notes = table_of(model.views_)
     weights = getattr(model, "view_weights_", None)
     if isinstance(weights, np.ndarray) and len(weights) == len(rows):
         columns = (*columns, "weight")

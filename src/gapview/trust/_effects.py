@@ -53,7 +53,7 @@ class ViewEffects(Shown):
     mean_outside: Array
     n_inside: Array
 
-    def shown_as(self) -> Table:
+    def _shown_as(self) -> Table:
         """Return the strongest features of each cluster."""
         return _strongest([self])
 
@@ -61,7 +61,7 @@ class ViewEffects(Shown):
 class Effects(Shown, list[ViewEffects]):
     """The list that :func:`feature_effects` returns; it shows the strongest features."""
 
-    def shown_as(self) -> Table:
+    def _shown_as(self) -> Table:
         """Return the strongest features of each cluster in each view."""
         return _strongest(self)
 

@@ -66,7 +66,7 @@ class Agreement(Shown):
         """Agreement of pairs of views, rescaled: 0 by chance, 1 if neighbours in both always have the same label."""
         return above_level(self.pair_share, np.broadcast_to(self.pair_chance, self.pair_share.shape))
 
-    def shown_as(self) -> Table:
+    def _shown_as(self) -> Table:
         """Return the agreement of every cluster with every view."""
         rows = [(group, *values) for group, values in enumerate(self.above_chance.tolist())]
         names = ("group", *(f"view {k}" for k in range(self.share.shape[1])))

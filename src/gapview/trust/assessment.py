@@ -137,7 +137,7 @@ class Assessment(Shown):
             )
         return found
 
-    def shown_as(self) -> Table:
+    def _shown_as(self) -> Table:
         """Return the sentences, and the stability of every group."""
         title, *notes = self.sentences()
         if not len(self.group_stability) or np.isnan(self.p_value):

@@ -282,7 +282,7 @@ class GroupAssociation(Shown):
         """The result with its meaning and what to do, the text of the warning of a fit."""
         return " ".join(filter(None, (self.sentence, self.group_sentence, self.advice)))
 
-    def shown_as(self) -> Table:
+    def _shown_as(self) -> Table:
         """Return the test of all groups, and of each."""
         columns = ("group", "samples", "most over-represented", "share", "of all samples", "adjusted p")
         rows = [tuple(vars(one).values()) for one in self.groups]

@@ -73,7 +73,7 @@ class Contributions(Shown):
         counts = np.bincount(groups[several], minlength=n_groups)[:, None]
         return np.where(counts > 0, totals / np.maximum(counts, 1), np.nan)
 
-    def shown_as(self) -> Table:
+    def _shown_as(self) -> Table:
         """Return the mean support and share of every view."""
         known = ~np.isnan(self.share)
         several = known.sum(axis=1) > 1

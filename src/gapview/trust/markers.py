@@ -120,7 +120,7 @@ class Markers(Shown):
             )
         return text
 
-    def shown_as(self) -> Table:
+    def _shown_as(self) -> Table:
         """Return the first features of each group."""
         names = ("group", "view", "feature", "effect", "mean_inside", "mean_outside", "p_value", "fdr")
         groups = self.columns["group"]

@@ -96,7 +96,7 @@ class BatchMixing(Shown):
     embedding: float
     n_unknown: int
 
-    def shown_as(self) -> Table:
+    def _shown_as(self) -> Table:
         """Return the mixing in every view."""
         columns = ("view", "batches", "before", "after", "neighbours kept", "Cramér’s V before")
         return Table("Mixing of batches", columns, [tuple(vars(one).values()) for one in self.views], self.sentences())

@@ -65,7 +65,7 @@ class Stability(Shown):
         """Number of resamples that were skipped because the fit failed."""
         return len(self.failures)
 
-    def shown_as(self) -> Table:
+    def _shown_as(self) -> Table:
         """Return the stability of every cluster."""
         rows = [(group, value, _in_words(value)) for group, value in enumerate(self.jaccard.tolist())]
         n_used = len(self.jaccards) - self.n_failed

@@ -128,7 +128,7 @@ class GroupSurvival(Shown):
         rows = [{name: getattr(curve, name) for name in names} for curve in self.curves]
         return rows if self.hazards is None else [row | self.hazards.row(row["group"]) for row in rows]
 
-    def shown_as(self) -> Table:
+    def _shown_as(self) -> Table:
         """Return the test of all groups, and the median of each."""
         return Table(str(self), tuple(self.table[0]) if self.table else (), [tuple(row.values()) for row in self.table])
 

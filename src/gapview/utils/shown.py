@@ -30,7 +30,7 @@ class Table(NamedTuple):
 
 
 class Shown:
-    """Show a result as a table in consoles and notebooks; a subclass defines ``shown_as``.
+    """Show a result as a table in consoles and notebooks; a subclass defines ``_shown_as``.
 
     Of a dataclass the class must be created with ``repr=False``.
 
@@ -38,7 +38,7 @@ class Shown:
     --------
     >>> from gapview.utils.shown import Shown, Table
     >>> class Sizes(Shown):
-    ...     def shown_as(self):
+    ...     def _shown_as(self):
     ...         return Table("Sizes of the groups", ["group", "samples", "share"], [["a<b", 1200, 2 / 3]])
     >>> Sizes()
     Sizes of the groups
@@ -48,15 +48,20 @@ class Shown:
     True
     """
 
-    def shown_as(self) -> Table:
+    def _shown_as(self) -> Table:
         """Return what is shown."""
         raise NotImplementedError
 
     def __repr__(self) -> str:
-        return as_text(self.shown_as())
+        return as_text(self._shown_as())
 
     def _repr_html_(self) -> str:
-        return as_html(self.shown_as())
+        return as_html(self._shown_as())
+
+
+def table_of(result: Any) -> Table:
+    """Return what a result shows of itself."""
+    return result._shown_as()  # type: ignore[no-any-return]
 
 
 def as_text(table: Table) -> str:
@@ -124,5 +129,5 @@ def _rounded(value: float) -> str:
     if size >= 1000:
         text = f"{value:,.0f}" if size < 1e6 else f"{value:.3g}"
     else:
-        text = f"{value:.3f}" if 0.001 <= size < 10 or size == 0 else f"{value:.3g}"
+        text = f"{value:.3g}" if 0 < size < 0.001 else f"{value:.3f}" if size < 10 else f"{value:.1f}"
     return text.replace("-", "−").replace("inf", "∞")

@@ -372,9 +372,9 @@ class Views:
         return f"Views of {self.n_samples} samples, {int(self.mask.all(axis=1).sum())} of them complete: {views}"
 
     def _repr_html_(self) -> str:
-        return as_html(self.shown_as())
+        return as_html(self._shown_as())
 
-    def shown_as(self) -> Table:
+    def _shown_as(self) -> Table:
         """Return the number of samples and features of each view."""
         rows = [(name, *held.shape) for name, held in zip(self.names, self._held, strict=True)]
         return Table(repr(self).split(": ")[0], ("view", "samples", "features"), rows)

@@ -159,7 +159,7 @@ class Description(Shown):
         pairs = zip(self.views, kinds, strict=True)
         return Description(tuple(view if kind is None else view.settled() for view, kind in pairs))
 
-    def shown_as(self) -> Table:
+    def _shown_as(self) -> Table:
         """Return a row for every view, and the findings."""
         columns = ("view", "samples", "features", "lowest", "median", "highest", "zeros", "values", "proposed kind")
         names = ("name", "n_samples", "n_features", "low", "median", "high", "share_zeros", "kind", "proposed_kind")

@@ -7,7 +7,7 @@ from typing import Any
 from ..choice import ClusterCount
 from ..errors import InputTypeError, described
 from ..report.drawing import legend_beside
-from ..report.style import INK, SERIES, SOFT, axes_for
+from ..report.style import INK, SERIES, axes_for
 from ..utils.messages import counted
 
 
@@ -48,8 +48,7 @@ def plot_cluster_count(found: Any, *, ax: Any = None) -> Any:
         axes.set(xlabel="number of groups", ylim=(min(0.0, 1.05 * float(count.modularity.min())), 1.04))
         axes.xaxis.get_major_locator().set_params(integer=True)
         if count.suggested == 1:
-            note = "no division is distinguished\nfrom data without groups"
-            axes.text(0.98, 0.02, note, transform=axes.transAxes, ha="right", va="bottom", color=SOFT, fontsize=8)
+            axes.set_xlabel("number of groups; no division is distinguished from data without groups")
         else:
             axes.axvline(count.suggested, color=INK, linewidth=0.9, linestyle=(0, (4, 2)), zorder=0)
         legend_beside(axes)

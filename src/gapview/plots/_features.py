@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,13 +14,13 @@ from ..estimators.base import MultiViewClusterer, demand_fitted
 from ..kinds import feature_views
 from ..report.clustering.samples import draw_samples
 from ..report.clustering.summary import feature_name
-from ..report.style import INK, PAPER, axes_for, load_matplotlib
+from ..report.style import INK, PAPER, SOFT, axes_for, load_matplotlib
 from ..trust import FeatureEffect, Markers, feature_effects, top_features
 from ..utils.messages import check_choice, check_integer, counted, shorten
 from ..utils.types import Array
 from ..views import Views
 from ..views.containers import descends
-from .coloring import MISSING, VIEW_COLORS, Coloring, of_column, of_confidence, of_groups
+from .coloring import MISSING, Coloring, of_column, of_confidence, of_groups
 from .drawing import DIVERGING, bare, draw_markers
 
 _LONGEST = 28  # characters of a name
@@ -28,6 +29,11 @@ _MOST_FEATURES = 60
 _MOST_VIEWS = 8  # with a bar each
 _EXTREME = 2.5  # standard deviations at the ends of the colours
 
+# Of covariates, unlike the colours of the groups
+_COLORS = (
+    *("#e6c229", "#7b5ea7", "#8fd3c1", "#d1495b", "#5b6c8f", "#f2a679"),
+    *("#3d3d3d", "#b5d46b", "#c98bb9", "#1b9e9e", "#a0522d", "#9aa5b1"),
+)
 _BAR, _ROW = 0.17, 0.2  # heights in inches
 
 
@@ -91,7 +97,9 @@ def plot_heatmap(
         names = [feature_name(one, _LONGEST) + (f" ({shorten(one.view, 14)})" if several else "") for one in chosen]
         cells.set_yticks(range(len(names)), names)
         _mark_groups(bars, cells, groups)
-        scale = axes.figure.colorbar(mesh, ax=axes, shrink=0.5, aspect=14, pad=0.02, extend="both", anchor=(0, 0.05))
+        scale = axes.figure.colorbar(
+            mesh, ax=axes, shrink=min(0.5, 2.2 / (above + below)), aspect=14, pad=0.02, extend="both", anchor=(0, 0.05)
+        )
         scale.set_label("standard deviations")
         scale.outline.set_visible(False)
         _explain(axes, strips)
@@ -137,8 +145,8 @@ def _strips(model: Any, covariates: Any) -> list[Coloring]:
     views = model.views_
     if views.n_views <= _MOST_VIEWS and not views.mask.all():
         for k, name in enumerate(views.names):
-            palette = (MISSING, VIEW_COLORS[k % len(VIEW_COLORS)])
-            strips.append(Coloring(shorten(name, _LONGEST), views.mask[:, k].astype(int), ("", name), palette=palette))
+            own = shorten(name, _LONGEST)
+            strips.append(Coloring(own, views.mask[:, k].astype(int), ("", own), palette=(MISSING, SOFT)))
     if hasattr(model, "confidence_"):
         strips.append(of_confidence(model.confidence_))
     if descends(covariates, "pandas", "DataFrame"):
@@ -148,7 +156,8 @@ def _strips(model: Any, covariates: Any) -> list[Coloring]:
             f"covariates must be a dict of columns, or a pandas frame with the sample ids as index; got "
             f"{described(covariates)}."
         )
-    return [*strips, *(of_column(column, model.sample_ids_, name) for name, column in (covariates or {}).items())]
+    columns = [of_column(column, model.sample_ids_, name) for name, column in (covariates or {}).items()]
+    return [*strips, *(replace(column, palette=_COLORS) for column in columns)]
 
 
 def _draw_strips(axes: Any, strips: Sequence[Coloring], order: Array) -> None:

@@ -39,6 +39,7 @@ ON_MODELS = {
     "objective": plots.plot_convergence,
     "change": lambda model, **more: plots.plot_convergence(model, what="change", **more),
     "agreement": plots.plot_view_agreement,
+    "pairs": lambda model, **more: plots.plot_view_agreement(model, pairs=True, **more),
     "features": lambda model, **more: plots.plot_top_features(model, 1, **more),
     "confidence": lambda model, **more: plots.plot_samples(model, color="confidence", **more),
     "patterns": lambda model, **more: plots.plot_samples(model, color="views", **more),
@@ -510,6 +511,17 @@ def test_agreement(model):
     assert texts(axes) == [f"{value:.2f}" for value in values.ravel()]
     assert [label.get_text() for label in axes.get_xticklabels()] == list(VIEWS.names)
     assert axes.get_ylim()[0] > axes.get_ylim()[1]  # group 0 at the top
+
+
+def test_agreement_of_pairs(model):
+    axes = plots.plot_view_agreement(model, pairs=True)
+    values = np.array(texts(axes), dtype=float).reshape(3, 3)
+    np.testing.assert_array_equal(values, values.T)
+    found, sizes = model.view_agreement().pair_above_chance[:, 0, 1], np.bincount(model.labels_)
+    assert values[0, 1] == pytest.approx(np.average(found, weights=sizes), abs=0.006)
+    assert [label.get_text() for label in axes.get_yticklabels()] == list(VIEWS.names)
+    with pytest.raises(GapviewError, match="pairs must be True or False"):
+        plots.plot_view_agreement(model, pairs="both")
 
 
 class TestFeatures:

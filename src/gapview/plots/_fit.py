@@ -15,8 +15,8 @@ from ..report.clustering.fit import summarise_convergence
 from ..report.clustering.summary import feature_name, signed
 from ..report.drawing import draw_change, draw_frame, draw_objective, draw_weight_cells, fill_cells, legend_beside
 from ..report.style import INK, SOFT, axes_for, load_matplotlib
-from ..trust import FeatureEffect, feature_effects, top_features
-from ..utils.messages import check_choice, check_integer, counted, shorten, shown
+from ..trust import Agreement, FeatureEffect, feature_effects, top_features
+from ..utils.messages import check_choice, check_flag, check_integer, counted, shorten, shown
 from ..utils.types import Array
 from .coloring import VIEW_COLORS
 
@@ -73,8 +73,8 @@ def _demand(model: Any, attribute: str, needed: str) -> None:
         raise InputTypeError(f"The figure needs {needed}; {type(model).__name__} has none.")
 
 
-def plot_view_agreement(model: GRMF | BridgedGRMF, *, ax: Any = None) -> Any:
-    """Draw the agreement of every group with the neighbours in every single view.
+def plot_view_agreement(model: GRMF | BridgedGRMF, *, pairs: bool = False, ax: Any = None) -> Any:
+    """Draw the agreement of every group with the neighbours in every single view, or that of pairs of views.
 
     0: a sample's neighbours in the view are of its own group no more often than by chance; 1: all of them are. The
     groups were computed from these views: high values show that a group is visible in a view, not that it is real.
@@ -83,6 +83,9 @@ def plot_view_agreement(model: GRMF | BridgedGRMF, *, ax: Any = None) -> Any:
     ----------
     model : fitted GRMF or BridgedGRMF
         See :meth:`gapview.BridgedGRMF.view_agreement`.
+    pairs : bool, default=False
+        Draw for every two views how often a neighbour in one and a neighbour in the other are of the same group, on
+        average over the samples. That of a view with itself is an upper bound.
     ax : matplotlib axes, optional
         Axes to draw on; by default new ones.
 
@@ -101,20 +104,30 @@ def plot_view_agreement(model: GRMF | BridgedGRMF, *, ax: Any = None) -> Any:
     ['view_0', 'view_1']
     """
     _demand(model, "view_agreement", "a GRMF or a BridgedGRMF, which compute the neighbours within views")
-    values = model.view_agreement().above_chance
-    n_groups, n_views = values.shape
+    check_flag("pairs", pairs)
+    agreement = model.view_agreement()
+    values = _of_pairs(agreement, model.labels_) if pairs else agreement.above_chance
+    n_rows, n_views = values.shape
     names = [shorten(name, _LONGEST) for name in model.views_.names]
     sloping = max(map(len, names)) > 12 or n_views > 6
-    width, height = min(10.0, 2.6 + 0.9 * n_views), 1.6 + 0.26 * n_groups + 0.6 * sloping
-    with axes_for(ax, width, height, "Neighbours of the same group in each view") as axes:
+    width, height = min(10.0, 2.6 + 0.9 * n_views), 1.6 + 0.26 * n_rows + 0.6 * sloping
+    where = "two views" if pairs else "each view"
+    with axes_for(ax, width, height, f"Neighbours of the same group in {where}") as axes:
         norm = load_matplotlib("colors").Normalize(0, 1, clip=True)
         fill_cells(axes, values, norm, lambda at: f"{values[at]:.2f}".replace("-", "−"), size=8)
         turned = {"rotation": 30, "ha": "right", "rotation_mode": "anchor"} if sloping else {}
         axes.set_xticks(np.arange(n_views) + 0.5, names, **turned)
-        axes.set_yticks(np.arange(n_groups) + 0.5, [f"group {group}" for group in range(n_groups)])
+        axes.set_yticks(np.arange(n_rows) + 0.5, names if pairs else [f"group {group}" for group in range(n_rows)])
         axes.invert_yaxis()
-        axes.set_xlabel("0: as by chance; 1: all neighbours of the own group")
+        axes.set_xlabel(f"0: as by chance; 1: all neighbours of {'one' if pairs else 'the own'} group")
     return axes
+
+
+def _of_pairs(agreement: Agreement, labels: Array) -> Array:
+    """Return the agreement of every two views, averaged over the samples of all groups in which it is known."""
+    values = np.ma.masked_invalid(agreement.pair_above_chance)
+    weights = np.broadcast_to(np.bincount(labels)[:, None, None], values.shape)
+    return np.asarray(np.ma.filled(np.ma.average(values, axis=0, weights=weights), np.nan))
 
 
 def plot_top_features(

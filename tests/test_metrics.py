@@ -6,10 +6,13 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy.optimize import brentq
+from sklearn.metrics import adjusted_rand_score
 
 from gapview.errors import InputError
-from gapview.metrics import batch_mixing, clustering_accuracy, clustering_scores, purity
+from gapview.metrics import adjusted_rand_indices, batch_mixing, clustering_accuracy, clustering_scores, purity
 
 SCORES = [clustering_scores, clustering_accuracy, purity]
 FOUND = [1, 1, 0, 2]
@@ -110,3 +113,11 @@ def test_mixing_at_its_limits():
     assert batch_mixing(np.zeros((8, 2)), [0, 1] * 4) == pytest.approx(0.9, abs=0.1)
     with pytest.raises(InputError, match="batches have a value for each"):
         batch_mixing(points, [0, 1])
+
+
+@given(st.integers(1, 40), st.lists(st.integers(1, 6), min_size=1, max_size=5), st.integers(0, 2**31 - 1))
+def test_adjusted_rand_indices_are_those_of_pairs(n_samples, numbers, seed):
+    source = np.random.RandomState(seed)
+    labelings = [source.randint(number, size=n_samples) for number in numbers]
+    expected = [[adjusted_rand_score(one, other) for other in labelings] for one in labelings]
+    np.testing.assert_allclose(adjusted_rand_indices(labelings), expected, atol=1e-12)

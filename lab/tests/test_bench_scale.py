@@ -69,7 +69,9 @@ class TestPhases:
         ("model", "absent"),
         [
             (GRMF(3, random_state=0), {"bridge", "choice", "refinement", "to the device"}),
-            (BridgedGRMF(3, random_state=0), {"to the device"}),
+            (BridgedGRMF(3, selection="fixed", refine=False, random_state=0), {"refinement", "to the device"}),
+            # With all samples tried, views are scaled and searched within the choice
+            (BridgedGRMF(3, random_state=0), {"to the device", "scaling", "neighbours", "bridge"}),
             (GRMF(3, device="cpu", random_state=0), {"bridge", "choice", "refinement"}),
         ],
     )

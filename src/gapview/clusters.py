@@ -16,7 +16,7 @@ from sklearn.cluster import KMeans
 
 from .compute.arrays import host, is_tensor, like
 from .compute.engine import on_free_cores, single_threaded
-from .compute.kmeans import kmeans_of_tensor, kmeans_plus_plus
+from .compute.kmeans import kmeans_of_array, kmeans_of_tensor, kmeans_plus_plus
 from .errors import SolutionError
 from .scaling import Reduce, largest_magnitude, rows_in_blocks, unit_rows
 from .utils.messages import ignoring, warn_user
@@ -275,6 +275,12 @@ def kmeans_rows(
     is_small = len(points) < _MANY_ROWS
     init = _starts_at_once(n_init) if is_small else "k-means++"
     with ignoring("Number of distinct clusters"), single_threaded() if is_small else on_free_cores():
+        if is_small:
+            state = random_state.get_state(legacy=False)
+            together = kmeans_of_array(points, n_clusters, n_init, random_state)
+            if together is not None:
+                return together
+            random_state.set_state(state)
         # cluster_rows warns of too few distinct points, in words about samples and clusters
         fitted = KMeans(n_clusters, init=init, n_init=n_init, random_state=random_state).fit(points)
     return np.asarray(fitted.labels_), np.asarray(fitted.cluster_centers_)

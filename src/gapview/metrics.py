@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 from scipy.optimize import linear_sum_assignment
 from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 from sklearn.metrics.cluster import contingency_matrix
@@ -87,6 +89,41 @@ def purity(y_true: Any, y_pred: Any) -> float:
     """
     counts = contingency_matrix(*_paired(y_true, y_pred))
     return float(counts.max(axis=0).sum() / counts.sum())
+
+
+def adjusted_rand_indices(labelings: Sequence[Array]) -> Array:
+    """Return the adjusted Rand index of every two of several labellings, from one table of all their groups.
+
+    Parameters
+    ----------
+    labelings : sequence of int arrays of shape (n_samples,)
+        The labellings, with groups counted from 0.
+
+    Returns
+    -------
+    array of shape (n_labelings, n_labelings)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gapview.metrics import adjusted_rand_indices
+    >>> adjusted_rand_indices([np.array([0, 0, 1, 1]), np.array([1, 1, 0, 2])]).round(3)
+    array([[1.   , 0.571],
+           [0.571, 1.   ]])
+    """
+    n_samples, starts = len(labelings[0]), np.cumsum([0, *(int(labels.max()) + 1 for labels in labelings)])
+    columns = np.stack([labels + start for labels, start in zip(labelings, starts[:-1], strict=True)], axis=1)
+    places = np.arange(0, columns.size + 1, columns.shape[1])
+    belongs = sparse.csr_array((np.ones(columns.size, dtype=np.int64), columns.ravel(), places))
+    table = (belongs.T @ belongs).toarray()
+    sums = np.add.reduceat(np.add.reduceat(table**2, starts[:-1], axis=0), starts[:-1], axis=1)
+    own = np.diag(sums)
+    both, first, second = sums - n_samples, own[:, None] - sums, own[None, :] - sums  # pairs: together, in one only
+    neither = n_samples**2 - first - second - sums
+    both, first, second, neither = (pairs.astype(np.float64) for pairs in (both, first, second, neither))
+    scale = (both + second) * (second + neither) + (both + first) * (first + neither)
+    is_same = (first == 0) & (second == 0)
+    return np.where(is_same, 1.0, 2 * (both * neither - first * second) / np.where(is_same, 1.0, scale))
 
 
 def batch_mixing(points: Any, batches: Any, *, perplexity: float = 30) -> float:

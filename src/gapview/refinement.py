@@ -13,12 +13,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
-from scipy.special import log_softmax, softmax
+from scipy.linalg import eigh
+from scipy.linalg.lapack import dposv
+from scipy.special import softmax
 from scipy.stats import entropy
 
 from .compute.arrays import host
@@ -40,6 +42,7 @@ _N_LANDMARKS, _N_DIRECTIONS, _ROWS_PER_DIRECTION = 600, 200, 4
 _DECAY = 2.0  # of the kernel, per median squared distance
 _SHARPNESS = (1.0, 2.0, 4.0, 8.0, 16.0)
 _FEW_SHARED = 5  # samples with two views, below which the views are not compared
+_EQUAL = 0.002  # mean difference of the shares of a sample, added over the groups, of two starts that go on as one
 _AGREE, _EXPLAIN = 0.5, 0.03  # kappa of two views, or variance explained, from which groups are refined
 _SMALLEST = 0.5  # weight of a group, below which it has no mean
 _VALUES_AT_A_TIME = 2**17
@@ -164,15 +167,16 @@ def refine(
     if not agreement >= _AGREE and not explained >= _EXPLAIN:
         return Refinement(None, agreement)
     transition = transition_of(graph)
-    ends = [rounds.run(np.eye(n_clusters)[labels], transition) for labels in starts]
-    best = int(np.argmax([_clarity(shares, graph) for shares, _ in ends]))
+    ends = rounds.run([np.eye(n_clusters)[labels] for labels in starts], transition)
+    best = max(ends, key=lambda place: _clarity(ends[place][0], graph))
     shares, sharpness = ends[best]
     trained = zip(features, rounds.trained(shares), strict=True)
     of_views = tuple(own.discriminants(*scores) for own, scores in trained)
     scores = [own.scores(host(rows)) for own, rows in zip(of_views, scaled, strict=True)]
-    offset = _offset(sharpness * _mean_scores(scores, present, views.n_samples))
+    means = sharpness * _mean_scores(scores, present, views.n_samples)
+    offset = _offset(means)
     found = Discriminants(of_views, sharpness, offset)
-    refined = walk(found.shares(scaled, present, views.n_samples), transition).argmax(axis=1)
+    refined = walk(softmax(means + offset, axis=1).astype(np.float32), transition).argmax(axis=1)
     is_whole = len(np.unique(refined)) == n_clusters
     n_before, n_after = (len(np.unique(own + n_clusters * parts)) for own in (starts[best], refined))
     return Refinement(found if is_whole and n_before == n_after else None, agreement)
@@ -226,9 +230,10 @@ def _features(rows: Matrix, n_samples: int, source: np.random.RandomState) -> _F
     squares = _squared_distances(landmarks, landmarks)
     usual = float(np.median(squares[np.triu_indices(len(landmarks), 1)])) if len(landmarks) > 1 else 0.0
     decay = _DECAY / usual if usual > 0 else 1.0
-    values, vectors = np.linalg.eigh(np.exp(-decay * squares))
-    most = max(1, min(_N_DIRECTIONS, len(points) // _ROWS_PER_DIRECTION))
-    values, vectors = values[::-1][:most], vectors[:, ::-1][:, :most]
+    most = max(1, min(_N_DIRECTIONS, len(points) // _ROWS_PER_DIRECTION, len(landmarks)))
+    leading = [len(landmarks) - most, len(landmarks) - 1]
+    values, vectors = eigh(np.exp(-decay * squares), subset_by_index=leading)
+    values, vectors = values[::-1], vectors[:, ::-1]
     kept = values > values[0] * 1e-8
     mixing = vectors[:, kept] / np.sqrt(values[kept])
     mapped = np.exp(-decay * _squared_distances(points, landmarks)) @ mixing
@@ -252,30 +257,46 @@ class _Rounds(NamedTuple):
     present: list[Array]  # the samples of these rows
     source: np.random.RandomState
 
-    def run(self, shares: Array, transition: Any) -> tuple[Array, float]:
-        """Return the shares of the groups, averaged over the last rounds, and the sharpness of the last one."""
-        total, sharpness = np.zeros_like(shares), 1.0
-        for done in range(_N_ROUNDS):
-            scores = _mean_scores(self.held_out(shares), self.present, len(shares))
-            sharpness = _sharpness(scores, shares.argmax(axis=1))
-            found = softmax(sharpness * scores + _offset(sharpness * scores), axis=1)
-            shares = (found + transition @ found) / 2
-            if done >= _N_ROUNDS - _N_AVERAGED:
-                total += shares
-        return total / _N_AVERAGED, sharpness
+    def run(self, starts: Sequence[Array], transition: Any) -> dict[int, tuple[Array, float]]:
+        """Return the shares of the groups, averaged over the last rounds, and the sharpness of the last one.
 
-    def held_out(self, shares: Array) -> list[Array]:
-        """Return for every view the scores of its rows by discriminants that were trained without them."""
-        folds = self.source.permutation(len(shares)) % _N_FOLDS
-        found = []
+        The results are listed by the position of their start. Starts whose shares become equal go on as one, the first.
+        """
+        current, totals = dict(enumerate(starts)), {place: np.zeros_like(shares) for place, shares in enumerate(starts)}
+        sharpness = dict.fromkeys(current, 1.0)
+        for done in range(_N_ROUNDS):
+            found = []
+            for (place, shares), of_views in zip(current.items(), self.held_out(list(current.values())), strict=True):
+                scores = _mean_scores(of_views, self.present, len(shares))
+                sharpness[place] = _sharpness(scores, shares.argmax(axis=1))
+                scores *= sharpness[place]
+                found.append(softmax(scores + _offset(scores), axis=1))
+            averaged = (np.concatenate(found, axis=1) + transition @ np.concatenate(found, axis=1)) / 2
+            of_starts = np.split(averaged, len(found), axis=1)
+            current = _distinct(dict(zip(current, of_starts, strict=True)))
+            if done >= _N_ROUNDS - _N_AVERAGED:
+                for place, shares in current.items():
+                    totals[place] += shares
+        return {place: (totals[place] / _N_AVERAGED, sharpness[place]) for place in current}
+
+    def held_out(self, of_starts: Sequence[Array]) -> list[list[Array]]:
+        """Return for every start and view the scores of the rows by discriminants that were trained without them."""
+        folds = self.source.permutation(len(of_starts[0])) % _N_FOLDS
+        found: list[list[Array]] = [[] for _ in of_starts]
         for rows, shrinkage, samples in zip(self.features, self.shrinkage, self.present, strict=True):
-            own, fold = shares[samples], folds[samples]
-            parts = [_Moments.of(rows[fold == i], own[fold == i]) for i in range(_N_FOLDS)]
-            scores = np.empty_like(own)
-            for i, part in enumerate(parts):
-                weights, offset = _Moments.total(parts, part).discriminants(shrinkage)
-                scores[fold == i] = rows[fold == i] @ weights + offset
-            found.append(scores)
+            order = np.argsort(folds[samples], kind="stable")
+            edges = np.searchsorted(folds[samples][order], np.arange(_N_FOLDS + 1)).tolist()
+            blocks = [slice(*pair) for pair in pairwise(edges)]
+            rows = rows[order]
+            products = [rows[block].T @ rows[block] for block in blocks]  # the same for all starts
+            for scores_of, shares in zip(found, of_starts, strict=True):
+                own = shares[samples[order]]
+                parts = [_Moments.of(rows[b], own[b], part) for b, part in zip(blocks, products, strict=True)]
+                scores = np.empty_like(own)
+                for block, part in zip(blocks, parts, strict=True):
+                    weights, offset = _Moments.total(parts, part).discriminants(shrinkage)
+                    scores[order[block]] = rows[block] @ weights + offset
+                scores_of.append(scores)
         return found
 
     def trained(self, shares: Array) -> list[tuple[Array, Array]]:
@@ -286,7 +307,7 @@ class _Rounds(NamedTuple):
     def agreement(self, shares: Array) -> float:
         """Return Cohen's kappa of the groups predicted from two views, averaged over the samples that have both."""
         predicted = np.full((len(self.features), len(shares)), -1)
-        for own, scores, samples in zip(predicted, self.held_out(shares), self.present, strict=True):
+        for own, scores, samples in zip(predicted, self.held_out([shares])[0], self.present, strict=True):
             own[samples] = scores.argmax(axis=1)
         kappas, counts = [], []
         for one, other in combinations(predicted, 2):
@@ -305,8 +326,8 @@ class _Moments(NamedTuple):
     products: Array  # features × features
 
     @classmethod
-    def of(cls, rows: Array, shares: Array) -> _Moments:
-        return cls(shares.sum(axis=0), shares.T @ rows, rows.T @ rows)
+    def of(cls, rows: Array, shares: Array, products: Array | None = None) -> _Moments:
+        return cls(shares.sum(axis=0), shares.T @ rows, rows.T @ rows if products is None else products)
 
     @classmethod
     def total(cls, parts: Sequence[_Moments], without: _Moments) -> _Moments:
@@ -320,9 +341,26 @@ class _Moments(NamedTuple):
         spread, total = (float(np.trace(own)) / len(own) for own in (within, self.products))
         # Groups of equal rows have no covariance
         ridge = max(shrinkage * spread, _LEAST_RIDGE * total / max(float(self.weight.sum()), 1.0)) or 1.0
-        weights = np.linalg.solve((1 - shrinkage) * within + ridge * np.eye(len(within)), means.T)
+        within *= 1 - shrinkage
+        within.flat[:: len(within) + 1] += ridge
+        weights = _solve(within, means.T)
         offset = -(means.T * weights).sum(axis=0) / 2
         return weights, np.where(has_mean, offset, offset.min() - _FAR)
+
+
+def _solve(matrix: Array, right: Array) -> Array:
+    """Solve a symmetric system, positive definite but for rounding."""
+    solution, info = dposv(matrix.T, right, lower=1)[1:]
+    return np.linalg.solve(matrix, right) if info else solution
+
+
+def _distinct(of_starts: dict[int, Array]) -> dict[int, Array]:
+    """Return the shares without those that equal earlier ones but for a small mean difference."""
+    kept: dict[int, Array] = {}
+    for place, shares in of_starts.items():
+        if all(np.abs(shares - other).mean() * shares.shape[1] > _EQUAL for other in kept.values()):
+            kept[place] = shares
+    return kept
 
 
 def _clarity(shares: Array, graph: Any) -> float:
@@ -352,8 +390,12 @@ def _offset(scores: Array) -> Array:
 
 def _sharpness(scores: Array, labels: Array) -> float:
     """Return the factor of the scores that predicts the groups best; means over many weak views say too little."""
-    rows = np.arange(len(labels))
-    return max(_SHARPNESS, key=lambda factor: log_softmax(factor * scores, axis=1)[rows, labels].mean())
+    scores = scores - scores.max(axis=1, keepdims=True)
+    of_labels, powers, found = float(scores[np.arange(len(labels)), labels].mean()), np.exp(scores), []
+    for factor in _SHARPNESS:  # each twice the one before
+        found.append(factor * of_labels - float(np.log(powers.sum(axis=1)).mean()))
+        powers *= powers
+    return _SHARPNESS[int(np.argmax(found))]
 
 
 def _kappa(one: Array, other: Array, n_groups: int) -> float:

@@ -13,12 +13,12 @@ from array_api_compat import array_namespace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
-from sklearn.cluster import kmeans_plusplus
+from sklearn.cluster import KMeans, kmeans_plusplus
 
 from gapview.compute import engine
 from gapview.compute.arrays import divide_weights, drained, expand_graph, graph_like, host, host_graph
 from gapview.compute.engine import NumpyEngine
-from gapview.compute.kmeans import kmeans_plus_plus
+from gapview.compute.kmeans import kmeans_of_array, kmeans_plus_plus
 from gapview.factorization.problem import Problem, ViewTerm, build_problem
 from gapview.factorization.sweep import Layout, array_sweep, columns_of, tied_consensus
 
@@ -158,3 +158,26 @@ def test_starts_among_mostly_equal_rows(dtype: type) -> None:
     points[:2] = [[1, 0], [0, 1]]
     for start in kmeans_plus_plus(points, 5, 10, np.random.RandomState(0)):
         assert len(np.unique(points[start], axis=0)) == 3  # each of them found, though two are one row in thirty
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize(("n_points", "n_clusters", "n_init"), [(300, 4, 5), (900, 12, 20), (1500, 100, 10)])
+def test_kmeans_of_all_restarts_is_that_of_scikit_learn(seed: int, n_points: int, n_clusters: int, n_init: int) -> None:
+    source = np.random.RandomState(seed)
+    points = (
+        source.normal(size=(n_points, 5)) + 3 * source.normal(size=(n_clusters, 5))[np.arange(n_points) % n_clusters]
+    )
+    found = kmeans_of_array(points, n_clusters, n_init, np.random.RandomState(seed))
+    expected = KMeans(n_clusters, n_init=n_init, random_state=seed).fit(points)
+    assert found is not None
+    labels, centers = found
+    inertia = np.square(points - centers[labels]).sum()
+    assert inertia <= expected.inertia_ * 1.02
+    nearest = np.square(points[:, None] - centers).sum(axis=2).argmin(axis=1)
+    np.testing.assert_array_equal(labels, nearest)
+
+
+def test_kmeans_of_all_restarts_refuses_groups_without_rows() -> None:
+    points = np.zeros((20, 2))
+    points[:2] = [[1, 0], [0, 1]]
+    assert kmeans_of_array(points, 5, 3, np.random.RandomState(0)) is None

@@ -10,7 +10,8 @@ from sklearn.metrics import adjusted_rand_score
 
 from gapview import BridgedGRMF, Views
 from gapview.choice.representation import IterationLimits, Setting
-from gapview.choice.selection import Drawn, choose, try_settings
+from gapview.choice.selection import choose, try_settings
+from gapview.choice.trials import Drawn
 from gapview.datasets import make_views, paired_split
 from gapview.errors import GapviewError, ParameterError
 from gapview.estimators.predict import predict_labels, project

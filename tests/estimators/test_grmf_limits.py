@@ -45,7 +45,7 @@ class TestRefit:
 
         model = method(3, random_state=0).fit(made.views)
         before = dict(vars(model))
-        monkeypatch.setattr("gapview.clusters.KMeans", interrupted)
+        monkeypatch.setattr("gapview.clusters.kmeans_of_array", interrupted)
         with pytest.raises(KeyboardInterrupt):
             model.fit(made.views[:60])
         assert vars(model).keys() == before.keys()

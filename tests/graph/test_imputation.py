@@ -8,7 +8,8 @@ from test_bridges import comparable, naive_donors
 from gapview import BridgedGRMF, Views
 from gapview.backends.memory import MemoryBackend
 from gapview.choice.representation import IterationLimits, Setting, prepare, represent
-from gapview.choice.selection import Drawn, compute_view_weights
+from gapview.choice.selection import compute_view_weights
+from gapview.choice.trials import Drawn
 from gapview.clusters import balanced, balancing
 from gapview.datasets import make_views
 from gapview.errors import GapviewWarning, ParameterError, ParameterTypeError, SolutionError

@@ -106,6 +106,11 @@ class MemoryBackend:
         self.dtype = self.scaled[0].dtype
         return self.scalings
 
+    def adopt(self, other: MemoryBackend) -> None:
+        """Take over the scaled views of a backend of the same samples."""
+        self.scaled, self.scalings, self.corrections = list(other.scaled), other.scalings, other.corrections
+        self.dtype = other.dtype
+
     def neighbor_graphs(self, n_neighbors: Sequence[int], search: Search) -> list[Any]:
         """Return the k-NN graph of every view."""
         pairs = zip(self.scaled, n_neighbors, strict=True)

@@ -28,7 +28,6 @@ from ..views.cells import TRIED_PER_CLUSTER
 from .n_clusters import ALPHA, ClusterCount, default_counts
 from .representation import IterationLimits, Setting
 from .selection import (
-    Drawn,
     Selection,
     best_groups,
     choose,
@@ -40,6 +39,7 @@ from .selection import (
     try_settings,
     use_union_bridge,
 )
+from .trials import Drawn
 
 # selection="fixed" uses the first of each
 _REACHES = (4, 1, 16)

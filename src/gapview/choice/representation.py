@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from ..backends.base import Backend, Handle
 from ..factorization.loop import Solution, Weights, iterate, new_runs
 from ..factorization.starts import ProblemBlocks, data_start
 from ..graph.bridges import BRIDGES, both_graphs
-from ..graph.neighbors import Search
+from ..graph.neighbors import Search, SearchReport
 from ..persist.checkpoints import checkpointed
 from ..persist.registry import storable_record
 from ..progress import phase
@@ -50,6 +50,7 @@ class ViewGraphs:
     explained: float  # share of the variance of views that the other views explain; NaN without a joint graph
     view_weights: tuple[float, ...]
     shares: Handle | None = None  # of the groups in every sample, by discriminants
+    searches: dict[str, list[SearchReport]] = field(default_factory=dict)  # for neighbours, of each bridge
 
 
 @dataclass(frozen=True)
@@ -78,23 +79,36 @@ def prepare(
         with phase("refinement"):
             shares = backend.group_shares(discriminants)
     graphs: dict[str, Any] = {}
-    explained = float("nan")
+    search, explained = search or Search(), float("nan")
+    n_before = len(search.done)
     with phase("bridge"):
         if set(bridges) & {"union", "both"}:
             graphs["union"] = backend.union_graph(n_neighbors, view_weights, search)
+        n_union = len(search.done)
         if set(bridges) & {"joint", "both"}:
             explained, graphs["joint"] = backend.joint_graph(max(n_neighbors), view_weights, search)
         if "both" in bridges:
             graphs["both"] = both_graphs(graphs["union"], graphs["joint"])
+    done = {"union": search.done[n_before:n_union], "joint": search.done[n_union:], "both": search.done[n_before:]}
     needed = {name: graphs[name] for name in bridges}
-    return ViewGraphs(backend, scalings, needed, explained, tuple(view_weights), shares)
+    return ViewGraphs(backend, scalings, needed, explained, tuple(view_weights), shares, done)
 
 
 def represent(prepared: ViewGraphs, setting: Setting, limits: IterationLimits) -> Representation:
     """Build the problem over all samples, run Algorithm 1 and balance the codes."""
-    backend, weights = prepared.backend, Weights(setting.consensus_weight, setting.sparsity_weight)
+    # No name refers to the problem here, so that its data can be freed on the way
+    return factorize(prepared.backend, _smoothed(prepared, setting), setting, limits)
+
+
+def _smoothed(prepared: ViewGraphs, setting: Setting) -> ProblemBlocks:
     with phase("smoothing"):
-        problem = backend.bridged_problem(prepared.graphs[setting.bridge], setting.reach, prepared.view_weights)
+        graph = prepared.graphs[setting.bridge]
+        return prepared.backend.bridged_problem(graph, setting.reach, prepared.view_weights)
+
+
+def factorize(backend: Backend, problem: ProblemBlocks, setting: Setting, limits: IterationLimits) -> Representation:
+    """Run Algorithm 1 from a start computed from the data, and balance the codes."""
+    weights = Weights(setting.consensus_weight, setting.sparsity_weight)
     with phase("start"):
         starts = [checkpointed("start", lambda: data_start(problem, setting.n_components, weights))]
     with phase("iterations"), backend.sweep(problem, starts) as sweep:

@@ -14,31 +14,31 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.metrics import adjusted_rand_score
 
 from ..backends.memory import MemoryBackend
-from ..clusters import cluster_parts
 from ..compute.arrays import host, host_graph
 from ..correction import scale_and_correct
-from ..errors import GapviewWarning, SolutionError
-from ..graph.communities import KMEANS, leiden_parts
-from ..graph.knn import knn_graph, mean_modularity, modularity, resolve_n_neighbors
+from ..errors import SolutionError
+from ..graph.communities import KMEANS
+from ..graph.knn import mean_modularity, modularity, resolve_n_neighbors
+from ..metrics import adjusted_rand_indices
 from ..persist.checkpoints import checkpointed
 from ..persist.registry import storable_record
 from ..progress import tell
 from ..refinement import Refinement, refine
 from ..scaling import WHITE
-from ..utils.messages import muted, warn_user
+from ..utils.messages import warn_user
 from ..utils.shown import Shown, Table
 from ..utils.types import Array
 from ..views import Views
 from ..views.linking import weakest_link
 from .n_clusters import ClusterCount, suggest_n_clusters
 from .representation import IterationLimits, Setting, ViewGraphs, prepare, represent
+from .trials import Drawn, Trials, groups_of_trial
 
 # The joint graph has its full weight from this share of explained variance on. Below the other share a joint graph
 # would be random, and is not tried. The choice depends little on either number.
@@ -52,19 +52,7 @@ _CLEARER = 1.1
 
 _SAME = 0.98  # adjusted Rand index from which two groupings count as one
 
-_TRIAL_TOLERANCE = 1e-4  # from a start computed from the data, later iterations change few labels
 _LEAST_WEIGHT = 0.05  # of a view, as a share of the largest
-
-
-class Drawn(NamedTuple):
-    """The samples on which settings are tried."""
-
-    views: Views
-    view_parts: Array  # part of every view, by all samples
-
-    def backend(self) -> MemoryBackend:
-        """Return a backend for these samples."""
-        return MemoryBackend(self.views, view_parts=self.view_parts)
 
 
 @storable_record
@@ -127,26 +115,6 @@ def _row(trial: Trial, *, chosen: bool) -> dict[str, Any]:
     return {"scale": scales, "n_neighbors": counts, **settings, **scores, "chosen": chosen}
 
 
-def _cluster_trial(
-    prepared: ViewGraphs, setting: Setting, n_clusters: int, seed: int, limits: IterationLimits
-) -> Array:
-    """Return labels with a coarser tolerance; all settings have the same seed, so that chance does not choose."""
-    with muted(GapviewWarning):  # the final fit warns
-        coarse = limits._replace(tol=max(limits.tol, _TRIAL_TOLERANCE))
-        points = represent(prepared, setting, coarse).points
-        parts = prepared.backend.parts
-        return cluster_parts(points, parts, n_clusters, np.random.RandomState(seed)).labels
-
-
-def _groups_of(
-    prepared: ViewGraphs, setting: Setting, n_clusters: int, seed: int, limits: IterationLimits, assign: str
-) -> Array:
-    """Return the groups of a setting, by k-means or by Leiden on its bridge."""
-    if assign == KMEANS:
-        return _cluster_trial(prepared, setting, n_clusters, seed, limits)
-    return leiden_parts(host_graph(prepared.graphs[setting.bridge]), prepared.backend.parts, n_clusters, seed)
-
-
 def try_settings(
     drawn: Drawn,
     settings: Sequence[Setting],
@@ -162,22 +130,24 @@ def try_settings(
     another: only the first scales and reach are tried, with and without a joint graph.
     """
     is_thin = weakest_link(drawn.views.mask) < _LEAST_SHARED * n_clusters
-    prepared, shared, failure, n_tried = None, None, None, 0
+    trials, shared, failure, n_tried = None, None, None, 0
     has_union = any(setting.bridge == "union" for setting in settings)
     usual = settings[0].scales, settings[0].reach
     order = sorted(settings, key=lambda s: (s.n_neighbors, tuple(str(scale) for scale in s.scales)))
     for done, setting in enumerate(order):
         tell("Trying settings", done, len(order))
-        if prepared is None or shared != (setting.scales, setting.n_neighbors):
+        if trials is None or shared != (setting.scales, setting.n_neighbors):
             shared = (setting.scales, setting.n_neighbors)
-            prepared = prepare(drawn.backend(), setting.scales, setting.n_neighbors, view_weights)
+            alike = [other for other in order if (other.scales, other.n_neighbors) == shared]
+            trials = Trials(drawn.prepare(*shared, view_weights), alike)
+        prepared = trials.prepared
         if has_union and setting.bridge != "union" and prepared.explained < _LEAST_EXPLAINED:
             continue
         is_usual = (setting.scales, setting.reach) == usual and setting.bridge != "joint"
         if is_thin and has_union and not is_usual and not _is_white(setting) and prepared.explained >= _LEAST_EXPLAINED:
             continue
         try:
-            find = partial(_cluster_trial, prepared, setting, n_clusters, seed, limits)
+            find = partial(trials.groups, setting, n_clusters, seed, limits)
             labels = checkpointed("candidate", find)
         except SolutionError as error:  # other settings may still work
             failure = error
@@ -190,13 +160,15 @@ def try_settings(
 
 def best_groups(selection: Selection, n_most: int) -> list[Array]:
     """Return the groups of the chosen candidate, then of others that differ from these, best first."""
-    found = [selection.trials[selection.chosen].labels]
-    for trial in sorted(selection.trials, key=lambda trial: -trial.score):
-        if len(found) == n_most or trial.score <= 0:
+    order = sorted(range(len(selection.trials)), key=lambda i: -selection.trials[i].score)
+    index = adjusted_rand_indices([trial.labels for trial in selection.trials])
+    found = [selection.chosen]
+    for i in order:
+        if len(found) == n_most or selection.trials[i].score <= 0:
             break
-        if all(adjusted_rand_score(trial.labels, labels) < _SAME for labels in found):
-            found.append(trial.labels)
-    return found
+        if all(index[i, other] < _SAME for other in found):
+            found.append(i)
+    return [selection.trials[i].labels for i in found]
 
 
 def refine_groups(
@@ -210,11 +182,11 @@ def refine_groups(
     assign: str = KMEANS,
 ) -> Refinement:
     """Train discriminants on groups that settings have found; without such groups, on those of this setting."""
-    views, backend = drawn.views, drawn.backend()
-    prepared = prepare(backend, setting.scales, setting.n_neighbors, view_weights)
-    starts = starts or [_groups_of(prepared, setting, n_clusters, seed, limits, assign)]
+    prepared = drawn.prepare(setting.scales, setting.n_neighbors, view_weights)
+    backend: Any = prepared.backend
+    starts = starts or [groups_of_trial(prepared, setting, n_clusters, seed, limits, assign)]
     graph = host_graph(prepared.graphs["both"])
-    return refine(backend.scaled, views.on_host(), graph, starts, backend.parts, prepared.explained, seed)
+    return refine(backend.scaled, drawn.views.on_host(), graph, starts, backend.parts, prepared.explained, seed)
 
 
 def groups_again(
@@ -230,7 +202,7 @@ def groups_again(
     def fit(views: Views, seed: int) -> Array:
         counts = _neighbor_counts(n_neighbors, views, n_clusters)
         prepared = prepare(MemoryBackend(views), setting.scales, counts, view_weights, [setting.bridge])
-        return _groups_of(prepared, setting, min(n_clusters, views.n_samples), seed, limits, assign)
+        return groups_of_trial(prepared, setting, min(n_clusters, views.n_samples), seed, limits, assign)
 
     return fit
 
@@ -261,13 +233,14 @@ def compute_view_weights(
     clusters of these sizes, and at least a twentieth of the largest weight. In a view of noise neighbours have
     unrelated labels, so that it gets the least weight.
     """
-    views, backend = drawn.views, drawn.backend()
-    prepared = prepare(backend, setting.scales, setting.n_neighbors, (1.0,) * views.n_views, [setting.bridge])
-    labels = _cluster_trial(prepared, setting, n_clusters, seed, limits)
+    views = drawn.views
+    prepared = drawn.prepare(setting.scales, setting.n_neighbors, (1.0,) * views.n_views, [setting.bridge])
+    backend: Any = prepared.backend
+    labels = groups_of_trial(prepared, setting, n_clusters, seed, limits)
     shares = np.array(
         [
-            _share_of_modularity(host_graph(knn_graph(matrix, count)), labels[views.rows(k)])
-            for k, (matrix, count) in enumerate(zip(backend.scaled, setting.n_neighbors, strict=True))
+            _share_of_modularity(host_graph(backend.view_graph(k, count)), labels[views.rows(k)])
+            for k, count in enumerate(setting.n_neighbors)
         ]
     )
     if not np.nanmax(shares, initial=0.0) > 0:  # no view is better than the others
@@ -294,10 +267,11 @@ def suggest_count(
 ) -> ClusterCount:
     """Suggest a number of clusters from one representation, scored on the union graph, which holds no imputed rows."""
     bridges = [setting.bridge, "union"]
-    prepared = prepare(drawn.backend(), setting.scales, setting.n_neighbors, view_weights, bridges)
+    prepared = drawn.prepare(setting.scales, setting.n_neighbors, view_weights, bridges)
     points, graph = host(represent(prepared, setting, limits).points), host_graph(prepared.graphs["union"])
-    if prepared.backend.parts.any():  # each part has the number of the largest one
-        rows = np.flatnonzero(prepared.backend.parts == 0)
+    backend: Any = prepared.backend
+    if backend.parts.any():  # each part has the number of the largest one
+        rows = np.flatnonzero(backend.parts == 0)
         points, graph = points[rows], graph[rows][:, rows]
     return suggest_n_clusters(points, [graph], counts, random_state=seed)
 
@@ -386,12 +360,9 @@ def _modularity_shares(graphs: Sequence[sparse.csr_array], labelings: Sequence[A
 
 def _agreement(labelings: Sequence[Array], compared: Array) -> Array:
     """Return the mean adjusted Rand index of all labels with those that are compared, themselves left out."""
-    n = len(labelings)
-    index = np.zeros((n, n))
-    for i in range(n):
-        for j in range(i):
-            index[i, j] = index[j, i] = adjusted_rand_score(labelings[i], labelings[j])
-    n_others = np.maximum(len(compared) - np.isin(np.arange(n), compared), 1)
+    index = adjusted_rand_indices(labelings)
+    np.fill_diagonal(index, 0.0)
+    n_others = np.maximum(len(compared) - np.isin(np.arange(len(index)), compared), 1)
     return np.asarray(index[:, compared].sum(axis=1) / n_others)
 
 

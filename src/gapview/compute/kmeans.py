@@ -1,7 +1,8 @@
-"""k-means: first centres for all restarts at once, and the whole algorithm on tensors."""
+"""k-means: first centres for all restarts at once, and the whole algorithm, on arrays and on tensors."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from ..utils.types import Array
 
 _DISTANCES_AT_A_TIME = 2**17  # distances held at a time: more would not stay in the cache
 
+_TABLE = 2**20  # distances of restarts that run at once; one restart alone may have twice as many
 _MOST_ITERATIONS = 300
 _N_SEEDED = 2**15  # rows among which the first centres are drawn
 _N_DISTANCES = 2**28  # distances held at a time on a device
@@ -93,6 +95,94 @@ class _SquaredDistances:
         chosen[:, -2] = 1
         distances = chosen @ self.all
         return np.maximum(distances, 0, out=distances)
+
+
+def kmeans_of_array(
+    points: Array, n_clusters: int, n_init: int, random_state: np.random.RandomState
+) -> tuple[Array, Array] | None:
+    """Cluster rows by Lloyd's algorithm from the starts of :func:`kmeans_plus_plus`; the smallest inertia counts.
+
+    The result is that of ``KMeans(n_init=n_init)`` up to rounding, in less than half of the time: all restarts share
+    their matrix products.
+
+    Returns
+    -------
+    labels, centers
+        None if a group loses all of its rows, or if there are too many distances for this way.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gapview.compute.kmeans import kmeans_of_array
+    >>> labels, centers = kmeans_of_array(np.array([[0.0], [0.2], [5.0]]), 2, 3, np.random.RandomState(0))
+    >>> bool(labels[0] == labels[1]), np.sort(centers.ravel()).round(3).tolist()
+    (True, [0.1, 5.0])
+    """
+    n_points, width = points.shape
+    if n_clusters * n_points > 2 * _TABLE:
+        return None
+    middle = points.mean(axis=0, dtype=np.float64).astype(points.dtype)
+    # A column of ones adds −|c|²/2 to x·c, which is then largest for the nearest centre, and counts the rows of a group
+    rows = np.ones((n_points, width + 1), dtype=points.dtype)
+    np.subtract(points, middle, out=rows[:, :width])
+    starts = kmeans_plus_plus(rows[:, :width], n_clusters, n_init, random_state)
+    total = float(np.square(rows[:, :width]).sum(dtype=np.float64))
+    tolerance = _TOLERANCE * float(rows[:, :width].var(axis=0).mean())
+    columns, best, least = np.ascontiguousarray(rows.T), None, np.inf
+    count = max(1, _TABLE // (n_clusters * n_points))
+    for begin in range(0, n_init, count):
+        for inertia, centers in _lloyd(rows, columns, rows[starts[begin : begin + count]], tolerance, total):
+            if centers is None:
+                return None
+            if inertia < least * (1 - _ROUNDING):
+                best, least = centers, inertia
+    if best is None:
+        return None
+    return (best @ columns).argmax(axis=0).astype(np.int32), best[:, :width] + middle
+
+
+def _lloyd(
+    rows: Array, columns: Array, centers: Array, tolerance: float, total: float
+) -> Iterator[tuple[float, Array | None]]:
+    """Yield inertia and centres of every restart when it ends, in any order; no centres if a group is empty.
+
+    Parameters
+    ----------
+    rows, columns : arrays of shape (n_points, n_features + 1), (n_features + 1, n_points)
+        The points with a column of ones, and the same transposed.
+    centers : array of shape (n_starts, n_clusters, n_features + 1)
+        The first centres.
+    tolerance : float
+        Squared change of the centres up to which a restart ends.
+    total : float
+        Sum of squares of the points.
+    """
+    shape, before = centers.shape[1:], None
+    centers[:, :, -1] = _half_squares(centers)
+    for done in range(1, _MOST_ITERATIONS + 1):
+        table = (centers.reshape(-1, shape[1]) @ columns).reshape(len(centers), shape[0], -1)
+        nearest = table.max(axis=1)
+        belongs = table == nearest[:, None]
+        sums = (belongs.reshape(-1, len(rows)).astype(rows.dtype) @ rows).reshape(centers.shape)
+        counts = sums[:, :, -1:]
+        if not counts.all() or counts.sum() != len(centers) * len(rows):  # an empty group, or equal distances
+            yield np.inf, None
+            return
+        inertia = total - 2 * nearest.sum(axis=1, dtype=np.float64)
+        moved = sums / counts
+        change = np.square(moved[:, :, :-1] - centers[:, :, :-1]).sum(axis=(1, 2))
+        moved[:, :, -1] = _half_squares(moved)
+        ended = (change <= tolerance) | (done == _MOST_ITERATIONS)
+        if before is not None:
+            ended |= (belongs == before).all(axis=(1, 2))
+        yield from zip(inertia[ended].tolist(), moved[ended], strict=True)
+        centers, before = moved[~ended], belongs[~ended]
+        if not len(centers):
+            return
+
+
+def _half_squares(centers: Array) -> Array:
+    return -np.square(centers[:, :, :-1]).sum(axis=2) / 2  # type: ignore[no-any-return]
 
 
 def kmeans_of_tensor(points: Any, n_clusters: int, n_init: int, seed: int) -> tuple[Any, Any]:

@@ -10,8 +10,9 @@ from scipy import sparse
 from ..backends.base import Backend, SampleResults
 from ..choice.candidates import plan_fit
 from ..choice.n_clusters import MOST_CLUSTERS, ClusterCount
-from ..choice.representation import IterationLimits, Setting, prepare, represent
-from ..choice.selection import Drawn, Selection, groups_again, single_choice
+from ..choice.representation import IterationLimits, Setting, represent
+from ..choice.selection import Selection, groups_again, single_choice
+from ..choice.trials import Drawn, prepare_fit
 from ..clusters import balanced
 from ..graph.bridges import BRIDGES
 from ..graph.communities import KMEANS, LEIDEN
@@ -300,11 +301,12 @@ class BridgedGRMF(LatentSpaceMixin, MultiViewClusterer):
             plan = plan_fit(self, backend.views, drawn, seed, backend.only_union)
             selection, setting, discriminants = plan.selection, plan.setting, plan.refinement.discriminants
             drawn_ids = drawn.views.sample_ids
+            known = drawn.prepared(setting, plan.weights) if drawn.views is backend.views else None
             del drawn
         tell("Looking for neighbours")
         search, bridge = self._new_search(), setting.bridge
-        scales, counts = setting.scales, setting.n_neighbors
-        prepared = prepare(backend, scales, counts, plan.weights, [bridge], search, discriminants)
+        prepared = prepare_fit(backend, known, setting, plan.weights, search, discriminants)
+        del known
         found = represent(prepared, setting, IterationLimits(self.max_iter, self.tol))
         graph = prepared.graphs[bridge]
         random_state = np.random.RandomState(seed)

@@ -139,7 +139,7 @@ def build_problem(
     n_samples : int
         Number of samples in all views together.
     """
-    terms, rows, degrees, constant, begin = [], [], [], 0.0, 0
+    terms, rows, degrees, constant = [], [], [], 0.0
     views = iter(features)
     for graph, target in zip(graphs, targets, strict=True):
         matrix = next(views)
@@ -148,7 +148,7 @@ def build_problem(
         degree = graph.T @ ones[: graph.shape[0]]
         linked = degree > 0  # a sample without an edge has no code in this view
         reach = graph.T if xp.all(linked) else graph[:, host(linked)].T
-        part = slice(begin, begin + reach.shape[0])
+        part = slice(0, reach.shape[0])
         if sparse.issparse(matrix):
             weights = sparse.csr_array(reach) if sparse.issparse(reach) else reach  # once for all iterations
             terms.append(ViewTerm(part, matrix.shape[1], None, matrix, weights))
@@ -158,12 +158,24 @@ def build_problem(
         degrees.append(xp.astype(degree[linked], matrix.dtype))
         weight_of_rows = xp.astype(graph @ ones[: graph.shape[1]], xp.float64)
         constant += float(weight_of_rows @ xp.astype(row_lengths(matrix), xp.float64) ** 2)
-        begin = part.stop
         del matrix  # before the next one is computed, which zip would not do
+    return stack_terms(terms, rows, degrees, n_samples, constant)
+
+
+def stack_terms(
+    terms: Sequence[ViewTerm], rows: Sequence[Array], degrees: Sequence[Array], n_samples: int, constant: float
+) -> Problem:
+    """Return the problem of views, given the samples of their codes and the degrees of these.
+
+    The parts of the terms are set here.
+    """
+    xp = array_namespace(rows[0])
     demand_finite(np.isfinite(constant), degrees[0].dtype)
+    ends = np.cumsum([len(own) for own in rows]).tolist()
+    placed = [replace(term, part=slice(end - len(own), end)) for term, own, end in zip(terms, rows, ends, strict=True)]
     stacked = xp.concat(rows)
     n_codes = like(np.bincount(host(stacked), minlength=n_samples), stacked)
-    return Problem(tuple(terms), stacked, xp.concat(degrees), n_codes, constant)
+    return Problem(tuple(placed), stacked, xp.concat(degrees), n_codes, constant)
 
 
 def join_views(problems: Sequence[Problem]) -> Problem:

@@ -25,7 +25,8 @@ from sklearn.metrics import adjusted_rand_score
 from gapview import BridgedGRMF, __version__
 from gapview.choice.candidates import list_candidates
 from gapview.choice.representation import IterationLimits
-from gapview.choice.selection import Drawn, try_settings
+from gapview.choice.selection import try_settings
+from gapview.choice.trials import Drawn
 from gapview.clusters import balancing, cluster_rows
 from gapview.factorization import Weights, build_problem, solve
 from gapview.factorization.starts import data_start

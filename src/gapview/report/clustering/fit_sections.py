@@ -9,16 +9,16 @@ import numpy as np
 
 from ...choice import ClusterCount, Selection
 from ...estimators.recovery import LITTLE, ViewRecovery
-from ...trust import BatchMixing, GroupAssociation
+from ...trust import Assessment, BatchMixing, GroupAssociation
 from ...trust.association import BATCH, SIGNIFICANT
 from ...utils.messages import NO_BREAK, counted, joined, percent, shorten
 from ...utils.types import Array
 from ..drawing import MOST_BARS, MOST_PATTERNS, SMALL_WIDTH, WIDTH, draw_change, draw_objective, draw_patterns
-from ..page import Block, Cell, Code, Details, Drawing, Facts, Items, Section, Table, Text, Tone, simple_table
+from ..page import Beside, Block, Cell, Code, Details, Drawing, Facts, Items, Section, Table, Text, Tone, simple_table
 from ..style import SERIES, SOFT, new_figure
 from .fit import Choices, Convergence
 from .samples import DOUBTFUL
-from .summary import Summary, bare_p, group_name, share
+from .summary import Summary, bare_p, group_name, p_value, share
 
 # -- missing views -----------------------------------------------------------------------------------------------------
 
@@ -32,13 +32,13 @@ def gap_section(summary: Summary) -> Section:
     """Return the section on missing views and their association with the groups."""
     gaps = summary.gaps
     several = len(gaps.patterns) > 1
-    tables = (_having_table(summary), _test_table(summary), _share_table(gaps.tested)) if gaps.tested else ()
+    tables = (_having_table(summary), _test_table(summary)) if gaps.tested else ()
     return Section.of(
         "Which samples lack which views",
         *map(Text, _gap_sentences(summary)),
-        _draw_gaps(summary),
-        Details("The same as a table", (_pattern_table(summary),)) if several else None,
-        *tables,
+        Beside.of(_draw_gaps(summary), *tables) if several else None,
+        _share_table(gaps.tested) if gaps.tested else None,
+        Details("The sets of views as a table", (_pattern_table(summary),)) if several else None,
     )
 
 
@@ -179,9 +179,11 @@ def agreement_section(summary: Summary) -> Section:
         "How well the views agree",
         Text(_best_and_worst(names, means)) if several else None,
         Text(text),
-        simple_table("Neighbours of the same group in each view", _view_columns(summary), rows, [_LEVELS]),
-        _pair_table(summary) if several else None,
-        _contribution_table(summary) if several and len(summary.groups) > 1 else None,
+        Beside.of(
+            simple_table("Neighbours of the same group in each view", _view_columns(summary), rows, [_LEVELS]),
+            _pair_table(summary) if several else None,
+            _contribution_table(summary) if several and len(summary.groups) > 1 else None,
+        ),
     )
 
 
@@ -239,8 +241,54 @@ def _contribution_table(summary: Summary) -> Table:
 # -- settings ----------------------------------------------------------------------------------------------------------
 
 
-def settings_section(summary: Summary) -> Section:
-    """Return the section on the settings, their origin, and the candidates."""
+def count_section(summary: Summary) -> Section:
+    """Return the section on the number of groups, with its evidence."""
+    count, n_groups = summary.choices.count, len(summary.groups)
+    found = summary.assessment
+    if count is None:
+        text = f'{counted(n_groups, "group")} were asked for (n_clusters). n_clusters="auto" compares other numbers.'
+    else:
+        text = " ".join(count.reason().split())
+    return Section.of(
+        "How many groups",
+        Text(text),
+        Beside.of(
+            None if count is None else _draw_counts(count),
+            None if found is None or math.isnan(found.p_value) else _draw_null(found),
+        ),
+    )
+
+
+def _draw_null(found: Assessment) -> Drawing:
+    """Draw the statistic of the groups beside those of null data."""
+    with new_figure(SMALL_WIDTH, 1.9) as figure:
+        axes: Any = figure.subplots()
+        for row, values in enumerate(found.null_statistics):
+            known = values[np.isfinite(values)]
+            axes.plot(known, np.full(len(known), row), "|", color=SERIES[0].color, markersize=13, markeredgewidth=1.4)
+        axes.axvline(found.statistic, color=SERIES[6].color, linewidth=2.0)
+        look = {"xytext": (0, 3), "textcoords": "offset points", "ha": "center", "fontsize": 8, "fontweight": "bold"}
+        axes.annotate("these groups", (found.statistic, 1), xycoords=axes.get_xaxis_transform(), **look)
+        axes.set_yticks([0, 1], ["Gaussian null data", "uniform null data"])
+        axes.set(ylim=(-0.6, 1.6), xlabel="stability × modularity")
+        axes.margins(x=0.08)
+        axes.grid(axis="y", visible=False)
+    label = f"Stability times modularity: {found.statistic:.3g} for these groups, and less or more for null data."
+    caption = (
+        "Each mark is the best division of one data set without groups. Groups can be distinguished from these if the "
+        f"line is to the right of nearly all marks ({p_value(found.p_value)})."
+    )
+    return Drawing(figure, label, caption, small=True)
+
+
+def fit_section(summary: Summary) -> Section:
+    """Return the section on settings and convergence, hidden until they are opened."""
+    parts = (_settings(summary), _convergence(summary))
+    return Section("Settings and convergence", tuple(Details(part.title, part.blocks) for part in parts))
+
+
+def _settings(summary: Summary) -> Section:
+    """Return the settings, their origin, and the candidates."""
     choices, selection = summary.choices, summary.choices.selection
     if selection is None:
         reasons = [f"{summary.method} chooses no settings from the data: they are given, or follow rules."]
@@ -254,8 +302,6 @@ def settings_section(summary: Summary) -> Section:
     return Section.of(
         "How the settings were chosen",
         *map(Text, reasons),
-        None if choices.count is None else Text(" ".join(choices.count.reason().split())),
-        None if choices.count is None else _draw_counts(choices.count),
         Text(f"Weights of the views, 1 on average: {joined(weights)}.") if len(weights) > 1 else None,
         simple_table("Settings of the fit", ("setting", "value", "origin"), rows, numbers=False),
         None if selection is None or len(selection.trials) < 2 else _candidates(selection),
@@ -310,8 +356,8 @@ _LEAST_DRAWN = 5  # iterations of a figure of convergence
 _IS = f"{NO_BREAK}={NO_BREAK}"
 
 
-def convergence_section(summary: Summary) -> Section:
-    """Return the section on convergence."""
+def _convergence(summary: Summary) -> Section:
+    """Return the objective, and whether it has converged."""
     found = summary.convergence
     n_iterations = len(found.objective)
     if found.settled:

@@ -1,8 +1,9 @@
-// Points that can be pointed at, filtered and zoomed into. Every text reaches the page through textContent: what it
-// holds is never read as markup.
+// Points that can be pointed at, coloured, filtered, selected and zoomed into. Every text reaches the page through
+// textContent: what it holds is never read as markup.
 
 const STEP = 1.5;
 const STILL = 4; // pixels that a pointer may travel and still only click
+const PAGE = 10; // rows of the table in sight
 
 class Scatter {
   constructor(figure) {
@@ -11,14 +12,21 @@ class Scatter {
     this.canvas = figure.querySelector(".scatter-stage canvas");
     this.tip = figure.querySelector(".scatter-tip");
     this.state = figure.querySelector(".scatter-state");
-    this.plane = new Plane(this.data.x, this.data.y);
+    this.n = this.data.x.length && atob(this.data.x).length / 2;
+    this.plane = new Plane(unpack(this.data.x, this.n), unpack(this.data.y, this.n));
+    for (const one of this.data.properties) one.codes = unpack(one.codes, this.n);
+    this.groups = this.by = this.data.properties[0];
+    this.filters = [...figure.querySelectorAll("fieldset")].map((set) => [set, this.data.properties[set.dataset.property]]);
+    this.ticked = this.filters.map(([, { listed }]) => new Uint8Array(listed + 1).fill(1));
     this.picture = new Picture(this.canvas, this.plane, this.data);
-    this.ticked = this.data.facets.map((facet) => new Uint8Array(facet.listed + 1).fill(1));
-    this.picture.allowed = (kind) => this.ticked[0][Math.min(kind, this.data.facets[0].listed)];
+    this.picture.allowed = (kind) => this.ticked[0][Math.min(kind, this.groups.listed)];
     this.picture.painted = () => this.placeTip();
-    this.pinned = false; // chosen on purpose, not in passing
+    this.pinned = this.selecting = false; // pinned: chosen on purpose, not in passing
+    this.selected = new Uint8Array(this.n);
+    this.first = 0; // row of the table
     figure.querySelector(".scatter-live").hidden = false;
     figure.querySelector(".scatter-without").remove();
+    this.cards = [...document.querySelectorAll("button[data-group]")];
     this.picture.measure();
     this.recolor();
     this.filter();
@@ -27,15 +35,87 @@ class Scatter {
     figure.dataset.ready = "yes";
   }
 
-  recolor() { this.picture.recolor(this.figure.querySelectorAll(".scatter-sign")); }
   say(text) { this.state.textContent = text; }
 
-  // One point ----------------------------------------------------------------------------------------------------
+  // Colours --------------------------------------------------------------------------------------------------------
+
+  sign(code) { return this.data.signs[code % this.data.signs.length]; }
+
+  lookOf({ names, codes, first, step, missing, low, high }, i) {
+    const shape = this.sign(this.groups.codes[i])[2], code = codes[i];
+    if (names) return names[code] === "unknown" && code === names.length - 1 ? [...UNKNOWN, shape] : this.sign(code);
+    if (code === missing) return [...UNKNOWN, "cross"];
+    const share = (first + step * code - low) / (high - low || 1);
+    const level = Math.round(Math.min(Math.max(share, 0), 1) * (LEVELS - 1));
+    return [levelColor(level, 0), levelColor(level, 1), shape];
+  }
+
+  recolor() {
+    const looks = [], places = new Map(), any = this.selected.some(Boolean);
+    const placeOf = (look, key) => {
+      if (!places.has(key)) { places.set(key, looks.length); looks.push(look); }
+      return places.get(key);
+    };
+    const known = new Map(), groups = this.groups.codes, { codes } = this.by, n = this.data.signs.length;
+    const picture = Uint16Array.from(codes, (code, i) => {
+      const faded = any && !this.selected[i], key = faded ? -1 - (groups[i] % n) : code * n + (groups[i] % n);
+      if (!known.has(key)) {
+        const look = faded ? [...FADED, this.sign(groups[i])[2]] : this.lookOf(this.by, i);
+        known.set(key, placeOf(look, look.join()));
+      }
+      return known.get(key);
+    });
+    this.picture.show(looks, picture, any ? this.selected.map((one) => 1 - one) : null);
+    for (const key of document.querySelectorAll(".scatter-sign")) this.picture.drawKey(key, this.sign(key.dataset.sign));
+    this.showLegend();
+  }
+
+  legend() {
+    const { title, names, low, high, codes, missing } = this.by;
+    if (names) {
+      const seen = new Set(codes), listed = [...names.keys()].filter((code) => seen.has(code));
+      const rows = listed.slice(0, 24).map((code) => [names[code], this.lookOf(this.by, codes.indexOf(code))]);
+      return [[title, null], ...rows, ...(listed.length > 24 ? [[`and ${listed.length - 24} more`, null]] : [])];
+    }
+    const rows = [0, 0.25, 0.5, 0.75, 1].map((share) => {
+      const level = Math.round(share * (LEVELS - 1));
+      return [this.number(low + share * (high - low)), [levelColor(level, 0), levelColor(level, 1), "circle"]];
+    });
+    return [[title, null], ...rows, ...(codes.includes(missing) ? [["unknown", [...UNKNOWN, "cross"]]] : [])];
+  }
+
+  showLegend() {
+    const list = this.figure.querySelector(".scatter-legend");
+    list.hidden = this.by === this.groups;
+    if (list.hidden) return list.replaceChildren();
+    return list.replaceChildren(...this.legend().map(([words, look]) => {
+      const line = node("li", "");
+      if (look) {
+        const key = node("canvas", "", "scatter-key");
+        this.picture.drawKey(key, look);
+        line.append(key);
+      }
+      line.append(node(look ? "span" : "strong", words));
+      return line;
+    }));
+  }
+
+  // One point ------------------------------------------------------------------------------------------------------
+
+  number(value, { decimals } = this.by) { return value.toFixed(decimals).replace("-", "−"); }
+
+  value(property, i) {
+    const { names, codes, first, step, missing } = property;
+    if (names) return names[codes[i]];
+    return codes[i] === missing ? "unknown" : this.number(first + step * codes[i], property);
+  }
+
+  heading() { return this.data.noun.replace(/^./, (letter) => letter.toUpperCase()); }
 
   facts(i) {
-    const { names, facets, values } = this.data;
-    const [kind, ...others] = facets.map((facet) => [facet.title, facet.names[facet.codes[i]]]);
-    return [...(names ? [[names[0], names[1][i]]] : []), kind, ...values.map(([title, texts]) => [title, texts[i]]), ...others];
+    const { names, properties, told } = this.data, shown = properties.slice(0, told);
+    const by = shown.includes(this.by) ? [] : [this.by];
+    return [...(names ? [[this.heading(), names[i]]] : []), ...[...shown, ...by].map((one) => [one.title, this.value(one, i)])];
   }
 
   choose(i, pinned) {
@@ -43,17 +123,13 @@ class Scatter {
     if (i !== this.picture.chosen) {
       this.picture.chosen = i;
       this.tip.hidden = i < 0;
-      this.tip.replaceChildren(...(i < 0 ? [] : this.facts(i).map(([title, text]) => this.line(title, text))));
+      this.tip.replaceChildren(...(i < 0 ? [] : this.facts(i).map(([title, text]) => {
+        const line = node("div", "");
+        line.append(node("dt", title), node("dd", text));
+        return line;
+      })));
     }
     this.picture.draw();
-  }
-
-  line(title, text) {
-    const line = document.createElement("div"), term = document.createElement("dt"), value = document.createElement("dd");
-    term.textContent = title;
-    value.textContent = text;
-    line.append(term, value);
-    return line;
   }
 
   placeTip() {
@@ -81,14 +157,14 @@ class Scatter {
 
   step(by) {
     const { shown, chosen } = this.picture;
-    for (let i = (this.pinned ? chosen : by > 0 ? -1 : this.plane.n) + by; i >= 0 && i < this.plane.n; i += by) {
+    for (let i = (this.pinned ? chosen : by > 0 ? -1 : this.n) + by; i >= 0 && i < this.n; i += by) {
       if (shown[i]) return this.goTo(i);
     }
     return this.say(`There is no ${by > 0 ? "further" : "earlier"} ${this.data.noun} among those shown.`);
   }
 
   find(words) {
-    const wanted = words.trim().toLowerCase(), [, names] = this.data.names;
+    const wanted = words.trim().toLowerCase(), { names } = this.data;
     if (!wanted) return this.letGo();
     const ways = [(name) => name === wanted, (name) => name.startsWith(wanted), (name) => name.includes(wanted)];
     const found = ways.map((fits) => names.findIndex((name) => fits(name.toLowerCase()))).find((i) => i >= 0);
@@ -99,28 +175,25 @@ class Scatter {
       : `“${names[found]}” is not among those shown: the filters hide it.`);
   }
 
-  // Filters ------------------------------------------------------------------------------------------------------
+  // Filters and selection ------------------------------------------------------------------------------------------
 
   summary() {
-    const count = this.picture.shown.reduce((sum, one) => sum + one, 0), all = this.plane.n;
-    this.figure.dataset.shown = String(count);
-    const [some, many] = [count.toLocaleString("en"), all.toLocaleString("en")];
-    const noun = this.data.noun;
-    return count === all ? `All ${many} ${noun}s of the map are shown.` : `${some} of ${many} ${noun}s are shown.`;
+    const { noun } = this.data, written = (count) => `${count.toLocaleString("en")} ${noun}${count === 1 ? "" : "s"}`;
+    const [shown, selected] = [this.picture.shown, this.selected].map((flags) => flags.reduce((sum, one) => sum + one, 0));
+    Object.assign(this.figure.dataset, { shown, selected });
+    const all = shown === this.n ? `All ${written(shown)} of the map are shown` : `${shown.toLocaleString("en")} of ${written(this.n)} are shown`;
+    return selected ? `${all}; ${selected.toLocaleString("en")} selected.` : `${all}.`;
   }
 
   filter() {
-    this.figure.querySelectorAll("fieldset").forEach((fieldset, place) => {
-      for (const box of fieldset.querySelectorAll("input")) this.ticked[place][Number(box.value)] = Number(box.checked);
-    });
     const { shown } = this.picture;
     shown.fill(1);
-    this.data.facets.forEach(({ codes, listed }, place) => {
-      for (let i = 0; i < shown.length; i++) shown[i] &= this.ticked[place][Math.min(codes[i], listed)];
+    this.filters.forEach(([set, { codes, listed }], place) => {
+      for (const box of set.querySelectorAll("input")) this.ticked[place][Number(box.value)] = Number(box.checked);
+      for (let i = 0; i < this.n; i++) shown[i] &= this.ticked[place][Math.min(codes[i], listed)];
     });
     if (this.picture.chosen >= 0 && !shown[this.picture.chosen]) this.choose(-1, false);
-    this.say(this.summary());
-    this.picture.draw();
+    this.select(this.selected.map((one, i) => one & shown[i]));
   }
 
   tickAll(button, checked) {
@@ -128,31 +201,110 @@ class Scatter {
     this.filter();
   }
 
-  // What the reader does -----------------------------------------------------------------------------------------
+  // The others fade, the table has the rows, and the card of a group is pressed that is selected as a whole
+  select(flags, group = null) {
+    this.selected = flags;
+    for (const card of this.cards) card.setAttribute("aria-pressed", String(card.dataset.group === group));
+    this.recolor();
+    this.say(this.summary());
+    this.turn(-this.first);
+  }
+
+  selectGroup(card) {
+    if (card.getAttribute("aria-pressed") === "true") return this.select(new Uint8Array(this.n));
+    for (const box of this.figure.querySelectorAll("fieldset input")) box.checked = true;
+    this.filter();
+    return this.select(Uint8Array.from(this.groups.codes, (code) => Number(code === Number(card.dataset.group))), card.dataset.group);
+  }
+
+  selectOne(i) {
+    if (i >= 0) this.select(this.selected.map((one, k) => (k === i ? 1 - one : one)));
+  }
+
+  selectFrame(frame, added) {
+    const inside = this.plane.within(frame);
+    this.select(inside.map((one, i) => (one & this.picture.shown[i]) | (added ? this.selected[i] : 0)));
+  }
+
+  // The table ------------------------------------------------------------------------------------------------------
+
+  listed() {
+    const flags = this.selected.some(Boolean) ? this.selected : this.picture.shown;
+    return [...flags.keys()].filter((i) => flags[i]);
+  }
+
+  turn(by) {
+    const rows = this.listed(), table = this.figure.querySelector(".scatter-rows table");
+    this.first = Math.max(0, Math.min(this.first + by, Math.floor((rows.length - 1) / PAGE) * PAGE));
+    const part = rows.slice(this.first, this.first + PAGE), what = this.selected.some(Boolean) ? "selected" : "shown";
+    const range = rows.length ? `${(this.first + 1).toLocaleString("en")} to ${(this.first + part.length).toLocaleString("en")} of ` : "";
+    table.caption.textContent = `${range}${rows.length.toLocaleString("en")} ${what} ${this.data.noun}s`;
+    const [head, ...lines] = this.table(part);
+    table.tHead.replaceChildren(tableRow(head.map((text) => Object.assign(node("th", text), { scope: "col" }))));
+    table.tBodies[0].replaceChildren(...lines.map((texts, k) => tableRow(texts.map((text, column) => {
+      const cell = node(column ? "td" : "th", column ? text : "");
+      cell.dataset.label = head[column];
+      if (column) return cell;
+      const button = Object.assign(node("button", text), { type: "button", onclick: () => this.goTo(part[k]) });
+      cell.scope = "row";
+      cell.append(button);
+      return cell;
+    }))));
+    this.figure.querySelector("[data-do=back]").disabled = !this.first;
+    this.figure.querySelector("[data-do=on]").disabled = this.first + PAGE >= rows.length;
+  }
+
+  table(rows, properties = null) {
+    const { names, properties: all, told } = this.data, shown = all.slice(0, told);
+    const columns = properties || [...shown, ...(shown.includes(this.by) ? [] : [this.by])];
+    const head = [names ? this.heading() : "No.", ...columns.map((one) => one.title)];
+    return [head, ...rows.map((i) => [names ? names[i] : String(i + 1), ...columns.map((one) => this.value(one, i))])];
+  }
+
+  // What the reader does -------------------------------------------------------------------------------------------
 
   move(across, up) { this.plane.move(across * this.plane.width / 8, up * this.plane.height / 8); this.picture.draw(); }
   zoomBy(factor, x = this.plane.width / 2, y = this.plane.height / 2) { this.plane.zoomAt(factor, x, y); this.picture.draw(); }
-  reset() { this.plane.reset(); this.letGo(); }
+  reset() { this.plane.reset(); this.select(new Uint8Array(this.n)); this.letGo(); }
+
+  toggleSelecting(button) {
+    this.selecting = !this.selecting;
+    button.setAttribute("aria-pressed", String(this.selecting));
+    this.canvas.classList.toggle("selecting", this.selecting);
+  }
+
+  colorBy(place) {
+    this.by = this.data.properties[place];
+    this.recolor();
+    this.turn(0);
+    this.say(`Coloured by ${this.by.title}.`);
+  }
 
   listen() {
+    const picture = (kind) => saveFigure(this.picture.svg(this.legend()), `map by ${this.by.title}`, kind);
     const actions = {
       in: () => this.zoomBy(STEP), out: () => this.zoomBy(1 / STEP), reset: () => this.reset(),
-      next: () => this.step(1), previous: () => this.step(-1),
+      next: () => this.step(1), previous: () => this.step(-1), select: (button) => this.toggleSelecting(button),
+      shown: () => this.select(this.picture.shown.slice()), clear: () => this.select(new Uint8Array(this.n)),
       all: (button) => this.tickAll(button, true), none: (button) => this.tickAll(button, false),
+      back: () => this.turn(-PAGE), on: () => this.turn(PAGE), png: () => picture("png"), svg: () => picture("svg"),
+      csv: () => saveRows(this.table(this.listed(), this.data.properties), `${this.data.noun}s`),
     };
     const keys = {
       arrowleft: () => this.move(1, 0), arrowright: () => this.move(-1, 0),
       arrowup: () => this.move(0, 1), arrowdown: () => this.move(0, -1),
       "+": actions.in, "=": actions.in, "-": actions.out, "0": actions.reset, home: actions.reset,
-      n: actions.next, p: actions.previous, escape: () => this.letGo(),
+      n: actions.next, p: actions.previous, s: () => this.selectOne(this.picture.chosen), escape: () => this.letGo(),
     };
     this.figure.addEventListener("click", (event) => {
       const button = event.target.closest("button[data-do]");
       if (button) actions[button.dataset.do](button);
     });
-    this.figure.addEventListener("change", (event) => {
-      if (event.target.type === "checkbox") this.filter();
-      if (event.target.type === "search") this.find(event.target.value);
+    for (const card of this.cards) card.addEventListener("click", () => this.selectGroup(card));
+    this.figure.addEventListener("change", ({ target }) => {
+      if (target.type === "checkbox") this.filter();
+      if (target.type === "search") this.find(target.value);
+      if (target.dataset.do === "color") this.colorBy(target.value);
     });
     this.canvas.addEventListener("keydown", (event) => {
       const action = keys[event.key.toLowerCase()];
@@ -167,9 +319,9 @@ class Scatter {
     addEventListener("afterprint", () => print(false));
   }
 
-  // The mouse or one finger moves, two fingers zoom; what hardly moves is a click
+  // The mouse or one finger moves, or draws the frame of a selection; two fingers zoom; what hardly moves is a click
   listenToPointers() {
-    const down = new Map(), { canvas, plane } = this;
+    const down = new Map(), { canvas, plane, picture } = this;
     const place = (event) => ({ x: event.offsetX, y: event.offsetY });
     const span = ([a, b]) => Math.max(Math.hypot(a.x - b.x, a.y - b.y), 1);
     let travelled = 0;
@@ -177,30 +329,38 @@ class Scatter {
       travelled = down.size ? Infinity : 0;
       down.set(event.pointerId, place(event));
       canvas.setPointerCapture(event.pointerId);
+      const corner = [event.offsetX, event.offsetY];
+      picture.frame = down.size === 1 && (this.selecting || event.shiftKey) ? [corner, corner] : null;
     });
     canvas.addEventListener("pointermove", (event) => {
       const now = place(event), before = down.get(event.pointerId), fingers = [...down.values()];
       if (!before) {
-        if (!this.pinned) this.choose(plane.nearest(now.x, now.y, this.picture.shown), false);
+        if (!this.pinned) this.choose(plane.nearest(now.x, now.y, picture.shown), false);
         return;
       }
       down.set(event.pointerId, now);
       travelled += Math.hypot(now.x - before.x, now.y - before.y);
-      if (down.size === 1 && travelled > STILL) plane.move(now.x - before.x, now.y - before.y);
+      if (picture.frame) picture.frame = [picture.frame[0], [now.x, now.y]];
+      else if (down.size === 1 && travelled > STILL) plane.move(now.x - before.x, now.y - before.y);
       if (down.size === 2) {
         const [a, b] = [...down.values()];
         plane.move((now.x - before.x) / 2, (now.y - before.y) / 2); // as far as the middle between the fingers
         plane.zoomAt(span([a, b]) / span(fingers), (a.x + b.x) / 2, (a.y + b.y) / 2);
       }
-      this.picture.draw();
+      picture.draw();
     });
     canvas.addEventListener("pointerup", (event) => {
+      const { frame } = picture;
       down.delete(event.pointerId);
-      if (travelled > STILL) return;
-      const i = plane.nearest(event.offsetX, event.offsetY, this.picture.shown);
+      picture.frame = null;
+      if (travelled > STILL) {
+        if (frame) this.selectFrame(frame, event.shiftKey);
+        return;
+      }
+      const i = plane.nearest(event.offsetX, event.offsetY, picture.shown);
       if (i < 0) this.letGo(); else this.goTo(i);
     });
-    canvas.addEventListener("pointercancel", (event) => down.delete(event.pointerId));
+    canvas.addEventListener("pointercancel", (event) => { down.delete(event.pointerId); picture.frame = null; });
     canvas.addEventListener("pointerleave", () => { if (!this.pinned) this.choose(-1, false); });
     canvas.addEventListener("wheel", (event) => {
       if (!event.ctrlKey && document.activeElement !== canvas) return; // the page scrolls
@@ -208,6 +368,16 @@ class Scatter {
       this.zoomBy(Math.exp(-Math.max(-50, Math.min(event.deltaY, 50)) / 100), event.offsetX, event.offsetY);
     }, { passive: false });
   }
+}
+
+function node(name, text, kind = "") {
+  return Object.assign(document.createElement(name), { textContent: text, className: kind });
+}
+
+function tableRow(cells) {
+  const row = document.createElement("tr");
+  row.append(...cells);
+  return row;
 }
 
 for (const figure of document.querySelectorAll("figure.scatter")) new Scatter(figure);

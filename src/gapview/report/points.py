@@ -96,7 +96,7 @@ class Scatter:
     properties: tuple[Classes | Numbers, ...]
     signs: tuple[Sign, ...]
     marks: tuple[str, ...]
-    names: tuple[str, ...] | None = field(default=None, repr=False)
+    names: tuple[str, ...] | None = field(default=None, repr=False)  # of the points
     n_told: int = 1
 
     @property

@@ -177,11 +177,12 @@ class Scatter {
 
   // Filters and selection ------------------------------------------------------------------------------------------
 
+  counted(n, kind = "") { return `${n.toLocaleString("en")} ${kind}${this.data.noun}${n === 1 ? "" : "s"}`; }
+
   summary() {
-    const { noun } = this.data, written = (count) => `${count.toLocaleString("en")} ${noun}${count === 1 ? "" : "s"}`;
     const [shown, selected] = [this.picture.shown, this.selected].map((flags) => flags.reduce((sum, one) => sum + one, 0));
     Object.assign(this.figure.dataset, { shown, selected });
-    const all = shown === this.n ? `All ${written(shown)} of the map are shown` : `${shown.toLocaleString("en")} of ${written(this.n)} are shown`;
+    const all = shown === this.n ? `All ${this.counted(shown)} of the map are shown` : `${shown.toLocaleString("en")} of ${this.counted(this.n)} are shown`;
     return selected ? `${all}; ${selected.toLocaleString("en")} selected.` : `${all}.`;
   }
 
@@ -238,7 +239,7 @@ class Scatter {
     this.first = Math.max(0, Math.min(this.first + by, Math.floor((rows.length - 1) / PAGE) * PAGE));
     const part = rows.slice(this.first, this.first + PAGE), what = this.selected.some(Boolean) ? "selected" : "shown";
     const range = rows.length ? `${(this.first + 1).toLocaleString("en")} to ${(this.first + part.length).toLocaleString("en")} of ` : "";
-    table.caption.textContent = `${range}${rows.length.toLocaleString("en")} ${what} ${this.data.noun}s`;
+    table.caption.textContent = range + this.counted(rows.length, `${what} `);
     const [head, ...lines] = this.table(part);
     table.tHead.replaceChildren(tableRow(head.map((text) => Object.assign(node("th", text), { scope: "col" }))));
     table.tBodies[0].replaceChildren(...lines.map((texts, k) => tableRow(texts.map((text, column) => {

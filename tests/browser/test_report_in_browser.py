@@ -89,8 +89,12 @@ def test_a_dark_page_has_dark_colours_and_paper_is_light(browser, report):
     red, green, blue = map(int, re.findall(r"\d+", browser.ask("getComputedStyle(document.body).backgroundColor"))[:3])
     assert max(red, green, blue) < 60
     browser.ask("window.dispatchEvent(new Event('beforeprint'))")
-    assert signs[0][0] in browser.colours()
+    printed = browser.find(".scatter-stage svg").get_attribute("outerHTML")
+    assert signs[0][0] in printed
+    assert signs[0][1] not in printed
+    assert printed.count("<path") >= 150
     browser.ask("window.dispatchEvent(new Event('afterprint'))")
+    assert browser.all(".scatter-stage svg") == []
     browser.state()
     assert signs[0][1] in browser.colours()
     assert [entry for entry in browser.console() if "getImageData" not in entry] == []  # that is these tests' own

@@ -204,7 +204,7 @@ class Page:
 
 
 _Nested = TypeVar("_Nested", bound=Block)
-_SCATTER = ("signs", "plane", "picture", "scatter")
+_SCATTER = ("signs", "plane", "picture", "properties", "rows", "scatter")
 
 
 def render(page: Page) -> str:

@@ -10,7 +10,7 @@ class Picture {
     this.codes = new Uint16Array(plane.n); // the look of every point
     this.faded = null; // which points are not selected, if any is
     this.darkPage = matchMedia("(prefers-color-scheme: dark)");
-    this.waiting = this.printing = false;
+    this.waiting = false;
     this.density = 1;
     this.stamps = [];
     this.frame = null; // of a selection, while it is drawn
@@ -31,10 +31,10 @@ class Picture {
     this.draw();
   }
 
-  get isDark() { return this.darkPage.matches && !this.printing; }
-  color(name, onPaper) { return this.printing ? onPaper : getComputedStyle(this.canvas).getPropertyValue(name).trim(); }
-  get ink() { return this.color("--ink", "#1f2933"); }
-  get paper() { return this.color("--paper", "#ffffff"); }
+  get isDark() { return this.darkPage.matches; }
+  color(name) { return getComputedStyle(this.canvas).getPropertyValue(name).trim(); }
+  get ink() { return this.color("--ink"); }
+  get paper() { return this.color("--paper"); }
 
   get radius() {
     const small = this.plane.n > 5000 ? 2.2 : this.plane.n > 800 ? 3.2 : 4.6;

@@ -3,7 +3,6 @@
 
 const STEP = 1.5;
 const STILL = 4; // pixels that a pointer may travel and still only click
-const PAGE = 10; // rows of the table in sight
 
 class Scatter {
   constructor(figure) {
@@ -14,16 +13,15 @@ class Scatter {
     this.state = figure.querySelector(".scatter-state");
     this.n = this.data.x.length && atob(this.data.x).length / 2;
     this.plane = new Plane(unpack(this.data.x, this.n), unpack(this.data.y, this.n));
-    for (const one of this.data.properties) one.codes = unpack(one.codes, this.n);
-    this.groups = this.by = this.data.properties[0];
+    this.properties = new Properties(this.data, this.n);
     this.filters = [...figure.querySelectorAll("fieldset")].map((set) => [set, this.data.properties[set.dataset.property]]);
     this.ticked = this.filters.map(([, { listed }]) => new Uint8Array(listed + 1).fill(1));
     this.picture = new Picture(this.canvas, this.plane, this.data);
-    this.picture.allowed = (kind) => this.ticked[0][Math.min(kind, this.groups.listed)];
+    this.picture.allowed = (kind) => this.ticked[0][Math.min(kind, this.properties.groups.listed)];
     this.picture.painted = () => this.placeTip();
     this.pinned = this.selecting = false; // pinned: chosen on purpose, not in passing
     this.selected = new Uint8Array(this.n);
-    this.first = 0; // row of the table
+    this.rows = new Rows(this);
     figure.querySelector(".scatter-live").hidden = false;
     figure.querySelector(".scatter-without").remove();
     this.cards = [...document.querySelectorAll("button[data-group]")];
@@ -36,59 +34,14 @@ class Scatter {
   }
 
   say(text) { this.state.textContent = text; }
-
-  // Colours --------------------------------------------------------------------------------------------------------
-
-  sign(code) { return this.data.signs[code % this.data.signs.length]; }
-
-  lookOf({ names, codes, first, step, missing, low, high }, i) {
-    const shape = this.sign(this.groups.codes[i])[2], code = codes[i];
-    if (names) return names[code] === "unknown" && code === names.length - 1 ? [...UNKNOWN, shape] : this.sign(code);
-    if (code === missing) return [...UNKNOWN, "cross"];
-    const share = (first + step * code - low) / (high - low || 1);
-    const level = Math.round(Math.min(Math.max(share, 0), 1) * (LEVELS - 1));
-    return [levelColor(level, 0), levelColor(level, 1), shape];
-  }
+  heading() { return this.data.noun.replace(/^./, (letter) => letter.toUpperCase()); }
 
   recolor() {
-    const looks = [], places = new Map(), any = this.selected.some(Boolean);
-    const placeOf = (look, key) => {
-      if (!places.has(key)) { places.set(key, looks.length); looks.push(look); }
-      return places.get(key);
-    };
-    const known = new Map(), groups = this.groups.codes, { codes } = this.by, n = this.data.signs.length;
-    const picture = Uint16Array.from(codes, (code, i) => {
-      const faded = any && !this.selected[i], key = faded ? -1 - (groups[i] % n) : code * n + (groups[i] % n);
-      if (!known.has(key)) {
-        const look = faded ? [...FADED, this.sign(groups[i])[2]] : this.lookOf(this.by, i);
-        known.set(key, placeOf(look, look.join()));
-      }
-      return known.get(key);
-    });
-    this.picture.show(looks, picture, any ? this.selected.map((one) => 1 - one) : null);
-    for (const key of document.querySelectorAll(".scatter-sign")) this.picture.drawKey(key, this.sign(key.dataset.sign));
-    this.showLegend();
-  }
-
-  legend() {
-    const { title, names, low, high, codes, missing } = this.by;
-    if (names) {
-      const seen = new Set(codes), listed = [...names.keys()].filter((code) => seen.has(code));
-      const rows = listed.slice(0, 24).map((code) => [names[code], this.lookOf(this.by, codes.indexOf(code))]);
-      return [[title, null], ...rows, ...(listed.length > 24 ? [[`and ${listed.length - 24} more`, null]] : [])];
-    }
-    const rows = [0, 0.25, 0.5, 0.75, 1].map((share) => {
-      const level = Math.round(share * (LEVELS - 1));
-      return [this.number(low + share * (high - low)), [levelColor(level, 0), levelColor(level, 1), "circle"]];
-    });
-    return [[title, null], ...rows, ...(codes.includes(missing) ? [["unknown", [...UNKNOWN, "cross"]]] : [])];
-  }
-
-  showLegend() {
-    const list = this.figure.querySelector(".scatter-legend");
-    list.hidden = this.by === this.groups;
-    if (list.hidden) return list.replaceChildren();
-    return list.replaceChildren(...this.legend().map(([words, look]) => {
+    this.picture.show(...this.properties.looks(this.selected));
+    for (const key of document.querySelectorAll(".scatter-sign")) this.picture.drawKey(key, this.properties.sign(key.dataset.sign));
+    const list = this.figure.querySelector(".scatter-legend"), { by, groups } = this.properties;
+    list.hidden = by === groups; // whose signs are on the cards
+    list.replaceChildren(...(list.hidden ? [] : this.properties.legend()).map(([words, look]) => {
       const line = node("li", "");
       if (look) {
         const key = node("canvas", "", "scatter-key");
@@ -102,20 +55,9 @@ class Scatter {
 
   // One point ------------------------------------------------------------------------------------------------------
 
-  number(value, { decimals } = this.by) { return value.toFixed(decimals).replace("-", "−"); }
-
-  value(property, i) {
-    const { names, codes, first, step, missing } = property;
-    if (names) return names[codes[i]];
-    return codes[i] === missing ? "unknown" : this.number(first + step * codes[i], property);
-  }
-
-  heading() { return this.data.noun.replace(/^./, (letter) => letter.toUpperCase()); }
-
   facts(i) {
-    const { names, properties, told } = this.data, shown = properties.slice(0, told);
-    const by = shown.includes(this.by) ? [] : [this.by];
-    return [...(names ? [[this.heading(), names[i]]] : []), ...[...shown, ...by].map((one) => [one.title, this.value(one, i)])];
+    const { names } = this.data, known = this.properties.listed.map((one) => [one.title, this.properties.text(one, i)]);
+    return names ? [[this.heading(), names[i]], ...known] : known;
   }
 
   choose(i, pinned) {
@@ -208,14 +150,14 @@ class Scatter {
     for (const card of this.cards) card.setAttribute("aria-pressed", String(card.dataset.group === group));
     this.recolor();
     this.say(this.summary());
-    this.turn(-this.first);
+    this.rows.turn(-this.rows.first);
   }
 
   selectGroup(card) {
     if (card.getAttribute("aria-pressed") === "true") return this.select(new Uint8Array(this.n));
     for (const box of this.figure.querySelectorAll("fieldset input")) box.checked = true;
     this.filter();
-    return this.select(Uint8Array.from(this.groups.codes, (code) => Number(code === Number(card.dataset.group))), card.dataset.group);
+    return this.select(Uint8Array.from(this.properties.groups.codes, (code) => Number(code === Number(card.dataset.group))), card.dataset.group);
   }
 
   selectOne(i) {
@@ -223,43 +165,9 @@ class Scatter {
   }
 
   selectFrame(frame, added) {
+    this.figure.querySelector(".scatter-rows").open = true;
     const inside = this.plane.within(frame);
     this.select(inside.map((one, i) => (one & this.picture.shown[i]) | (added ? this.selected[i] : 0)));
-  }
-
-  // The table ------------------------------------------------------------------------------------------------------
-
-  listed() {
-    const flags = this.selected.some(Boolean) ? this.selected : this.picture.shown;
-    return [...flags.keys()].filter((i) => flags[i]);
-  }
-
-  turn(by) {
-    const rows = this.listed(), table = this.figure.querySelector(".scatter-rows table");
-    this.first = Math.max(0, Math.min(this.first + by, Math.floor((rows.length - 1) / PAGE) * PAGE));
-    const part = rows.slice(this.first, this.first + PAGE), what = this.selected.some(Boolean) ? "selected" : "shown";
-    const range = rows.length ? `${(this.first + 1).toLocaleString("en")} to ${(this.first + part.length).toLocaleString("en")} of ` : "";
-    table.caption.textContent = range + this.counted(rows.length, `${what} `);
-    const [head, ...lines] = this.table(part);
-    table.tHead.replaceChildren(tableRow(head.map((text) => Object.assign(node("th", text), { scope: "col" }))));
-    table.tBodies[0].replaceChildren(...lines.map((texts, k) => tableRow(texts.map((text, column) => {
-      const cell = node(column ? "td" : "th", column ? text : "");
-      cell.dataset.label = head[column];
-      if (column) return cell;
-      const button = Object.assign(node("button", text), { type: "button", onclick: () => this.goTo(part[k]) });
-      cell.scope = "row";
-      cell.append(button);
-      return cell;
-    }))));
-    this.figure.querySelector("[data-do=back]").disabled = !this.first;
-    this.figure.querySelector("[data-do=on]").disabled = this.first + PAGE >= rows.length;
-  }
-
-  table(rows, properties = null) {
-    const { names, properties: all, told } = this.data, shown = all.slice(0, told);
-    const columns = properties || [...shown, ...(shown.includes(this.by) ? [] : [this.by])];
-    const head = [names ? this.heading() : "No.", ...columns.map((one) => one.title)];
-    return [head, ...rows.map((i) => [names ? names[i] : String(i + 1), ...columns.map((one) => this.value(one, i))])];
   }
 
   // What the reader does -------------------------------------------------------------------------------------------
@@ -275,21 +183,22 @@ class Scatter {
   }
 
   colorBy(place) {
-    this.by = this.data.properties[place];
+    this.properties.by = this.properties.all[place];
     this.recolor();
-    this.turn(0);
-    this.say(`Coloured by ${this.by.title}.`);
+    this.rows.turn(0);
+    this.say(`Coloured by ${this.properties.by.title}.`);
   }
 
   listen() {
-    const picture = (kind) => saveFigure(this.picture.svg(this.legend()), `map by ${this.by.title}`, kind);
+    const svg = () => this.picture.svg(this.properties.legend());
+    const save = (kind) => saveFigure(svg(), `map by ${this.properties.by.title}`, kind);
     const actions = {
       in: () => this.zoomBy(STEP), out: () => this.zoomBy(1 / STEP), reset: () => this.reset(),
       next: () => this.step(1), previous: () => this.step(-1), select: (button) => this.toggleSelecting(button),
       shown: () => this.select(this.picture.shown.slice()), clear: () => this.select(new Uint8Array(this.n)),
       all: (button) => this.tickAll(button, true), none: (button) => this.tickAll(button, false),
-      back: () => this.turn(-PAGE), on: () => this.turn(PAGE), png: () => picture("png"), svg: () => picture("svg"),
-      csv: () => saveRows(this.table(this.listed(), this.data.properties), `${this.data.noun}s`),
+      back: () => this.rows.turn(-PAGE), on: () => this.rows.turn(PAGE),
+      png: () => save("png"), svg: () => save("svg"), csv: () => this.rows.save(),
     };
     const keys = {
       arrowleft: () => this.move(1, 0), arrowright: () => this.move(-1, 0),
@@ -315,9 +224,17 @@ class Scatter {
     });
     new ResizeObserver(() => this.picture.measure()).observe(this.canvas);
     this.picture.darkPage.addEventListener("change", () => this.recolor());
-    const print = (printing) => { this.picture.printing = printing; this.recolor(); this.picture.paint(); };
-    addEventListener("beforeprint", () => print(true)); // paper is always light
-    addEventListener("afterprint", () => print(false));
+    let printed = null; // browsers do not print the pixels of a canvas
+    addEventListener("beforeprint", () => {
+      printed ||= svg();
+      this.canvas.before(printed);
+      this.canvas.hidden = true;
+    });
+    addEventListener("afterprint", () => {
+      printed?.remove();
+      printed = null;
+      this.canvas.hidden = false;
+    });
   }
 
   // The mouse or one finger moves, or draws the frame of a selection; two fingers zoom; what hardly moves is a click
@@ -369,16 +286,6 @@ class Scatter {
       this.zoomBy(Math.exp(-Math.max(-50, Math.min(event.deltaY, 50)) / 100), event.offsetX, event.offsetY);
     }, { passive: false });
   }
-}
-
-function node(name, text, kind = "") {
-  return Object.assign(document.createElement(name), { textContent: text, className: kind });
-}
-
-function tableRow(cells) {
-  const row = document.createElement("tr");
-  row.append(...cells);
-  return row;
 }
 
 for (const figure of document.querySelectorAll("figure.scatter")) new Scatter(figure);

@@ -12,14 +12,14 @@ const SHAPES = {
 };
 // Of numbers, from low to high: at least 3 : 1 against the page, light and dark
 const SCALE = [["#0b5fa5", "#767f88", "#c4400b"], ["#7ab4f5", "#a3aebb", "#ff8f63"]];
-const LEVELS = 12;
+const LEVELS = 12, MOST_NAMED = 24;
 const FADED = ["#ccd3da", "#3a424b"], UNKNOWN = ["#767f88", "#a3aebb"];
 
-function levelColor(level, dark) {
-  const place = (2 * level) / (LEVELS - 1), [a, b] = SCALE[dark].slice(place >= 1 ? 1 : 0), share = place >= 1 ? place - 1 : place;
+function levelColors(level) {
+  const place = (2 * level) / (LEVELS - 1), side = place >= 1 ? 1 : 0, share = place - side;
   const part = (color, k) => parseInt(color.slice(1 + 2 * k, 3 + 2 * k), 16);
-  const mix = [0, 1, 2].map((k) => Math.round(part(a, k) * (1 - share) + part(b, k) * share));
-  return "#" + mix.map((one) => one.toString(16).padStart(2, "0")).join("");
+  return SCALE.map(({ [side]: a, [side + 1]: b }) => "#" + [0, 1, 2].map((k) =>
+    Math.round(part(a, k) * (1 - share) + part(b, k) * share).toString(16).padStart(2, "0")).join(""));
 }
 
 function drawSign(pen, [light, dark, shape], isDark, rim, radius) {

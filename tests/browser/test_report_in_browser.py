@@ -74,6 +74,8 @@ def test_no_column_of_a_table_is_cut_off_on_a_phone(browser, report):
     }).map((cell) => cell.textContent)"""
     assert browser.ask(outside) == []
     assert browser.ask("document.querySelectorAll('td').length") > 100
+    heads = "[...document.querySelectorAll('.stacked thead')].map((head) => head.getBoundingClientRect().height)"
+    assert max(browser.ask(heads)) <= 1  # their texts are in the cells
     unnamed = "[...document.querySelectorAll('.stacked tbody td')].filter((cell) => !cell.dataset.label).length"
     assert browser.ask(unnamed) == 0
 

@@ -176,6 +176,7 @@ class Section:
 
     title: str
     blocks: tuple[Block, ...]
+    short: str = ""  # title in the contents, by default the same
     anchor: str = ""  # id on the page, set when it is rendered
 
     @classmethod

@@ -15,6 +15,7 @@ from ...utils.types import Array
 from .samples import SMALL
 
 MOST_FEATURES = 36
+_N_ROWS = 2000  # of a view, read at a time
 
 
 @dataclass(frozen=True)
@@ -63,10 +64,17 @@ def top_values(model: Any, samples: Array, effects: Sequence[ViewEffects], most:
         rows = np.full(views.n_samples, -1)
         rows[views.rows(k)] = np.arange(views.n_present[k])
         has = np.flatnonzero(rows[samples] >= 0)
-        part = views.matrices[k][rows[samples[has]]][:, [chosen[place][1] for place in own]]
-        values[np.array(own)[:, None], has] = (part.toarray() if sparse.issparse(part) else np.asarray(part)).T
+        part = _values(views.matrices[k], rows[samples[has]], [chosen[place][1] for place in own])
+        values[np.array(own)[:, None], has] = part.T
     names = tuple(_name(effects[k], j) for k, j, _, _ in chosen)
     return TopFeatures(names, tuple(one[0] for one in chosen), tuple(one[3] for one in chosen), values)
+
+
+def _values(matrix: Any, rows: Array, columns: list[int]) -> Array:
+    """Return some rows and columns of a matrix, which may be on disk or sparse: few rows at a time are in memory."""
+    parts = [matrix[rows[first : first + _N_ROWS]][:, columns] for first in range(0, len(rows), _N_ROWS)]
+    dense = [part.toarray() if sparse.issparse(part) else np.asarray(part) for part in parts]
+    return np.concatenate(dense) if dense else np.empty((0, len(columns)))
 
 
 def _strongest(view: int, effects: ViewEffects, n_top: int) -> list[tuple[int, int, float, int]]:

@@ -6,7 +6,7 @@ import math
 
 from ...trust import GroupAssociation
 from ...trust.assessment import small_groups
-from ...utils.messages import joined, percent, shorten
+from ...utils.messages import NO_BREAK, joined, percent, shorten
 from ..page import Findings, State
 from .samples import DOUBTFUL
 from .summary import Summary, p_value, share
@@ -22,7 +22,12 @@ def findings(summary: Summary) -> Findings:
     if n_groups > 1:
         remarks += [*_stability(summary), *_views(summary), _confidence(summary), *_small(summary)]
     remarks += [_missing(summary, n_groups), *_batches(summary), *_data(summary)]
-    return Findings(tuple(remarks))
+    return Findings(tuple((state, term, _kept_together(text)) for state, term, text in remarks))
+
+
+def _kept_together(text: str) -> str:
+    """Return a text whose figures are not divided at the end of a line."""
+    return text.replace(" = ", f"{NO_BREAK}={NO_BREAK}").replace(" %", f"{NO_BREAK}%")
 
 
 def _structure(summary: Summary, n_groups: int) -> _Remark:

@@ -162,8 +162,9 @@ def _bars(summary: Summary, samples: Array) -> list[Bar]:
     columns = [(one.column, summary.covariates.columns.get(one.column)) for one in ordered]
     for name, column in [pair for pair in columns if pair[1] is not None][:_MOST_COVARIATE_BARS]:
         if column is not None and column.is_number:
-            values = column.numbers[samples]
-            bars.append(number_bar(name, values, *np.nanpercentile(column.numbers, [2, 98]).tolist()))
+            known = column.numbers[np.isfinite(column.numbers)]
+            low, high = np.percentile(known, [2, 98]).tolist() if known.size else (0.0, 1.0)
+            bars.append(number_bar(name, column.numbers[samples], low, high))
         elif column is not None and len(levels := levels_of(column)) <= _MOST_LEVELS:
             bars.append(class_bar(name, levels, codes_of(column, levels)[samples]))
     return bars

@@ -13,7 +13,7 @@ from ...persist.model_file import check_path
 from ...utils.messages import check_flag, counted
 from ...utils.storage import write_whole
 from ..page import Page, render
-from . import fit_sections, group_sections
+from . import fit_sections, group_sections, view_sections
 from .covariate_section import covariate_section
 from .data_section import data_section
 from .findings import findings
@@ -39,27 +39,27 @@ def clustering_page(summary: Summary, title: str | None = None) -> Page:
     ('2 groups among 60 samples', 'The 60 samples fall into 2 groups of 30 each.')
     """
     n_groups = sum(group.n_samples > 0 for group in summary.groups)
-    several = len(summary.groups) > 1
     first = map_section(summary)
-    sections = (
-        replace(first, blocks=(*first.blocks, group_sections.size_table(summary))),
-        group_sections.feature_section(summary) if several else None,
-        None if summary.covariates is None else covariate_section(summary.covariates, summary),
-        None if summary.batches is None else fit_sections.batch_section(summary.batches, summary.mixing),
-        fit_sections.gap_section(summary),
-        fit_sections.agreement_section(summary),
-        fit_sections.count_section(summary),
-        fit_sections.recovery_section(summary),
-        fit_sections.doubt_section(summary),
-        data_section(summary),
-        fit_sections.repeat_section(summary),
-        fit_sections.fit_section(summary),
-    )
+    sections = {
+        "Groups": replace(first, blocks=(*first.blocks, group_sections.size_table(summary))),
+        "Features": group_sections.feature_section(summary) if len(summary.groups) > 1 else None,
+        "Covariates": None if summary.covariates is None else covariate_section(summary.covariates, summary),
+        "Batches": None if summary.batches is None else view_sections.batch_section(summary.batches, summary.mixing),
+        "Missing views": view_sections.gap_section(summary),
+        "Agreement": view_sections.agreement_section(summary),
+        "Number of groups": fit_sections.count_section(summary),
+        "Recovery": view_sections.recovery_section(summary),
+        "Low confidence": fit_sections.doubt_section(summary),
+        "Data": data_section(summary),
+        "Repeat": fit_sections.repeat_section(summary),
+        "Settings": fit_sections.fit_section(summary),
+    }
+    shown = tuple(replace(section, short=short) for short, section in sections.items() if section is not None)
     footer = f"Made by gapview {summary.gapview_version} with {summary.method}."
     if summary.sample_ids is None:
         footer += " Sample ids are left out."
     heading = title or f"{counted(n_groups, 'group')} among {counted(summary.n_samples, 'sample')}"
-    return Page(heading, (_answer(summary),), tuple(filter(None, sections)), footer, (findings(summary),))
+    return Page(heading, (_answer(summary),), shown, footer, (findings(summary),))
 
 
 def _answer(summary: Summary) -> str:

@@ -73,7 +73,7 @@ def heat_map(values: Array, names: Sequence[str], parts: Sequence[str], groups: 
     >>> import numpy as np
     >>> from gapview.report.heatmap import heat_map
     >>> figure = heat_map(np.eye(3), ["a", "b", "c"], ["blood", "blood", "scans"], np.array([0, 0, 1]), [])
-    >>> [label.get_text() for label in figure.axes[-1].get_yticklabels()]
+    >>> [label.get_text() for label in figure.axes[1].get_yticklabels()]
     ['a', 'b', 'c']
     """
     n_rows = len(values)

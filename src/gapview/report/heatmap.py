@@ -83,7 +83,11 @@ def heat_map(values: Array, names: Sequence[str], parts: Sequence[str], groups: 
         above, below = figure.subplots(2, 1, gridspec_kw={"height_ratios": heights}, sharex=True)
         n_groups = int(groups.max()) + 1
         own = class_bar("group", [""] * n_groups, groups, [group_sign(g).color for g in range(n_groups)])
-        _draw(above, np.stack([own.colors, *(bar.colors for bar in bars)]), [own.title, *(bar.title for bar in bars)])
+        _draw(
+            above,
+            np.stack([own.colors, *(bar.colors for bar in bars)]),
+            [own.title, *(shorten(bar.title, _LONGEST) for bar in bars)],
+        )
         scale = load_matplotlib("pyplot").get_cmap("RdBu_r")
         cells = scale(0.5 + 0.5 * np.clip(np.nan_to_num(values) / _LIMIT, -1, 1))[..., :3]
         cells[~np.isfinite(values)] = _rgb([_UNKNOWN])
@@ -113,7 +117,7 @@ def _mark_groups(above: Any, below: Any, groups: Array) -> None:
     ends = np.append(starts[1:], len(groups))
     for start, end in zip(starts, ends, strict=True):
         for axes in (above, below) if start else ():
-            axes.axvline(start - 0.5, color=PAPER, linewidth=1.6)
+            axes.axvline(start - 0.5, color=PAPER, linewidth=1.6 if len(starts) <= 15 else 0.6)
         if (end - start) / len(groups) > 0.015:
             look = {"ha": "center", "va": "bottom", "fontsize": 8, "fontweight": "bold", "color": INK}
             above.text((start + end - 1) / 2, -0.65, f"{groups[start]}", **look)

@@ -23,6 +23,7 @@ from .summary import MOST_DETAILED, Summary, feature_name, group_name, rounded, 
 
 
 _N_BRIEF = 3  # features in the overview
+_MOST_BRIEF = 12  # groups up to which it is not folded away
 _MOST_COLUMNS = 1000  # samples in the heat map: more than it has pixels
 _MOST_VIEW_BARS = 8  # views above it
 _MOST_COVARIATE_BARS = 5
@@ -116,7 +117,8 @@ def feature_section(summary: Summary) -> Section:
         "evidence that they exist."
     )
     table = simple_table("What sets each group apart in each view", ("", *named), rows, numbers=False)
-    return Section.of("What sets each group apart", _heat_map(summary), Text(text), table, _means(groups))
+    brief = table if len(groups) <= _MOST_BRIEF else Details("The strongest features of every group", (table,))
+    return Section.of("What sets each group apart", _heat_map(summary), Text(text), brief, _means(groups))
 
 
 def _heat_map(summary: Summary) -> Drawing | None:

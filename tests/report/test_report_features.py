@@ -60,6 +60,10 @@ class TestRemarks:
         assert state == "doubtful"
         assert "Group 1 is unstable" in text
 
+    def test_groups_that_rarely_come_back(self, summary):
+        found = replace(assessed(0.05, [0.9, 0.8], 0.005), stability=0.6)
+        assert remarks(replace(summary, assessment=found))["They are stable in part."][0] == "doubtful"
+
     def test_groups_that_cannot(self, summary):
         found = remarks(replace(summary, assessment=assessed(0.6, [0.5, 0.5], 0.4)))
         assert found["No groups can be shown."][0] == "bad"

@@ -11,6 +11,7 @@ from ..page import Findings, State
 from .samples import DOUBTFUL
 from .summary import Summary, p_value, share
 
+_VALID = 0.75  # mean Jaccard similarity from which on Hennig (2007) calls groups valid
 _MANY = 0.2  # share of samples of low confidence that is remarkable
 _Remark = tuple[State, str, str]
 
@@ -56,6 +57,8 @@ def _stability(summary: Summary) -> list[_Remark]:
     text = " ".join(found.sentences()[1 : 2 + bool(unstable)])
     if unstable or not found.has_structure:
         return [("doubtful", "Some groups are unstable." if unstable else "Stability is no evidence.", text)]
+    if found.stability < _VALID:
+        return [("doubtful", "They are stable in part.", text)]
     return [("good", "They are stable.", text)]
 
 

@@ -55,8 +55,9 @@ class Browser:
         self.driver.execute_cdp_cmd("Emulation.setTouchEmulationEnabled", {"enabled": mobile})
 
     def dark(self, wanted):
-        feature = {"name": "prefers-color-scheme", "value": "dark" if wanted else "light"}
-        self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [feature]})
+        features = {"prefers-color-scheme": "dark" if wanted else "light", "prefers-reduced-motion": "reduce"}
+        media = {"features": [{"name": name, "value": value} for name, value in features.items()]}
+        self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", media)
 
     def ask(self, script, *arguments):
         return self.driver.execute_script(f"return ({script})", *arguments)
@@ -124,6 +125,45 @@ class Browser:
     def signs(self):
         return self.ask("JSON.parse(document.querySelector(arguments[0] + ' script').textContent).signs", MAP)
 
+    def groups(self):
+        """Return the filters of groups and of views present, which are folded away."""
+        self.ask("document.querySelector('.scatter-filters').open = true")
+        return self.all(f"{MAP} fieldset")
+
+    def click(self, name):
+        """Press a button of the map."""
+        self.find(f"{MAP} [data-do={name}]").click()
+
+    def rows(self):
+        """Return the rows of the table of samples, with its heads."""
+        self.ask("document.querySelector('.scatter-rows').open = true")
+        return self.ask(
+            "[...document.querySelector('.scatter-rows table').rows]"
+            ".map((row) => [...row.cells].map((cell) => cell.textContent))"
+        )
+
+    def color_by(self, title):
+        from selenium.webdriver.support.ui import Select
+
+        Select(self.find("[data-do=color]")).select_by_visible_text(title)
+
+    def saved(self, button):
+        """Press a button, and return the name and the contents of the file that it saves."""
+        script = """
+          const done = arguments[1], create = URL.createObjectURL;
+          let last = null;
+          URL.createObjectURL = (blob) => { last = blob; return create(blob); };
+          HTMLAnchorElement.prototype.click = function () {
+            URL.createObjectURL = create;
+            delete HTMLAnchorElement.prototype.click;
+            const reader = new FileReader();
+            reader.onload = () => done([this.download, reader.result.split(",")[1]]);
+            reader.readAsDataURL(last);
+          };
+          arguments[0].click();"""
+        name, text = self.driver.execute_async_script(script, button)
+        return name, base64.b64decode(text)
+
     def colours(self):
         """Return the colours that the map is drawn in, by how many pixels have each."""
         return self.ask(
@@ -181,7 +221,9 @@ def model(browser):
     data = make_views(150, (8, 10), n_clusters=3, missing_rate=0.3, random_state=0)
     ids = np.array([f"s{i:03d}" for i in range(148)] + [EVIL, BREAKING])
     frames = {
-        name: pd.DataFrame(matrix, index=ids[data.views.rows(k)])
+        name: pd.DataFrame(
+            matrix, index=ids[data.views.rows(k)], columns=[f"f{j} {EVIL}" for j in range(matrix.shape[1])]
+        )
         for k, (name, matrix) in enumerate(zip(("<b>blood</b>", "scans"), data.views.matrices, strict=True))
     }
     return BridgedGRMF(n_clusters=3, random_state=0).fit(Views(frames))
@@ -191,7 +233,12 @@ def model(browser):
 def report(model, tmp_path_factory):
     state = np.random.RandomState(0)
     covariates = pd.DataFrame(
-        {"age": state.normal(60, 9, 150), "days": state.exponential(9, 150), "event": state.randint(2, size=150)},
+        {
+            "age": state.normal(60, 9, 150),
+            "days": state.exponential(9, 150),
+            "event": state.randint(2, size=150),
+            BREAKING: np.array([EVIL, "low", None], dtype=object)[state.randint(3, size=150)],
+        },
         index=model.sample_ids_,
     )
     file = tmp_path_factory.mktemp("report") / "report.html"

@@ -10,6 +10,7 @@ import re
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
@@ -27,26 +28,28 @@ from pages import check_page
 EVIL = "<script>alert(1)</script>"
 BREAKING = "</script><img src=x onerror=alert(2)>\u2028\"'&\\u003c"
 SECTIONS = [
-    "What the data look like",
     "The groups",
-    "Map of the samples",
+    "What sets each group apart",
     "Which samples lack which views",
     "How well the views agree",
-    "How the settings were chosen",
-    "Convergence",
+    "How many groups",
     "How well hidden views are recovered",
     "Samples of low confidence",
+    "What the data look like",
     "How to repeat it",
+    "Settings and convergence",
 ]
 
 
-def made(n_samples=90, widths=(6, 8), missing=0.35, ids=None, names=("blood", "scans"), seed=0):
+def made(n_samples=90, widths=(6, 8), missing=0.35, ids=None, names=("blood", "scans"), seed=0, features=False):
     data = make_views(n_samples, widths, n_clusters=3, missing_rate=missing, random_state=seed)
     full = []
     for k, matrix in enumerate(data.views.matrices):
         filled = np.full((n_samples, matrix.shape[1]), np.nan)
         filled[data.views.rows(k)] = matrix
-        full.append(filled)
+        full.append(
+            pd.DataFrame(filled, columns=[f"{EVIL}{k}{j}" for j in range(matrix.shape[1])]) if features else filled
+        )
     return Views(dict(zip(names, full, strict=True)), sample_ids=ids)
 
 
@@ -66,22 +69,35 @@ def without_scripts(text):
 
 
 def embedded(text):
-    return json.loads(re.search(r'<script type="application/json">(.*?)</script>', text, flags=re.S)[1])
+    """Return the data of the map, with the codes of points as numbers."""
+    data = json.loads(re.search(r'<script type="application/json">(.*?)</script>', text, flags=re.S)[1])
+    data |= {axis: np.frombuffer(base64.b64decode(data[axis]), "<u2").tolist() for axis in "xy"}
+    for one in data["properties"]:
+        raw = base64.b64decode(one["codes"])
+        one["codes"] = np.frombuffer(raw, "u1" if len(raw) == len(data["x"]) else "<u2").astype(int)
+    return data
 
 
 @pytest.fixture(scope="module")
 def model():
     ids = [f"s{i:02d}" for i in range(88)] + [EVIL, BREAKING]
-    return fitted(made(ids=ids, names=("blood <b>", "scans")), selection="fixed")
+    return fitted(made(ids=ids, names=("blood <b>", "scans"), features=True), selection="fixed")
 
 
 @pytest.fixture(scope="module")
-def text(model, tmp_path_factory):
-    return written(model, tmp_path_factory.mktemp("report"))
+def covariates(model):
+    values = {"age": np.arange(90.0), f"of {BREAKING}": np.tile([EVIL, "low", None], 30)}
+    return pd.DataFrame(values, index=model.sample_ids_)
+
+
+@pytest.fixture(scope="module")
+def text(model, covariates, tmp_path_factory):
+    return written(model, tmp_path_factory.mktemp("report"), covariates=covariates)
 
 
 def test_sections_come_in_the_order_of_a_readers_questions(text):
-    assert re.findall(r"<h2[^>]*>(.*?)</h2>", text) == SECTIONS
+    titles = re.findall(r"<h2[^>]*>(.*?)</h2>", text)
+    assert titles == [*SECTIONS[:2], "Covariates of the samples", *SECTIONS[2:]]
     levels = [int(level) for level in re.findall(r"<h([1-6])", text)]
     assert levels[0] == 1
     assert all(after - before <= 1 for before, after in itertools.pairwise(levels))
@@ -107,32 +123,96 @@ def test_names_that_are_markup_appear_as_text(text, model):
     assert EVIL not in text
     assert "<img" not in text
     assert "blood &lt;b&gt;" in text
-    names = embedded(text)["names"][1]
-    assert {EVIL, BREAKING} <= set(names)
-    assert set(names) == set(model.sample_ids_)
+    data = embedded(text)
+    assert {EVIL, BREAKING} <= set(data["names"])
+    assert set(data["names"]) == set(model.sample_ids_)
+    titles = {one["title"] for one in data["properties"]}
+    assert any(title.startswith(EVIL) for title in titles)  # features
+    assert any(EVIL in one.get("names", ()) for one in data["properties"])  # values of covariates
+    shown = without_scripts(text)
+    for place in ('data-title="', r'<option value="\d+">', 'data-label="', "<li>", '<optgroup label="'):
+        assert re.search(place + '[^"\n]*&lt;', shown), place
 
 
 def test_the_map_shows_every_sample_with_its_group_confidence_and_views(text, model):
     data = embedded(text)
-    order = [list(model.sample_ids_).index(name) for name in data["names"][1]]
-    groups, patterns = data["facets"]
-    assert (np.array(groups["codes"]) == model.labels_[order]).all()
+    order = [list(model.sample_ids_).index(name) for name in data["names"]]
+    groups, confidence, patterns = data["properties"][:3]
+    assert (groups["codes"] == model.labels_[order]).all()
+    decoded = confidence["first"] + confidence["step"] * confidence["codes"]
+    np.testing.assert_allclose(decoded, model.confidence_[order], atol=1e-5)
+    assert (confidence["title"], confidence["decimals"]) == ("Confidence", 2)
     for place, i in enumerate(order):
         shown = patterns["names"][patterns["codes"][place]]
         having = [name for name, has in zip(model.views_.names, model.views_.mask[i], strict=True) if has]
         assert shown == ("all views" if len(having) == 2 else f"only {having[0]}")
-        assert data["values"][0][1][place] == f"{model.confidence_[i]:.2f}"
     assert (np.diff(model.confidence_[order]) >= 0).all()  # those in doubt first
     assert max(data["x"] + data["y"]) == 10_000
     assert min(data["x"] + data["y"]) == 0
 
 
-def test_the_same_model_gives_the_same_file(model, text, tmp_path):
-    assert written(model, tmp_path) == text
+def test_the_map_can_be_coloured_by_covariates_and_by_features(text, model):
+    data = embedded(text)
+    order = [list(model.sample_ids_).index(name) for name in data["names"]]
+    age = next(one for one in data["properties"] if one["title"] == "age")
+    np.testing.assert_allclose(age["first"] + age["step"] * age["codes"], order, atol=0.01)
+    level = next(one for one in data["properties"] if EVIL in one.get("names", ()))
+    assert [level["names"][code] for code in level["codes"]] == [(EVIL, "low", "unknown")[i % 3] for i in order]
+    features = [one for one in data["properties"] if one["title"].startswith(EVIL)]
+    assert len(features) >= 6
+    has = model.views_.mask[order, 0]
+    first = features[0]["codes"] == features[0]["missing"]
+    assert (first == ~has).all()  # missing where the view is
 
 
-def test_without_ids_no_id_is_anywhere(model, tmp_path):
-    text = written(model, tmp_path, no_ids=True)
+def test_cards_have_size_confidence_and_top_features(text, model):
+    cards = re.findall(r'<article class="card">(.*?)</article>', text, flags=re.S)
+    assert len(cards) == 3
+    for card, group in zip(cards, summarise(model).groups, strict=True):
+        assert f"Group\N{NO-BREAK SPACE}{group.number}" in card
+        assert f"{group.n_samples} (" in card
+        assert f"{group.confidence:.2f}" in card
+        for effect in group.features[:3]:
+            arrow = "▲ +" if effect.effect > 0 else "▼ −"
+            assert f"{arrow}{abs(effect.effect):.1f}" in card
+
+
+def test_the_first_screen_says_what_to_believe(text, model):
+    first = text[text.index("<header>") : text.index("</header>")]
+    assert "not tested against data without groups" in first
+    n_doubtful = int((model.confidence_ < 0.5).sum())
+    assert f"{n_doubtful:,} of the samples" in first if n_doubtful else "None of the samples has" in first
+    lacking = int((~model.views_.mask.all(axis=1)).sum())
+    assert f"{lacking} samples" in first
+
+
+def test_every_figure_and_every_table_can_be_saved(text):
+    shown = without_scripts(text)
+    n_drawings = shown.count('<div class="drawing')
+    assert n_drawings >= 3
+    assert shown.count('data-save="png"') == shown.count('data-save="svg"') == n_drawings
+    assert shown.count('data-save="csv"') == shown.count("<table") - 1  # that of the samples has a button of its own
+    assert shown.count("Save all rows as CSV") == 1
+    assert "img-src data: blob:;" in text
+
+
+def test_settings_and_convergence_are_folded_away_at_the_end(text):
+    end = without_scripts(text[text.index('id="settings-and-convergence"') :])
+    assert re.findall(r"<summary>(.*?)</summary>", end)[0] == "How the settings were chosen"
+    assert "<summary>Convergence</summary>" in end
+    assert "<details open" not in text
+
+
+def test_the_same_model_gives_the_same_file(model, covariates, text, tmp_path):
+    assert written(model, tmp_path, covariates=covariates) == text
+
+
+def test_without_ids_no_sample_is_identified(model, covariates, tmp_path):
+    text = written(model, tmp_path, no_ids=True, covariates=covariates[["age"]])
+    data = embedded(text)
+    assert [one["title"] for one in data["properties"]] == ["Group", "Confidence", "Views present"]
+    assert "Means of the groups" in text  # instead of one column for each sample
+    text = text.replace(EVIL.replace("<", "&lt;").replace(">", "&gt;"), "")  # names of features are kept
     assert embedded(text)["names"] is None
     assert not re.search(r"\bs\d\d\b|alert", text)
     assert "Find sample" not in text
@@ -150,8 +230,8 @@ def test_summary_holds_what_the_model_says(model):
         assert group.confidence == pytest.approx(own.mean())
         assert (group.n_clear, group.n_doubtful) == ((own >= 0.8).sum(), (own < 0.5).sum())
         for effect in group.features:
-            view = model.views_.names.index(effect.view)
-            sizes = feature_effects(model.views_, model.labels_)[view].sizes[group.number]
+            found = feature_effects(model.views_, model.labels_)[model.views_.names.index(effect.view)]
+            sizes = dict(zip(found.features, found.sizes[group.number], strict=True))
             assert effect.effect == pytest.approx(sizes[effect.feature])
             assert abs(effect.effect) >= 0.2
     lowest = sorted(range(90), key=lambda i: model.confidence_[i])[:20]
@@ -223,13 +303,15 @@ def test_every_kind_of_data_gives_a_page(method, data, settings, tmp_path):
         model = fitted(data, method, **{"n_clusters": 3, **settings}, **more)
     text = written(model, tmp_path)
     check_page(without_scripts(text))
-    assert re.findall(r"<h2[^>]*>(.*?)</h2>", text) == SECTIONS
+    several = len(model.cluster_centers_) > 1
+    titles = [title for title in SECTIONS if several or title != "What sets each group apart"]
+    assert re.findall(r"<h2[^>]*>(.*?)</h2>", text) == titles
     assert "nan" not in re.sub(r"<[^>]+>", " ", without_scripts(text)).lower().split()
 
 
 def test_a_fit_that_was_cut_off_says_so():
     page = clustering_page(summarise(fitted(made(), GRMF, max_iter=2, tol=1e-12)))
-    words = page.sections[SECTIONS.index("Convergence")].blocks[0].text
+    words = page.sections[-1].blocks[1].blocks[0].text
     assert "had not converged" in words
 
 
@@ -238,8 +320,8 @@ def test_more_samples_than_the_map_can_show(model):
     assert len(summary.sample_map.samples) <= 40
     assert len(set(summary.labels[summary.sample_map.samples])) == 3
     page = clustering_page(summary)
-    assert "of the 90 samples" in page.sections[SECTIONS.index("Map of the samples")].blocks[0].text
-    assert sum(page.sections[SECTIONS.index("Map of the samples")].blocks[1].facets[0].counts) == 90
+    assert "of the 90 samples" in page.sections[0].blocks[0].text
+    assert sum(page.sections[0].blocks[1].blocks[0].properties[0].counts) == 90
 
 
 def test_long_names_leave_the_file_small(tmp_path):
@@ -247,7 +329,8 @@ def test_long_names_leave_the_file_small(tmp_path):
     assert len(written(fitted(made(ids=ids), selection="fixed"), tmp_path)) < 400_000
 
 
-def test_a_file_that_would_be_too_large_shows_fewer_samples(model, text, tmp_path, monkeypatch):
+def test_a_file_that_would_be_too_large_shows_fewer_samples(model, tmp_path, monkeypatch):
+    text = written(model, tmp_path)
     monkeypatch.setattr("gapview.report.clustering.writing._MOST_SHOWN", (90, 20))
     monkeypatch.setattr("gapview.report.clustering.writing._MOST_BYTES", len(text.encode()) - 100)
     assert len(embedded(written(model, tmp_path))["x"]) <= 20

@@ -388,7 +388,9 @@ def report_model(
 @options.id_option
 @survival_option
 @adjust_option
-@click.option("--no-ids", is_flag=True, help="Omit every sample id, for a report that is shared with others.")
+@click.option(
+    "--no-ids", is_flag=True, help="Omit sample ids and values of single samples, for a report that is shared."
+)
 @click.option("--title", help="Title of the report.")
 @options.force_option("a file that is there")
 def report(**given: Any) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..utils.messages import powers, shorten
-from .page import Shape, Sign
+from .points import Shape, Sign
 from .style import INK, MORE_COLORS, PAPER, SERIES, SOFT, letters_on
 
 WIDTH = 8.4  # inches: texts of the page and of the figure have nearly the same size

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from importlib.resources import files
 from itertools import groupby
@@ -17,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
 from ..errors import extra
 from ..utils.messages import free_name
+from .points import Scatter
 from .style import DARK_COLORS, inline_svg
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 # "up" and "down" are colours only: the text of the cell must contain the sign.
 Tone: TypeAlias = Literal["plain", "muted", "up", "up-strong", "down", "down-strong", "problem"]
+State: TypeAlias = Literal["good", "doubtful", "bad", "open"]
 
 
 @dataclass(frozen=True)
@@ -123,47 +124,42 @@ class Drawing:
     small: bool = False  # shrinks with the page; other figures scroll
 
 
-Shape: TypeAlias = Literal["circle", "square", "triangle", "diamond", "plus", "cross", "wedge"]
+@dataclass(frozen=True)
+class Findings:
+    """What was found, one remark each: whether it is good, a term, and a text."""
+
+    remarks: tuple[tuple[State, str, str], ...]
 
 
 @dataclass(frozen=True)
-class Sign:
-    """The look of one kind of point, on a light page and on a dark one."""
-
-    color: str
-    dark: str
-    shape: Shape
-
-
-@dataclass(frozen=True)
-class Facet:
-    """A property by which points can be filtered: the names of its values, and the value of every point."""
+class Card:
+    """One group in a few lines; ``number`` is its code in the first property of the scatter plot of the page."""
 
     title: str
-    names: tuple[str, ...]
-    codes: Sequence[int]
-    n_listed: int  # names from here on are filtered together
-    counts: tuple[int, ...]  # of all samples, also those without a point
+    number: int
+    facts: tuple[tuple[str, str, bool], ...]  # terms and values, and whether a value is a problem
+    lists: tuple[tuple[str, tuple[tuple[str, str], ...]], ...]  # titles, and pairs of a name and a figure
 
 
 @dataclass(frozen=True)
-class Scatter:
-    """An interactive scatter plot with tooltips, filters and zoom; a sentence replaces it where scripts are disabled.
+class Cards:
+    """Groups beside each other; a button on each selects its samples in the scatter plot."""
 
-    ``signs`` and ``marks`` belong to the names of the first facet: the look of its points, and the label in their
-    centre. The buttons "next" and "previous" follow the order of the points.
-    """
+    cards: tuple[Card, ...]
+    note: str = ""
 
-    label: str
-    caption: str
-    noun: str  # what a point is, such as "sample"
-    x: Sequence[int]
-    y: Sequence[int]  # upwards
-    facets: tuple[Facet, ...]
-    signs: tuple[Sign, ...]
-    marks: tuple[str, ...]
-    values: tuple[tuple[str, Sequence[str]], ...] = ()  # more about every point: a title, and a text for each
-    names: tuple[str, Sequence[str]] | None = None  # names of the points: a title, and a name for each
+
+@dataclass(frozen=True)
+class Beside:
+    """Blocks beside each other where the page is wide: in columns of the same width, or a map with cards beside it."""
+
+    blocks: tuple[Block, ...]
+    even: bool = True
+
+    @classmethod
+    def of(cls, *blocks: Block | None) -> Beside:
+        """Return the blocks that are not None beside each other."""
+        return cls(tuple(block for block in blocks if block is not None))
 
 
 @dataclass(frozen=True)
@@ -180,6 +176,7 @@ class Section:
 
     title: str
     blocks: tuple[Block, ...]
+    short: str = ""  # title in the contents, by default the same
     anchor: str = ""  # id on the page, set when it is rendered
 
     @classmethod
@@ -188,29 +185,34 @@ class Section:
         return cls(title, tuple(block for block in blocks if block is not None))
 
 
-Block: TypeAlias = Text | Items | Facts | Code | Legend | Table | Drawing | Scatter | Details | Section
+Block: TypeAlias = (
+    Text | Items | Facts | Code | Legend | Table | Drawing | Scatter | Findings | Cards | Beside | Details | Section
+)
 
 
 @dataclass(frozen=True)
 class Page:
-    """A page: the title, the answer in a few sentences, and the sections."""
+    """A page: the title, the answer in a few sentences, blocks of the first screen, and the sections."""
 
     title: str
     lead: tuple[str, ...]
     sections: tuple[Section, ...]
     footer: str = ""
+    first: tuple[Block, ...] = ()
 
 
 # -- rendering ---------------------------------------------------------------------------------------------------------
 
 
 _Nested = TypeVar("_Nested", bound=Block)
+_SCATTER = ("signs", "plane", "picture", "properties", "rows", "scatter")
 
 
 def render(page: Page) -> str:
     """Return a page as one HTML document that loads nothing; the same page always gives the same text.
 
-    A script is included only for scatter plots; the content security policy allows no other script.
+    Only pages with a scatter plot have a script, which also saves figures and tables as files; the content security
+    policy allows no other script.
 
     Parameters
     ----------
@@ -234,14 +236,15 @@ def render(page: Page) -> str:
     environment = jinja2.Environment(autoescape=True, **options)
     taken = {"content", "contents"}
     page = replace(page, sections=tuple(_anchored(section, taken) for section in page.sections))
-    moves = any(isinstance(block, Scatter) for block in _within(page.sections, (Section, Details)))
+    parts = (Section, Details, Beside)
+    moves = any(isinstance(block, Scatter) for block in _within((*page.first, *page.sections), parts))
     script = _script() if moves else ""
     text: str = environment.from_string(_part("page.html.jinja")).render(
         page=page,
         style=_part("page.css") + (_part("scatter/scatter.css") if moves else ""),
         script=script,
         script_hash="sha256-" + base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
-        scatter_data=_scatter_data,
+        classes_of=_classes_of,
         dark=DARK_COLORS,
         inner_sections=lambda blocks: [one for one in _within(blocks, (Details,)) if isinstance(one, Section)],
         new_id=lambda wanted: _new_id(wanted, taken),
@@ -276,7 +279,7 @@ def _part(name: str) -> str:
 
 def _script() -> str:
     """Return the script in one block scope, so that its names are not global."""
-    parts = [_part(f"scatter/{name}.js") for name in ("signs", "plane", "picture", "scatter")]
+    parts = [_part(name) for name in ("saving.js", *(f"scatter/{name}.js" for name in _SCATTER))]
     return "\n".join(['"use strict";', "{", *parts, "}", ""])
 
 
@@ -288,23 +291,16 @@ def _within(blocks: Iterable[Block], opened: tuple[type, ...]) -> Iterator[Block
             yield from _within(block.blocks, opened)  # type: ignore[union-attr]
 
 
-def _scatter_data(block: Scatter) -> str:
-    """Return the data of a scatter plot as JSON, escaped so that no text can end the script element."""
-    content = {
-        "noun": block.noun,
-        "x": list(block.x),
-        "y": list(block.y),
-        "facets": [
-            {"title": facet.title, "names": facet.names, "codes": list(facet.codes), "listed": facet.n_listed}
-            for facet in block.facets
-        ],
-        "signs": [(sign.color, sign.dark, sign.shape) for sign in block.signs],
-        "marks": block.marks,
-        "values": [(title, list(texts)) for title, texts in block.values],
-        "names": None if block.names is None else (block.names[0], list(block.names[1])),
+def _classes_of(table: Table) -> str:
+    """Return the classes of a table; on a phone, the cells of a row stand below each other unless it compares many."""
+    is_stacked = not table.over and len(table.columns) > 2
+    flags = {
+        "numbers": table.numbers,
+        "two": table.numbers and _n_headers(table) > 1,
+        "narrow": table.numbers and table.narrow,
+        "stacked": is_stacked,
     }
-    text = json.dumps(content, separators=(",", ":"), ensure_ascii=True)
-    return re.sub("[<>&]", lambda found: f"\\u{ord(found[0]):04x}", text)
+    return " ".join(name for name, holds in flags.items() if holds)
 
 
 def _n_headers(table: Table) -> int:

@@ -15,7 +15,6 @@ from gapview.report.page import (
     Items,
     Legend,
     Page,
-    Scatter,
     Section,
     Table,
     Text,
@@ -72,7 +71,7 @@ def _blocks(blocks: tuple[Block, ...], level: int) -> Iterator[str]:
         elif isinstance(block, Items | Facts):
             yield _list(block)
         else:
-            assert isinstance(block, Drawing | Legend | Scatter)
+            assert isinstance(block, Drawing | Legend)  # pages of the lab have no other blocks
 
 
 def _list(block: Items | Facts) -> str:

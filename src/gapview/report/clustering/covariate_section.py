@@ -12,7 +12,7 @@ from ...trust.survival import Curve
 from ...utils.messages import counted, joined, shorten
 from ...utils.types import Array
 from ..drawing import SMALL_WIDTH, draw_survival
-from ..page import Block, Cell, Details, Drawing, Group, Items, Row, Section, Table, Text, simple_table
+from ..page import Beside, Block, Cell, Details, Drawing, Group, Items, Row, Section, Table, Text, simple_table
 from ..style import new_figure
 from .covariates import Comparison, Covariates, Quartiles
 from .summary import MOST_DETAILED, Summary, bare_p, group_name, p_value, rounded, share
@@ -35,8 +35,8 @@ def covariate_section(covariates: Covariates, summary: Summary) -> Section:
         "Covariates of the samples",
         *(Text(text) for text in _covariate_words(covariates, summary)),
         _covariate_table(ordered) if ordered else None,
+        _covariate_details([one for one in ordered[:MOST_DETAILED] if one.survival is None], summary),
         *(_survival_section(one) for one in ordered[:MOST_DETAILED] if one.survival is not None),
-        *(_covariate_details(one, summary) for one in ordered[:MOST_DETAILED] if one.survival is None),
         Items((*items, *([f"and {n_more} more."] if n_more else []))) if items else None,
     )
 
@@ -72,7 +72,13 @@ def _covariate_table(ordered: list[Comparison]) -> Table:
     return Table(caption, columns, (Group(tuple(rows)),), notes=notes, numbers=True, narrow=True)
 
 
-def _covariate_details(one: Comparison, summary: Summary) -> Details:
+def _covariate_details(compared: list[Comparison], summary: Summary) -> Details | None:
+    """Return the values of every column in every group, hidden until they are opened."""
+    blocks = [block for one in compared for block in _values_by_group(one, summary)]
+    return Details("Values of every column by group", tuple(blocks)) if blocks else None
+
+
+def _values_by_group(one: Comparison, summary: Summary) -> tuple[Text, Table]:
     counts = (tuple(shorten(level, 30) for level in one.levels), one.counts, _count_cells)
     kinds: dict[str, tuple[tuple[str, ...], Any, Any]] = {
         "numbers": (("samples", "median", "interquartile range"), one.quartiles, _quartile_cells),
@@ -85,7 +91,7 @@ def _covariate_details(one: Comparison, summary: Summary) -> Details:
         found = values[number]
         rows.append((group_name(number), *(("0", "–", "–") if found is None else cells(found))))
     name = shorten(one.column)
-    return Details(name, (Text(_comparison_sentence(one)), simple_table(f"{name} by group", ("", *columns), rows)))
+    return Text(_comparison_sentence(one)), simple_table(f"{name} by group", ("", *columns), rows)
 
 
 def _comparison_sentence(one: Comparison) -> str:
@@ -120,7 +126,7 @@ def _survival_section(one: Comparison) -> Section:
         [(group_name(curve.group), *_median_cells(curve)) for curve in found.curves],
     )
     blocks = (*_draw_survival(name, found), medians, *_pair_table(found), *_hazard_blocks(found.hazards))
-    return Section(f"Survival: {name}", (Text(_comparison_sentence(one)), *blocks))
+    return Section(f"Survival: {name}", (Text(_comparison_sentence(one)), Beside(blocks)))
 
 
 def _draw_survival(name: str, found: GroupSurvival) -> tuple[Drawing, ...]:

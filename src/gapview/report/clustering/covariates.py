@@ -240,7 +240,7 @@ def _read_column(values: Any, places: Array, ids: set[str | None]) -> Column | s
     # A column with two different numbers is a category, such as 0 and 1 for no and yes
     is_number = numeric and len(set(given)) > 2
     scale = _scale(values, given, numeric)
-    texts = [None if cell is None else f"{cell:g}" if numeric and scale else str(cell) for cell in ordered]
+    texts = [None if cell is None else f"{cell:g}" if numeric else str(cell) for cell in ordered]
     if not is_number and _are_ids({text.strip() for text in texts if text is not None}, ids):
         return "it holds ids of samples"
     numbers = np.array([float(cell) if numeric and cell is not None else np.nan for cell in ordered])

@@ -1,29 +1,37 @@
-"""Sections on the groups: sizes, confidence, features, and the map of the samples."""
+"""The groups: sizes and confidence as a table, and the section on their features with the heat map."""
 
 from __future__ import annotations
 
+import warnings
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from ...trust import Assessment, FeatureEffect
-from ...utils.messages import counted, joined, percent, shorten
+from ...utils.messages import joined, percent, shorten
 from ...utils.types import Array
-from ..drawing import MOST_BARS, MOST_PATTERNS, SMALL_WIDTH, group_sign
-from ..page import Cell, Details, Drawing, Facet, Group, Row, Scatter, Section, Table, Text, simple_table
+from ..drawing import MOST_BARS, SMALL_WIDTH
+from ..heatmap import VIEW_PRESENT, Bar, class_bar, heat_map, number_bar
+from ..page import Cell, Details, Drawing, Group, Row, Section, Table, Text, simple_table
 from ..style import PAPER, SERIES, new_figure
-from .covariate_section import covariate_section
-from .samples import CLEAR, DOUBTFUL, GroupFacts
+from .map_section import codes_of, levels_of
+from .samples import CLEAR, DOUBTFUL, GroupFacts, draw_samples
 from .summary import MOST_DETAILED, Summary, feature_name, group_name, rounded, share, signed
 
 # -- groups ------------------------------------------------------------------------------------------------------------
 
 
 _N_BRIEF = 3  # features in the overview
+_MOST_BRIEF = 12  # groups up to which it is not folded away
+_MOST_COLUMNS = 1000  # samples in the heat map: more than it has pixels
+_MOST_VIEW_BARS = 8  # views above it
+_MOST_COVARIATE_BARS = 5
+_MOST_LEVELS = 8  # of a covariate above it
 
 
-def group_section(summary: Summary) -> Section:
-    """Return the section on size, confidence and features of the groups."""
+def size_table(summary: Summary) -> Details:
+    """Return size and confidence of the groups as a table and a figure, hidden until they are opened."""
     groups = summary.shown_groups()
     notes = [
         "Confidence estimates the probability that a sample is kept: in a fit to 80 % of the samples and features, it "
@@ -46,13 +54,9 @@ def group_section(summary: Summary) -> Section:
             f"the samples. Of groups of null data, 95 % are below {share(found.null_group_stability)}. Marked: below "
             "0.75 and not more stable than groups of null data (p > 0.05)."
         )
-    return Section.of(
-        "The groups",
-        simple_table("Size and confidence", columns, rows, notes),
-        _draw_groups(summary),
-        _feature_section(summary, groups) if len(summary.groups) > 1 else None,
-        None if summary.covariates is None else covariate_section(summary.covariates, summary),
-    )
+    drawing = _draw_groups(summary)
+    table = simple_table("Size and confidence", columns, rows, notes)
+    return Details("Sizes and confidence of the groups as a table", (table, *((drawing,) if drawing else ())))
 
 
 def _draw_groups(summary: Summary) -> Drawing | None:
@@ -101,7 +105,9 @@ def _stability_cell(found: Assessment, group: int) -> Cell:
     return Cell(share(float(found.group_stability[group])), tone="down" if is_unstable else "plain")
 
 
-def _feature_section(summary: Summary, groups: list[GroupFacts]) -> Section:
+def feature_section(summary: Summary) -> Section:
+    """Return the section on what sets each group apart: heat map, strongest features, and means."""
+    groups = summary.shown_groups()
     named = [shorten(view.name) for view in summary.views]
     rows = [(group_name(group.number), *(_in_brief(group, view.name) for view in summary.views)) for group in groups]
     text = (
@@ -111,7 +117,59 @@ def _feature_section(summary: Summary, groups: list[GroupFacts]) -> Section:
         "evidence that they exist."
     )
     table = simple_table("What sets each group apart in each view", ("", *named), rows, numbers=False)
-    return Section.of("What sets each group apart", Text(text), table, _means(groups))
+    brief = table if len(groups) <= _MOST_BRIEF else Details("The strongest features of every group", (table,))
+    return Section.of("What sets each group apart", _heat_map(summary), Text(text), brief, _means(groups))
+
+
+def _heat_map(summary: Summary) -> Drawing | None:
+    """Draw the strongest features in the samples in order of group, or in the groups if samples are not identified."""
+    found, shown = summary.features, summary.sample_map.samples
+    if not found.names:
+        return None
+    values, labels = found.standardised, summary.labels[shown]
+    bars: list[Bar] = []
+    if summary.sample_ids is None:
+        groups = np.unique(labels)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)  # groups without the view
+            values = np.stack([np.nanmean(values[:, labels == g], axis=1) for g in groups], axis=1)
+        what = "Means of the groups"
+    else:
+        columns = draw_samples(labels, _MOST_COLUMNS)
+        columns = columns[np.lexsort([-summary.confidence[shown[columns]], labels[columns]])]
+        values, groups = values[:, columns], labels[columns]
+        bars = _bars(summary, shown[columns])
+        part = f"{len(columns):,} of the " if len(columns) < summary.n_samples else ""
+        what = f"{part}{summary.n_samples:,} samples, one column each, in order of group and confidence"
+    parts = [summary.views[view].name for view in found.views]
+    caption = (
+        f"{what}. The features with the largest effects in any group and view: red above the mean of the feature, blue "
+        "below, grey where the view is missing."
+    )
+    label = "Heat map of the strongest features in every group; their means are in the tables below."
+    return Drawing(heat_map(values, found.names, parts, groups, bars), label, caption)
+
+
+def _bars(summary: Summary, samples: Array) -> list[Bar]:
+    """Return the annotations of the heat map: confidence, views present, and the covariates that differ most."""
+    bars = [number_bar("confidence", summary.confidence[samples], 0.0, 1.0)]
+    present = np.array([pattern.present for pattern in summary.gaps.patterns])[summary.gaps.codes[samples]]
+    lacking = [k for k in range(len(summary.views)) if not present[:, k].all()][:_MOST_VIEW_BARS]
+    for place, k in enumerate(lacking):
+        bar = class_bar(f"has {summary.views[k].name}", ("yes", "no"), (~present[:, k]).astype(int), VIEW_PRESENT)
+        bars.append(bar if place == 0 else replace(bar, legend=()))
+    if summary.covariates is None:
+        return bars
+    ordered = sorted(summary.covariates.comparisons, key=lambda one: one.p_value)
+    columns = [(one.column, summary.covariates.columns.get(one.column)) for one in ordered]
+    for name, column in [pair for pair in columns if pair[1] is not None][:_MOST_COVARIATE_BARS]:
+        if column is not None and column.is_number:
+            known = column.numbers[np.isfinite(column.numbers)]
+            low, high = np.percentile(known, [2, 98]).tolist() if known.size else (0.0, 1.0)
+            bars.append(number_bar(name, column.numbers[samples], low, high))
+        elif column is not None and len(levels := levels_of(column)) <= _MOST_LEVELS:
+            bars.append(class_bar(name, levels, codes_of(column, levels)[samples]))
+    return bars
 
 
 def _means(groups: list[GroupFacts]) -> Details | None:
@@ -139,67 +197,3 @@ def _in_brief(group: GroupFacts, view: str) -> str:
 def _feature_row(effect: FeatureEffect) -> Row:
     means = (rounded(effect.mean_inside), rounded(effect.mean_outside))
     return Row((shorten(effect.view, 30), feature_name(effect, 40)), (signed(effect.effect), *means))
-
-
-# -- map ---------------------------------------------------------------------------------------------------------------
-
-
-_MOST_LISTED = 60  # groups by which the map can be filtered one by one
-_LONGEST_ID = 60
-
-
-def map_section(summary: Summary) -> Section:
-    """Return the section with the map of the samples."""
-    shown, gaps, n_groups = summary.sample_map, summary.gaps, len(summary.groups)
-    samples = shown.samples
-    groups = Facet(
-        "Group",
-        tuple(group_name(g) for g in range(n_groups)),
-        summary.labels[samples].tolist(),
-        min(n_groups, _MOST_LISTED),
-        tuple(group.n_samples for group in summary.groups),
-    )
-    patterns = Facet(
-        "Views present",
-        tuple(summary.pattern_name(number) for number in range(len(gaps.patterns))),
-        gaps.codes[samples].tolist(),
-        min(len(gaps.patterns), MOST_PATTERNS),
-        tuple(pattern.n_samples for pattern in gaps.patterns),
-    )
-    ids = summary.sample_ids
-    scatter = Scatter(
-        f"Map of {counted(len(samples), 'sample')} in {n_groups} groups",
-        _map_caption(summary),
-        "sample",
-        shown.x.tolist(),
-        shown.y.tolist(),
-        (groups, patterns),
-        tuple(group_sign(g) for g in range(n_groups)),
-        tuple(str(g) for g in range(n_groups)),
-        (("Confidence", [share(float(value)) for value in summary.confidence[samples]]),),
-        None if ids is None else ("Sample", [shorten(ids[i], _LONGEST_ID) for i in samples]),
-    )
-    remark = (
-        f"The map shows {len(samples):,} of the {summary.n_samples:,} samples, drawn at random in proportion from "
-        "every group and every pattern of missing views. The counts beside the filters and all other sections are "
-        "about all samples."
-    )
-    subset = len(samples) < summary.n_samples
-    return Section.of("Map of the samples", Text(remark) if subset else None, scatter)
-
-
-def _map_caption(summary: Summary) -> str:
-    shown = summary.sample_map
-    if shown.method == "PCA":
-        how = "The two directions in which the latent points differ most (PCA)."
-    else:
-        how = (
-            "Latent points projected by t-SNE: samples that are near each other here are near in the latent space. "
-            "Sizes of clouds and distances between them have no meaning."
-        )
-        if shown.n_landmarks < len(shown.samples):
-            how += (
-                f" t-SNE has placed {shown.n_landmarks:,} samples; the positions of the others are interpolated from "
-                "the nearest of them in the latent space."
-            )
-    return f"{how} Numbers are in the centre of their group. Next and previous follow increasing confidence."

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,7 +13,16 @@ from sklearn.metrics.pairwise import euclidean_distances
 from threadpoolctl import threadpool_limits
 
 from ...graph.neighbors import nearest
-from ...trust import Association, FeatureEffect, GroupAssociation, associate, group_association, holm, top_features
+from ...trust import (
+    Association,
+    FeatureEffect,
+    GroupAssociation,
+    ViewEffects,
+    associate,
+    group_association,
+    holm,
+    top_features,
+)
 from ...trust.association import MISSING_VIEWS, Pattern, count_patterns, missing_view_names
 from ...utils.types import Array
 from ...views import Views
@@ -25,7 +34,7 @@ DOUBTFUL = 0.5  # below, the other groups together are more likely
 CLEAR = 0.8
 _N_FEATURES = 5  # listed for every group and view; fewer if there are many groups and views
 _MOST_ROWS = 1500
-_SMALL = 0.2  # smaller effects are negligible
+SMALL = 0.2  # smaller effects are negligible
 _N_DOUBTFUL = 20
 
 
@@ -62,10 +71,10 @@ class DoubtfulSample:
     pattern: int
 
 
-def summarise_groups(model: Any, n_groups: int) -> tuple[GroupFacts, ...]:
+def summarise_groups(model: Any, n_groups: int, found: Sequence[ViewEffects]) -> tuple[GroupFacts, ...]:
     """Return the facts about every group of the model."""
     n_top = max(1, min(_N_FEATURES, _MOST_ROWS // (n_groups * model.views_.n_views)))
-    effects = [one for one in top_features(model.feature_effects(), n_top) if abs(one.effect) >= _SMALL]
+    effects = [one for one in top_features(found, n_top) if abs(one.effect) >= SMALL]
     groups = []
     for g in range(n_groups):
         own = model.confidence_[model.labels_ == g]
@@ -140,7 +149,8 @@ def summarise_gaps(views: Views, labels: Array, n_groups: int) -> Gaps:
 # -- map ---------------------------------------------------------------------------------------------------------------
 
 
-MOST_SHOWN = 20_000
+MOST_SHOWN = 20_000  # in a figure
+MOST_MAPPED = 50_000  # in a report, whose file contains them
 _N_LANDMARKS = 2000  # samples for t-SNE, which takes minutes for many more
 _LEAST_FOR_TSNE = 20
 _N_ITERATIONS = 500  # of t-SNE; later iterations only increase distances

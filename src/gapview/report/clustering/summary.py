@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ...errors import ParameterTypeError
@@ -22,6 +22,7 @@ from ...views import Description
 from . import fit, samples
 from .comparisons import compare_covariates
 from .covariates import Covariates, match_covariates, read_names, read_pairs
+from .features import TopFeatures, top_values
 
 _MOST_GROUPS = 200  # in one table
 MOST_DETAILED = 50  # groups and columns with details
@@ -45,6 +46,8 @@ class Summary(model_file.ModelSummary):
         Sample ids; None if they are left out.
     sample_map : SampleMap
         Samples on a plane.
+    features : TopFeatures
+        Values of the features with the largest effects in the samples of the map.
     gaps : Gaps
         Which samples lack which views, and whether that is associated with the groups.
     batches : GroupAssociation or None
@@ -90,6 +93,7 @@ class Summary(model_file.ModelSummary):
     is_calibrated: bool
     sample_ids: tuple[str, ...] | None = field(repr=False)
     sample_map: samples.SampleMap
+    features: TopFeatures
     gaps: samples.Gaps
     batches: GroupAssociation | None
     mixing: BatchMixing | None
@@ -108,6 +112,13 @@ class Summary(model_file.ModelSummary):
         """Return the names of the views of a pattern."""
         return self.gaps.patterns[number].name([view.name for view in self.views])
 
+    def with_map(self, model: Any, most_shown: int) -> Summary:
+        """Return a copy whose map has at most so many samples of the model."""
+        sample_map = samples.summarise_map(model, self.gaps.codes, most_shown)
+        return replace(
+            self, sample_map=sample_map, features=top_values(model, sample_map.samples, model.feature_effects())
+        )
+
     def shown_groups(self) -> list[samples.GroupFacts]:
         """Return all groups, or the largest if there are too many for a table."""
         largest = sorted(self.groups, key=lambda group: -group.n_samples)[:_MOST_GROUPS]
@@ -122,7 +133,7 @@ def summarise(
     adjust: Any = (),
     no_ids: bool = False,
     run: Mapping[str, Any] | None = None,
-    most_shown: int = samples.MOST_SHOWN,
+    most_shown: int = samples.MOST_MAPPED,
 ) -> Summary:
     """Return the contents of the report on a fitted model.
 
@@ -130,7 +141,7 @@ def summarise(
     ----------
     model, covariates, survival, adjust, no_ids, run
         As in :func:`gapview.report.write_clustering_report`.
-    most_shown : int, default=20000
+    most_shown : int, default=50000
         Maximum number of samples on the map.
 
     Returns
@@ -158,15 +169,17 @@ def summarise(
     facts, n_groups = model_file.summarise(model), len(model.cluster_centers_)
     kinds = [rule.kind for rule in getattr(model, "kinds_", ())] or [None] * model.views_.n_views
     gaps = samples.summarise_gaps(model.views_, model.labels_, n_groups)
+    effects, shown = model.feature_effects(), samples.summarise_map(model, gaps.codes, most_shown)
     return Summary(
         **vars(facts),
         description=model.views_.describe().with_kinds(kinds),
-        groups=samples.summarise_groups(model, n_groups),
+        groups=samples.summarise_groups(model, n_groups, effects),
         labels=model.labels_,
         confidence=model.confidence_,
         is_calibrated=hasattr(model, "uncalibrated_confidence_"),
         sample_ids=None if no_ids else tuple(str(key) for key in model.sample_ids_),
-        sample_map=samples.summarise_map(model, gaps.codes, most_shown),
+        sample_map=shown,
+        features=top_values(model, shown.samples, effects),
         gaps=gaps,
         mixing=getattr(model, "batch_mixing_", None),
         batches=next((one for one in getattr(model, "associations_", ()) if one.factor == BATCH), None),

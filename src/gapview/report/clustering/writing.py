@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -11,17 +10,19 @@ from typing import Any
 from ...errors import ParameterTypeError
 from ...estimators.latent import LatentSpaceMixin
 from ...persist.model_file import check_path
-from ...trust.assessment import small_groups
-from ...utils.messages import check_flag, counted, percent, spelled
+from ...utils.messages import check_flag, counted
 from ...utils.storage import write_whole
 from ..page import Page, render
-from . import fit_sections, group_sections
+from . import fit_sections, group_sections, view_sections
+from .covariate_section import covariate_section
 from .data_section import data_section
-from .samples import DOUBTFUL, MOST_SHOWN, summarise_map
+from .findings import findings
+from .map_section import map_section
+from .samples import MOST_MAPPED, MOST_SHOWN
 from .summary import Summary, summarise
 
-_MOST_BYTES = 3_000_000  # can be sent by e-mail
-_MOST_SHOWN = (MOST_SHOWN, 8000, 2000)  # samples on the map; fewer if long names make the file too large
+_MOST_BYTES = 6_000_000  # can be sent by e-mail
+_MOST_SHOWN = (MOST_MAPPED, MOST_SHOWN, 8000, 2000)  # samples on the map; fewer if long names make the file too large
 
 
 def clustering_page(summary: Summary, title: str | None = None) -> Page:
@@ -38,65 +39,37 @@ def clustering_page(summary: Summary, title: str | None = None) -> Page:
     ('2 groups among 60 samples', 'The 60 samples fall into 2 groups of 30 each.')
     """
     n_groups = sum(group.n_samples > 0 for group in summary.groups)
-    sections = (
-        data_section(summary),
-        group_sections.group_section(summary),
-        group_sections.map_section(summary),
-        None if summary.batches is None else fit_sections.batch_section(summary.batches, summary.mixing),
-        fit_sections.gap_section(summary),
-        fit_sections.agreement_section(summary),
-        fit_sections.settings_section(summary),
-        fit_sections.convergence_section(summary),
-        fit_sections.recovery_section(summary),
-        fit_sections.doubt_section(summary),
-        fit_sections.repeat_section(summary),
-    )
+    first = map_section(summary)
+    sections = {
+        "Groups": replace(first, blocks=(*first.blocks, group_sections.size_table(summary))),
+        "Features": group_sections.feature_section(summary) if len(summary.groups) > 1 else None,
+        "Covariates": None if summary.covariates is None else covariate_section(summary.covariates, summary),
+        "Batches": None if summary.batches is None else view_sections.batch_section(summary.batches, summary.mixing),
+        "Missing views": view_sections.gap_section(summary),
+        "Agreement": view_sections.agreement_section(summary),
+        "Number of groups": fit_sections.count_section(summary),
+        "Recovery": view_sections.recovery_section(summary),
+        "Low confidence": fit_sections.doubt_section(summary),
+        "Data": data_section(summary),
+        "Repeat": fit_sections.repeat_section(summary),
+        "Settings": fit_sections.fit_section(summary),
+    }
+    shown = tuple(replace(section, short=short) for short, section in sections.items() if section is not None)
     footer = f"Made by gapview {summary.gapview_version} with {summary.method}."
     if summary.sample_ids is None:
         footer += " Sample ids are left out."
     heading = title or f"{counted(n_groups, 'group')} among {counted(summary.n_samples, 'sample')}"
-    return Page(heading, _answer(summary), tuple(filter(None, sections)), footer)
+    return Page(heading, (_answer(summary),), shown, footer, (findings(summary),))
 
 
-def _answer(summary: Summary) -> tuple[str, ...]:
-    """Return sentences about the groups, their structure, confidence, missing views, and batches."""
+def _answer(summary: Summary) -> str:
+    """Return the number and the sizes of the groups in a sentence."""
     sizes = sorted(group.n_samples for group in summary.groups if group.n_samples)
     samples = counted(summary.n_samples, "sample")
     if len(sizes) == 1:
-        first = f"All {samples} are in one group."
-    else:
-        range_of = f"{sizes[0]:,} each" if sizes[0] == sizes[-1] else f"{sizes[0]:,} to {sizes[-1]:,}"
-        first = f"The {samples} fall into {len(sizes)} groups of {range_of}."
-    n_doubtful = sum(group.n_doubtful for group in summary.groups)
-    some = f"{n_doubtful:,} of them ({percent(n_doubtful / summary.n_samples)}) have"
-    doubt = f"{some if n_doubtful else 'None of them has'} a confidence below {DOUBTFUL:g}"
-    if summary.doubt is not None and not summary.is_calibrated:
-        doubt = "The confidence of the samples does not support the groups, since it takes them as given"
-    gaps, views = summary.gaps, spelled(len(summary.views))
-    if len(summary.views) == 1:
-        missing = "there is one view"
-    elif len(gaps.patterns) == 1 and summary.n_complete:
-        missing = f"no sample lacks any of the {views} views"
-    else:
-        lacking = summary.n_samples - summary.n_complete
-        some_of = "at least one of the" if len(summary.views) > 2 else "one of the"
-        missing = f"{lacking:,} ({percent(lacking / summary.n_samples)}) lack {some_of} {views} views"
-    tested = [test for test in (summary.batches, gaps.tested) if test is not None]
-    last = f"{doubt}; {missing}." if len(sizes) > 1 else f"{missing[:1].upper()}{missing[1:]}."
-    return first, *_structure(summary, len(sizes)), last, *(test.sentence for test in tested)
-
-
-def _structure(summary: Summary, n_groups: int) -> list[str]:
-    """Return sentences on whether the groups can be distinguished from data without groups."""
-    found = summary.assessment
-    small = [] if (text := small_groups(summary.labels)) is None or n_groups == 1 else [text]
-    if found is None or math.isnan(found.p_value):
-        return small
-    if n_groups == 1:
-        best = "the best division into several cannot be distinguished from divisions of data without groups"
-        return [f"One group was chosen because {best} (p = {found.p_value:.2g}, parametric bootstrap)."]
-    advice = [] if found.has_structure else ["Do not interpret the groups without other evidence."]
-    return [" ".join([*found.sentences()[:3], *advice]), *small]
+        return f"All {samples} are in one group."
+    range_of = f"{sizes[0]:,} each" if sizes[0] == sizes[-1] else f"{sizes[0]:,} to {sizes[-1]:,}"
+    return f"The {samples} fall into {len(sizes)} groups of {range_of}."
 
 
 def write_clustering_report(
@@ -113,11 +86,13 @@ def write_clustering_report(
 ) -> Path:
     """Write the report on a clustering to one HTML file.
 
-    The file has no references to other files or to the network. It stays below 3 MB; of more than 20,000 samples, the
-    map shows a subset, and states this. The same model gives the same file. Contents: the result in a sentence; what
-    the values of the views look like; the groups and their features; a map of the samples; which samples lack which
-    views, and whether missing views are associated with the groups; agreement of the views; choice of the settings;
-    convergence; recovery of hidden views; samples of low confidence; how to repeat the fit.
+    The file has no references to other files or to the network. It stays below 6 MB; of more than 50,000 samples, the
+    map shows a subset, and states this. The same model gives the same file. Contents: what was found and whether to
+    believe it; a map of the samples, coloured by group, confidence, missing views, covariates or features, and the
+    groups as cards; a heat map of the features that set them apart; covariates and survival; which samples lack which
+    views, and whether missing views are associated with the groups; agreement of the views; the number of groups;
+    recovery of hidden views; samples of low confidence; what the values of the views look like; how to repeat the fit;
+    settings and convergence. Figures can be saved as PNG and SVG, tables as CSV.
 
     Parameters
     ----------
@@ -131,8 +106,8 @@ def write_clustering_report(
         Kruskal-Wallis, other categories by chi-square, times with events by log-rank; p-values are corrected for the
         number of columns (Holm).
     no_ids : bool, default=False
-        Leave out every sample id, for reports that are passed on. Names of views, features and covariates are kept, and
-        so are the values of categories, except for columns that hold ids.
+        Leave out every sample id and the values of single samples, for reports that are passed on. Names of views,
+        features and covariates are kept, and so are the values of categories, except for columns that hold ids.
     title : str, optional
         Heading of the page.
     run : dict, optional
@@ -188,8 +163,8 @@ def write_clustering_report(
         model.assess(random_state=0)
     summary = summarise(model, covariates=covariates, survival=survival, adjust=adjust, no_ids=no_ids, run=run)
     for most_shown in _MOST_SHOWN:
-        if most_shown < min(MOST_SHOWN, summary.n_samples):
-            summary = replace(summary, sample_map=summarise_map(model, summary.gaps.codes, most_shown))
+        if most_shown < len(summary.sample_map.samples):
+            summary = summary.with_map(model, most_shown)
         # Ids from files of an unknown encoding may hold lone surrogates
         content = render(clustering_page(summary, title)).encode("utf-8", "replace")
         if len(content) < _MOST_BYTES:

@@ -64,6 +64,13 @@ class Plane {
     return best;
   }
 
+  within([[left, top], [right, bottom]]) {
+    return Uint8Array.from(this.x, (_, i) => {
+      const [x, y] = this.place(i);
+      return Number(x >= Math.min(left, right) && x <= Math.max(left, right) && y >= Math.min(top, bottom) && y <= Math.max(top, bottom));
+    });
+  }
+
   // For every kind the point nearest to the median of its points, so that it lies among them; null without points
   middles(codes, nKinds) {
     const members = Array.from({ length: nKinds }, () => []);

@@ -106,7 +106,8 @@ def show_notes(notes: Iterable[str], show: Show) -> None:
 def run_command(work: Callable[..., list[Path]], *, head: str = "Wrote", **options: Any) -> None:
     """Do the work of a command while progress is shown; then print the files that it wrote.
 
-    Lines go to standard error if the result goes to standard output.
+    ``closing`` among the options gets the lines to print after them. Lines go to standard error if the result goes to
+    standard output.
     """
     to_output = options["output"] == STANDARD_OUTPUT
     console = new_console(stderr=to_output)
@@ -114,6 +115,11 @@ def run_command(work: Callable[..., list[Path]], *, head: str = "Wrote", **optio
         written = work(lambda head, text: print_line(console, head, command_words(text)), **options)
     if not to_output:
         print_files(console, written, head)
+    lines = getattr(options.get("closing"), "lines", ())
+    if lines:
+        console.print()
+    for head, text in lines:
+        print_line(console, head, command_words(text))
 
 
 @contextmanager

@@ -128,3 +128,9 @@ def test_unstable_groups_and_uncertain_samples_are_named(tmp_path):
     unsure = [key for key, value in confidence.items() if value < 0.5]
     assert f"{len(unsure)} samples with a confidence below 0.5 (labels.csv): " in look[1]
     assert set(re.findall(r"'(s\d+)'", look[1])) == set(unsure)
+
+
+def test_a_missing_model_is_explained_in_words_of_the_command_line(tmp_path):
+    result = run("info", tmp_path / "nothing.gapview", code=1)
+    assert "There is no file" in result.stderr
+    assert "Give a model that gapview cluster has written." in result.stderr

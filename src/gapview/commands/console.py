@@ -48,7 +48,7 @@ _WORDS = (
     (r"\(drop\)", "(--drop)"),
     (r"\bn_clusters=", "-k "),
     (r"\bn_samples=(\d+)", r"\1"),
-    (r"Give a file that model\.save has written", "Give a model that gapview cluster has written"),
+    (r"Give (?:the path of )?a file that model\.save has written", "Give a model that gapview cluster has written"),
     (r"Raise max_iter or tol", "Raise them with --set max_iter=… or --set tol=…"),
     (r"Repeat that fit to resume it\. Give another folder, or delete this one to start again", _OTHER_RUN),
     (r"Give another folder, or delete this one to start again", "Delete that folder, or give --force"),

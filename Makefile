@@ -41,12 +41,14 @@ lint: .venv/.test
 	@$(PY) -m mypy --strict
 	@layers=$$(.venv/bin/lint-imports --no-logo --no-cache 2>&1) || { echo "$$layers"; exit 1; }
 
+# The first is of a data set in GAPVIEW_DATA, which is downloaded if that is not set
 picture: .venv/.test
 	@$(PY) examples/overview_picture.py docs/images/overview.png
 	@$(PY) examples/trust_picture.py docs/images/trust.png
+	@$(PY) examples/method_drawings.py docs/images
 	@cp results/trust/calibration.svg results/trust/outliers.svg docs/images/
 
-# The figures of the tutorials, from the data sets in GAPVIEW_DATA
+# The figures of the gallery and of the tutorials, from the data sets in GAPVIEW_DATA
 tutorials: .venv/.test
 	@$(PY) tools/tutorials.py
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import inspect
 import re
+import shlex
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 import gapview
 from gapview import baselines, choice, clusters, datasets, graph, io, metrics, persist, plots, progress, scaling, trust
+from gapview.commands.cli import main
 from gapview.graph import neighbors
 from gapview.persist import checkpoints
 from gapview.report import clustering
@@ -63,6 +66,32 @@ def test_the_python_of_the_readme_runs(tmp_path, monkeypatch):
     assert blocks
     for block in blocks:
         exec(compile(block, "README.md", "exec"), {})
+
+
+def test_the_commands_of_the_readme_run(tmp_path, monkeypatch):
+    pytest.importorskip("pandas")
+    pytest.importorskip("jinja2")
+    monkeypatch.chdir(tmp_path)
+    views = datasets.make_views(n_samples=60, n_clusters=2, missing_rate=0.3, random_state=0).views
+    for k, name in enumerate(("rna", "protein")):
+        header = ",".join(["id", *(f"{name}{j}" for j in range(views.n_features[k]))])
+        lines = (f"s{i}," + ",".join(map(str, row)) for i, row in zip(views.rows(k), views.matrices[k], strict=True))
+        (tmp_path / f"{name}.csv").write_text("\n".join([header, *lines]))
+    blocks = re.findall(r"```sh\n(.*?)```", (ROOT / "README.md").read_text(), flags=re.S)
+    commands = [line for block in blocks for line in block.splitlines() if line.startswith("gapview ")]
+    assert commands
+    for command in commands:
+        result = CliRunner().invoke(main, shlex.split(command)[1:])
+        assert result.exit_code == 0, result.output
+    assert (tmp_path / "out" / "report.html").exists()
+
+
+def test_the_readme_is_short_and_begins_with_a_picture():
+    text = (ROOT / "README.md").read_text()
+    assert len(text.splitlines()) <= 150
+    assert text.index("](docs/images/overview.png)") < text.index("\n## ")
+    assert "`make demo`" in text
+    assert "`make test`" in text
 
 
 @pytest.mark.skipif(not (ROOT / "results").is_dir(), reason="measured results are in the repository only")

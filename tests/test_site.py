@@ -18,7 +18,7 @@ from pathlib import Path
 
 import click
 import pytest
-from page_runner import Reader, blocks_of, pictures_of, run_blocks
+from page_runner import Reader, blocks_of, own_figures, pictures_of, run_blocks
 from test_contract import problem  # noqa: F401
 
 import gapview
@@ -37,6 +37,7 @@ NEEDS = {
     "kidney-cancer": ["pandas", "matplotlib"],
     "blood-cells": ["mudata", "jinja2", "matplotlib", "sknetwork"],
     "breast-cancer": ["pandas", "matplotlib"],
+    "gallery": ["matplotlib"],
 }
 
 
@@ -68,7 +69,7 @@ def test_the_examples_of_a_page_run_and_show_what_it_says(path, folder):
     if is_on_real_data(path) and not os.environ.get("GAPVIEW_DATA"):
         pytest.skip("GAPVIEW_DATA is not set")
     run_blocks(Reader(path), blocks_of(path))
-    for picture in pictures_of(path) if is_on_real_data(path) else ():
+    for picture in own_figures(path):
         assert size_of(folder / picture.name) == size_of(picture), f"{picture.name}: run make tutorials"
 
 
@@ -80,24 +81,29 @@ def size_of(picture):
 REAL = [path for path in WITH_EXAMPLES if is_on_real_data(path)]
 
 
-@pytest.mark.parametrize("path", REAL, ids=lambda path: path.stem)
-def test_figures_of_a_tutorial_are_drawn_by_it_and_small(path):
-    pictures = pictures_of(path)
+GALLERY = DOCS / "gallery.md"
+
+
+@pytest.mark.parametrize("path", [*REAL, GALLERY], ids=lambda path: path.stem)
+def test_figures_of_a_page_are_drawn_by_it_and_small(path):
+    pictures = own_figures(path)
     code = "".join(block.text for block in blocks_of(path))
     assert len(pictures) >= 2
     for picture in pictures:
-        assert f'savefig("{picture.name}")' in code
+        assert f'savefig("{picture.name}"' in code
         assert picture.stat().st_size <= 100_000, picture.name
 
 
 def test_every_figure_is_shown():
-    shown = {picture.resolve() for path in REAL for picture in pictures_of(path)}
-    assert shown == {picture.resolve() for picture in (DOCS / "images" / "tutorials").iterdir()}
+    shown = {picture.resolve() for path in [*REAL, GALLERY] for picture in own_figures(path)}
+    folders = [DOCS / "images" / name for name in ("tutorials", "gallery")]
+    assert shown == {picture.resolve() for folder in folders for picture in folder.iterdir()}
 
 
 def test_the_pages_that_should_have_examples_have_them():
     found = {path.stem for path in WITH_EXAMPLES}
-    assert {"start", "omics", "images-and-text", "scale", "methods", "how-it-works", "adding-a-method"} <= found
+    wanted = {"start", "gallery", "omics", "images-and-text", "scale", "methods", "how-it-works", "adding-a-method"}
+    assert wanted <= found
     assert {path.stem for path in REAL} == {"colorectal-cancer", "kidney-cancer", "blood-cells", "breast-cancer"}
 
 
@@ -228,6 +234,7 @@ def test_the_site_builds_without_a_warning_and_is_whole(tmp_path):
     demand_every_parameter(site)
     demand_every_command(site)
     demand_notebooks(site)
+    demand_search(site)
 
 
 def demand_nothing_fetched(site):
@@ -303,3 +310,29 @@ def demand_notebooks(site):
         assert [one for one in code if not one.startswith("!")] == wanted
         assert "".join(code).count("!gapview ") == sum(len(list(commands_in(b))) for b in blocks if b.kind == "console")
         assert text.count('"image/png"') == len(pictures_of(page))
+
+
+def demand_search(site):
+    """Check that the search of the site finds pages for what users look for, in the words that they use."""
+    searched = importlib.import_module("sphinx.search.en").SearchEnglish({})
+    text = (site / "searchindex.js").read_text(encoding="utf-8")
+    index = json.loads(text[text.index("(") + 1 : text.rindex(")")])
+    for wanted, page in {
+        "transpose": "guide/reading",
+        "batch effect": "guide/batches",
+        "UMAP": "guide/results",
+        "Excel": "guide/reading",
+        "Seurat": "guide/coming-from",
+        "10x": "guide/reading",
+        "million": "guide/scale",
+        "completion": "guide/command-line",
+    }.items():
+        found = [pages_with(searched.stem(word.lower()), index) for word in wanted.split()]
+        assert page in set.intersection(*found), wanted
+
+
+def pages_with(stem, index):
+    """Return the names of the pages that the index of the search lists for the stem of a word."""
+    places = [index[part].get(stem, []) for part in ("terms", "titleterms")]
+    numbers = {one for place in places for one in (place if isinstance(place, list) else [place])}
+    return {index["docnames"][number] for number in numbers}

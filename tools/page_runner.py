@@ -41,6 +41,11 @@ def pictures_of(path: Path) -> list[Path]:
     return [path.parent / target for target in PICTURE.findall(path.read_text(encoding="utf-8"))]
 
 
+def own_figures(path: Path) -> list[Path]:
+    """Return the files of the pictures that the code of a page draws."""
+    return [picture for picture in pictures_of(path) if picture.parent.name in ("gallery", "tutorials")]
+
+
 class Reader:
     """Does what a reader of a page would do, one block after the other, in the working folder."""
 

@@ -24,7 +24,7 @@ def test_demo_says_what_it_did_and_wrote(tmp_path):
         "898 samples keep both views",
         "accuracy",
         "0 is filling in the mean, 1 is perfect",
-        "Chosen of 19 candidates",
+        "19 candidates were compared, without labels; `gapview info ",
     ):
         assert part in result.output
     with (tmp_path / "out" / "labels.csv").open() as stream:

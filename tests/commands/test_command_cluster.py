@@ -73,7 +73,7 @@ def test_what_is_written_and_said(tmp_path, plain):
     assert {file.name for file in out.iterdir()} == RESULTS
     assert "'blood': 68 samples, 6 features, 0 % of the cells empty; 24.4 % of the 90 samples lack it." in result.output
     assert f"Samples   90, joined by their ids; {N_BOTH} of them have both views." in result.output
-    assert "BridgedGRMF put all 90 samples into 3 groups of 30, 30 and 30" in result.output
+    assert "Groups    90 samples in 3 groups: 30, 30 and 30.\n" in result.output
     for name in RESULTS:
         assert f"Wrote     {out / name}\n" in result.output
     model = gapview.load(out / "model.gapview")
@@ -118,8 +118,9 @@ def test_the_record_repeats_the_run(tmp_path, plain, monkeypatch):
 
 
 def test_the_number_of_groups_may_be_left_to_the_data(tmp_path, plain):
-    result = run(*plain, "-o", tmp_path / "out", "-k", "AUTO", "--no-report", "--set", "selection=fixed")
+    result = run(*plain, "-o", tmp_path / "out", "-k", "AUTO", "--no-report", "--set", "selection=fixed", "-v")
     assert result.exit_code == 0, result.output
+    assert "Groups    90 samples in 3 groups, the number that the data suggest: 30, 30 and 30.\n" in result.output
     assert "Number    3 clusters rather than" in result.output
     assert "cluster_count" in json.loads((tmp_path / "out" / "run.json").read_text())
 

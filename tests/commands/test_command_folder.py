@@ -192,7 +192,7 @@ def test_bad_commands_leave_nothing(tmp_path, monkeypatch):
     refused = {
         ("nothing.csv", "-k", "3"): (1, "There is no file 'nothing.csv'"),
         (".", "-k", "3"): (1, "is a folder"),
-        ("blood.csv",): (2, "Missing option '-k'"),
+        ("blood.csv",): (2, "How many groups? Give -k 3, or -k auto"),
         ("-k", "3"): (2, "Missing argument 'FILES...'"),
         ("blood.csv", "-k", "0"): (2, "'0' is neither a whole number of at least 1 nor the word auto"),
         ("blood.csv", "-k", "five"): (2, "'five' is neither"),

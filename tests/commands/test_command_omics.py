@@ -221,7 +221,7 @@ def table(path):
 
 def test_markers_and_contributions_are_written(tmp_path):
     pytest.importorskip("xlsxwriter")
-    result = run("cluster", *plain(tmp_path), "-k", "3", "-o", tmp_path / "out", "--no-report", "--excel")
+    result = run("cluster", *plain(tmp_path), "-k", "3", "-o", tmp_path / "out", "--no-report", "--excel", "-v")
     model = gapview.load(tmp_path / "out" / "model.gapview")
     rows = table(tmp_path / "out" / "markers.csv")
     expected = model.markers()

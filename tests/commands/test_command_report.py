@@ -40,7 +40,7 @@ def test_from_files_to_a_report(tmp_path):
     files = write_plain(tmp_path, TRUTH)
     result = run("cluster", *files, "-k", "3", "-o", tmp_path / "out", "--set", "selection=fixed")
     report = tmp_path / "out" / "report.html"
-    assert result.output.endswith(f"Report    {report}\n")
+    assert f"Report    {report}\n\nGroups " in result.output
     assert report.stat().st_size < 3e6
     assert "report.html" in json.loads((tmp_path / "out" / "run.json").read_text())["results"]
     text = words_of(report)
@@ -92,7 +92,7 @@ def test_batches_from_files_to_the_headline(tmp_path, shift):
     more = ("--covariates", tmp_path / "clinic.csv", "--batch", "plate", "--set", "selection=fixed")
     result = run("cluster", *files, "-k", "3", "-o", out, *more)
     words = "are largely explained by batch" if shift else "are not significantly associated with batch"
-    assert f"Trust     the groups {words} (Cramér’s V = " in result.output
+    assert f"Batches   The groups {words} (Cramér’s V = " in result.output
     assert ("Compare the groups within one batch" in result.output + result.stderr) == (shift > 0)
     text = words_of(out / "report.html")
     lead = text.index(f"The groups {words} (Cramér’s V = ")

@@ -230,7 +230,7 @@ class TestCommands:
         code, text = run(noise(), tmp_path, "-k", "auto", "--no-report", "--strict")
         assert code == 3
         assert "Warning One group rather than" in text
-        assert "put all 120 samples into one group" in text
+        assert "Groups 120 samples in one group, the number that the data suggest." in text
         assert (tmp_path / "out" / "labels.csv").exists()
 
     def test_noise_with_a_number(self, tmp_path):

@@ -7,6 +7,7 @@ import click
 from .. import __version__
 from ..errors import GapviewError
 from .cluster import cluster, demo
+from .completion import completion
 from .console import command_words, printable, signals_interrupt
 from .models import info, markers, predict, recover, report
 
@@ -41,13 +42,18 @@ def _with_notes(text: str, error: BaseException) -> str:
     return " ".join([text, *getattr(error, "__notes__", [])])
 
 
-@click.group(cls=_GapviewGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(
+    "gapview",
+    cls=_GapviewGroup,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog="To start: gapview cluster, without arguments, shows how; gapview demo clusters an embedded example.",
+)
 @click.version_option(__version__, prog_name="gapview")
 def main() -> None:
     """Group samples described by several feature sets when many samples lack some of them."""
 
 
-for _command in (cluster, predict, recover, markers, report, info, demo):
+for _command in (cluster, predict, recover, markers, report, info, demo, completion):
     main.add_command(_command)
 
 

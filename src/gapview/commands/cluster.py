@@ -13,7 +13,6 @@ import click
 import numpy as np
 
 from ..datasets import load_digits_views, paired_split
-from ..errors import some
 from ..estimators import BridgedGRMF, MultiViewClusterer
 from ..estimators.latent import LatentSpaceMixin
 from ..graph.regression import explained_share
@@ -22,14 +21,13 @@ from ..methods import METHODS
 from ..metrics import clustering_scores
 from ..persist.checkpoints import Checkpoint
 from ..progress import tell
-from ..report.clustering.summary import doubts_about_groups
 from ..trust import Markers
 from ..trust.assessment import small_groups
-from ..trust.association import BATCH
-from ..utils.messages import counted, duration, joined, warn_user
+from ..utils.messages import warn_user
 from ..views import Views
 from ..views.kinds import kind_argument, kind_per_view
 from . import options, results
+from .closing import Closing, show_batches, show_details, summary_of
 from .console import Show, printable, run_command, show_notes, show_warnings
 from .covariates import (
     adjust_option,
@@ -46,9 +44,9 @@ from .covariates import (
     survival_option,
     warn_of_outcomes,
 )
+from .start import HOW_TO_CLUSTER, StartCommand
 
 _DEMO = "demonstration"  # marks the record of a demonstration, which may be replaced
-_UNSURE = 0.5  # confidence at which two groups are equally likely
 
 
 class NotTrustedError(click.ClickException):
@@ -67,7 +65,8 @@ def cluster_files(
     no_report: bool,
     no_assess: bool,
     force: bool,
-    doubts: list[str],
+    closing: Closing,
+    verbose: bool = False,
     survival: Any = None,
     adjust: Sequence[str] = (),
     excel: bool = False,
@@ -77,7 +76,7 @@ def cluster_files(
 ) -> list[Path]:
     """Cluster the samples of files with a method and its settings, and write all results; return the files written.
 
-    Reasons not to trust the groups are added to ``doubts``.
+    The summary and reasons not to trust the groups are added to ``closing``.
     """
     model = options.build_model(**settings)
     report = not no_report and isinstance(model, LatentSpaceMixin)  # which have what a report shows
@@ -106,15 +105,14 @@ def cluster_files(
             record["batch"] = batch
         times.append(perf_counter())
         _fit(model, views, batches, checkpoint, show)
-        times.append(perf_counter())
+        seconds_of_fit = perf_counter() - times[-1]
         record["kinds"] = [str(rule) for rule in model.kinds_ if not rule.is_identity]
         for text in record["kinds"]:
             show("Kind", f"{text}.")
-        _show_groups(model, times[2] - times[1], show)
+        show_batches(model, show)
         if isinstance(model, LatentSpaceMixin) and not no_assess:
-            doubts += _assess(model, show)
-        _show_confidence(model, show)
-        times[2:] = [perf_counter()]
+            closing.doubts += _assess(model)
+        times.append(perf_counter())
         tell("Writing results")
         compared = {"covariates": table, "survival": survival, "adjust": adjust}
         record = results.write_results(folder, model, record, report=report, batches=batches, **compared)
@@ -128,19 +126,24 @@ def cluster_files(
         times.append(perf_counter())
         seconds = dict(zip(("reading", "fitting", "writing"), np.diff(times).round(3).tolist(), strict=True))
         results.write_record(folder, record | {"warnings": warned, "seconds": seconds})
+        if verbose:
+            show_details(model, table_of_markers, seconds_of_fit, show)
     if not no_report and not report:
         show("Left out", f"report.html: it needs GRMF or BridgedGRMF, and {type(model).__name__} is another method.")
-    return results.written_files(output)
+    written = results.written_files(output)
+    closing.lines += summary_of(model, written, table_of_markers)
+    return written
 
 
 def _write_markers(folder: Path, model: MultiViewClusterer, how: str, show: Show) -> Markers | None:
-    """Write the features that mark the groups, and print how many there are; none of one group."""
+    """Write the features that mark the groups, and return them; none of one group. Print why p-values are too small."""
     if how == "none" or len(np.unique(model.labels_)) == 1:
         return None
     tell("Comparing features")
     found = model.markers(split=how == "split", random_state=model.random_state)
     results.write_result(folder / results.MARKERS, results.markers_text(found))
-    show("Markers", str(found))
+    if how == "same":
+        show("Markers", found.caveat)
     return found
 
 
@@ -216,27 +219,8 @@ def _show_values(views: Views, model: MultiViewClusterer, show: Show) -> list[di
     return description.to_dict()
 
 
-def _show_groups(model: MultiViewClusterer, seconds: float, show: Show) -> None:
-    sizes = np.bincount(model.labels_)
-    if hasattr(model, "cluster_count_"):
-        show("Number", " ".join(model.cluster_count_.reason().split()))
-    listed = joined([f"{size:,}" for size in sizes])
-    groups = f"{len(sizes)} groups of {listed}" if len(sizes) > 1 else "one group"
-    samples = ("all " if len(model.labels_) > 1 else "") + counted(len(model.labels_), "sample")
-    time = duration(seconds) if seconds >= 10 else f"{seconds:.1f} s"
-    show("Groups", f"{type(model).__name__} put {samples} into {groups}, in {time}.")
-    if hasattr(model, "selection_"):
-        show("Settings", str(model.selection_))
-    for test in model.associations_:
-        if test.factor == BATCH or test.association.level >= 2 or test.explained:
-            show("Trust", test.sentence[:1].lower() + test.sentence[1:])
-    if hasattr(model, "batch_mixing_"):
-        for sentence in model.batch_mixing_.sentences():
-            show("Batches", sentence)
-
-
-def _assess(model: Any, show: Show) -> list[str]:
-    """Test whether the groups can be distinguished from null data, and print it; return reasons for doubt."""
+def _assess(model: Any) -> list[str]:
+    """Test whether the groups can be distinguished from null data; return reasons for doubt."""
     if not hasattr(model, "assessment_"):  # a fit with -k auto has made it
         model.assess(random_state=model.random_state)
     elif (text := small_groups(model.labels_)) is not None:
@@ -244,36 +228,15 @@ def _assess(model: Any, show: Show) -> list[str]:
     found = model.assessment_
     if np.isnan(found.p_value):
         return []
-    if len(np.unique(model.labels_)) == 1:  # the reason for the number is printed already
+    if len(np.unique(model.labels_)) == 1:
         return [" ".join(model.cluster_count_.reason().split())]
-    for sentence in found.sentences():
-        show("Trust", sentence)
     return [] if found.has_structure else [found.sentences()[0]]
 
 
-def _show_confidence(model: Any, show: Show) -> None:
-    """Print the median confidence and the samples of low confidence; less if the groups themselves are in doubt."""
-    if not hasattr(model, "confidence_") or len(np.unique(model.labels_)) == 1:
-        return
-    doubt, is_calibrated = doubts_about_groups(model), hasattr(model, "uncalibrated_confidence_")
-    if doubt is not None:
-        kept = f"a sample is kept by its group in {np.median(model.confidence_):.0%} of the resamples (median)"
-        here = kept if is_calibrated else "the confidence of the samples says nothing here"
-        show("Trust", f"{here}: {doubt}")
-        return
-    order = np.argsort(model.confidence_, kind="stable")
-    unsure = order[model.confidence_[order] < _UNSURE]
-    scale = "the probability to be kept by the group in a fit to other samples and features"
-    scale = scale if is_calibrated else "on a scale from 0 to 1"
-    text = f"the median confidence is {np.median(model.confidence_):.2f}, {scale}."
-    if len(unsure):
-        ids = some([str(key) for key in model.sample_ids_[unsure]], 5)
-        text += f" Below {_UNSURE}: {counted(len(unsure), 'sample')}, {ids}."
-    show("Trust", text)
-
-
-def _read_count(context: click.Context, parameter: click.Parameter, text: str) -> int | str:
+def _read_count(context: click.Context, parameter: click.Parameter, text: str | None) -> int | str:
     """Return the number of groups, or the word auto."""
+    if text is None:
+        raise click.UsageError("How many groups? Give -k 3, or -k auto for the number that the data suggest.")
     plain = text.strip().lower()
     if plain == "auto":
         return plain
@@ -283,13 +246,15 @@ def _read_count(context: click.Context, parameter: click.Parameter, text: str) -
 
 
 @click.command(
+    cls=StartCommand,
+    start=HOW_TO_CLUSTER,
     short_help="Find groups in files of views.",
     epilog="Example: gapview cluster blood.csv scans.parquet genes.h5ad -k 5 -o out",
 )
 @options.files_argument(required=True)
 @click.option(
-    "-k", "--groups", "n_clusters", callback=_read_count, required=True, metavar="NUMBER|auto",
-    help="Number of groups; auto takes the number that the data suggest.",
+    "-k", "--groups", "n_clusters", callback=_read_count, metavar="NUMBER|auto",
+    help="Number of groups; auto takes the number that the data suggest.  [required]",
 )  # fmt: skip
 @options.output_option("gapview-results", folder=True)
 @options.reading_options
@@ -334,6 +299,9 @@ def _read_count(context: click.Context, parameter: click.Parameter, text: str) -
     "--strict", is_flag=True,
     help="Exit with code 3 if the groups cannot be distinguished from noise; results are written all the same.",
 )  # fmt: skip
+@click.option(
+    "-v", "--verbose", is_flag=True, help="Also print the chosen settings with reasons, every test, and the time."
+)
 @options.force_option("results that are in the folder")
 def cluster(strict: bool, **given: Any) -> None:
     """Find groups among samples that are described by several files, when many samples lack some of them.
@@ -363,10 +331,10 @@ def cluster(strict: bool, **given: Any) -> None:
     if strict and given["no_assess"]:
         raise click.UsageError("--strict needs the test that --no-assess leaves out: give one of them.")
     reading = {name: given.pop(name) for name in options.READING}
-    doubts: list[str] = []
-    run_command(cluster_files, reading=reading, doubts=doubts, **given)
-    if strict and doubts:
-        raise NotTrustedError(printable(" ".join(doubts)))
+    closing = Closing()
+    run_command(cluster_files, reading=reading, closing=closing, **given)
+    if strict and closing.doubts:
+        raise NotTrustedError(printable(" ".join(closing.doubts)))
 
 
 # -- demonstration ---------------------------------------------------------------------------------------------------
@@ -393,7 +361,8 @@ def run_demo(show: Show, *, output: Path, paired_rate: float, random_state: int,
     _show_data(views, show)
     time = f"{seconds:.1f} s, the choice of its settings included"
     show("Groups", f"BridgedGRMF put all {views.n_samples} samples into {model.n_clusters} groups in {time}.")
-    show("Settings", str(model.selection_))
+    tried = f"{len(model.selection_.trials)} candidates were compared"
+    show("Settings", f"{tried}, without labels; `gapview info {output / 'model.gapview'}` shows the choice.")
     scores = {name: f"{100 * score:.1f} %" for name, score in clustering_scores(data.target, model.labels_).items()}
     text = f"accuracy {scores['accuracy']}, NMI {scores['nmi']}, purity {scores['purity']}"
     show("Scores", f"against the true digits, which the method never saw: {text}.")

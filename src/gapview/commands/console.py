@@ -46,7 +46,7 @@ _WORDS = (
     (r"\(drop\)", "(--drop)"),
     (r"\bn_clusters=", "-k "),
     (r"\bn_samples=(\d+)", r"\1"),
-    (r"Give a file that model\.save has written", "Give a model that gapview cluster has written"),
+    (r"Give (?:the path of )?a file that model\.save has written", "Give a model that gapview cluster has written"),
     (r"Raise max_iter or tol", "Raise them with --set max_iter=… or --set tol=…"),
     (r"Repeat that fit to resume it\. Give another folder, or delete this one to start again", _OTHER_RUN),
     (r"Give another folder, or delete this one to start again", "Delete that folder, or give --force"),
@@ -95,7 +95,8 @@ def show_notes(notes: Iterable[str], show: Show) -> None:
 def run_command(work: Callable[..., list[Path]], *, head: str = "Wrote", **options: Any) -> None:
     """Do the work of a command while progress is shown; then print the files that it wrote.
 
-    Lines go to standard error if the result goes to standard output.
+    ``closing`` among the options gets the lines to print after them. Lines go to standard error if the result goes to
+    standard output.
     """
     to_output = options["output"] == STANDARD_OUTPUT
     console = new_console(stderr=to_output)
@@ -103,6 +104,11 @@ def run_command(work: Callable[..., list[Path]], *, head: str = "Wrote", **optio
         written = work(lambda head, text: print_line(console, head, command_words(text)), **options)
     if not to_output:
         print_files(console, written, head)
+    lines = getattr(options.get("closing"), "lines", ())
+    if lines:
+        console.print()
+    for head, text in lines:
+        print_line(console, head, command_words(text))
 
 
 @contextmanager

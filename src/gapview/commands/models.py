@@ -30,6 +30,7 @@ from ..views.cells import MOST_LACKING
 from . import options, results
 from .console import Show, printable, run_command, show_notes, show_warnings
 from .covariates import adjust_option, check_covariates, covariates_option, read_covariates, survival_option
+from .start import StartCommand
 
 _ACCURACY = "recovery.csv"  # R² of every method of recovery, for each feature
 _ADVICE = " Columns of text can be encoded as columns of 0 and 1 (encode)."  # the model determines the encoding
@@ -147,6 +148,7 @@ def _placed_columns(found: Placement) -> dict[str, list[Any]]:
 
 
 @click.command(
+    cls=StartCommand,
     short_help="Put new samples into the groups of a model.",
     epilog="Example: gapview predict out/model.gapview new_blood.csv scans=march.csv -o new_labels.csv",
 )
@@ -278,6 +280,7 @@ def _show_view(written: WrittenView, name: str, lacking: Any, filled: Any, show:
 
 
 @click.command(
+    cls=StartCommand,
     short_help="Complete the views that samples lack.",
     epilog="Example: gapview recover out/model.gapview blood.csv scans.csv -o completed",
 )
@@ -319,6 +322,7 @@ def markers_of_model(
 
 
 @click.command(
+    cls=StartCommand,
     short_help="Compare features between the groups of a model.",
     epilog="Example: gapview markers out/model.gapview --top 50 -o markers.csv",
 )
@@ -378,6 +382,7 @@ def report_model(
 
 
 @click.command(
+    cls=StartCommand,
     short_help="Write a report about a model.",
     epilog="Example: gapview report out/model.gapview --covariates patients.csv --no-ids -o report.html",
 )
@@ -399,7 +404,9 @@ def report(**given: Any) -> None:
     run_command(report_model, head="Report", **given)
 
 
-@click.command(short_help="Describe a model file.", epilog="Example: gapview info out/model.gapview --json")
+@click.command(
+    cls=StartCommand, short_help="Describe a model file.", epilog="Example: gapview info out/model.gapview --json"
+)
 @options.model_argument
 @click.option("--json", "as_json", is_flag=True, help="As JSON, for other programs.")
 def info(model: Path, as_json: bool) -> None:

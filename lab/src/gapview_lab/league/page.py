@@ -52,7 +52,7 @@ def league_page(
         _repeat(run),
     ]
     footer = f"Made by gapview {run['version']} on {run['finished']}."
-    return Page("The league: clustering with missing views", answer(free), tuple(sections), footer)
+    return Page("Comparison of methods: clustering with missing views", answer(free), tuple(sections), footer)
 
 
 _READING = Text(

@@ -1,4 +1,4 @@
-"""Nearest neighbours of arrays: all distances, or candidates from an inverted file of faiss, compared exactly."""
+"""Nearest neighbours of arrays: all distances, or candidates by cells in leading directions, compared exactly."""
 
 from __future__ import annotations
 

@@ -320,7 +320,7 @@ def local_places(graph: Any) -> Array | None:
     """
     if is_tensor(weights_of(graph)) or graph.shape[0] < _FEWEST_ORDERED:
         return None
-    order = reverse_cuthill_mckee(graph, symmetric_mode=True)
+    order: Array = reverse_cuthill_mckee(graph, symmetric_mode=True)
     place = np.empty_like(order)
     place[order] = np.arange(len(order), dtype=order.dtype)
     return place

@@ -137,6 +137,7 @@ class TestSizes:
         assert "1 done now, 2 in all" in result.output
         assert (out / "runs.csv").read_text().startswith(first)
         found = rows(out / "sizes.csv")
+        assert all(float(row["processor_seconds"]) > 0 for row in found)
         assert [row["n_samples"] for row in found] == ["200", "500"]
         for row in found:
             # What a user holds: an array for every view, missing rows included

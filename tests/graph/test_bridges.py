@@ -12,7 +12,7 @@ from gapview import Views
 from gapview.datasets import make_views
 from gapview.factorization import Weights, build_problem, solve
 from gapview.factorization.starts import data_start
-from gapview.graph import donors
+from gapview.graph import bridges, donors
 from gapview.graph.bridges import Reach, both_graphs, joint_graph, normalized, union_graph
 from gapview.graph.donors import N_DONORS, training_rows
 from gapview.graph.imputation import impute_views
@@ -42,6 +42,25 @@ def test_reach_is_the_sum_of_powers(case, n_steps, weight):
     np.testing.assert_allclose(reach @ values, part @ values, atol=1e-10)
     np.testing.assert_allclose(reach.T @ np.ones(5), part.T @ np.ones(5), atol=1e-10)
     np.testing.assert_allclose(reach[:, columns > 2].T @ np.ones(5), part[:, columns > 2].T @ np.ones(5), atol=1e-10)
+
+
+@pytest.mark.parametrize("n_steps", [1, 4])
+def test_products_in_local_order_are_the_same(n_steps, monkeypatch):
+    data = make_views(300, (5, 7), n_clusters=3, missing_rate=0.3, random_state=0)
+    graph = union_graph(data.views.matrices, data.views, [4, 4], [1.0, 1.0])
+    before, edges = graph.copy(), graph.sum()
+    everyone, values = np.arange(300), np.random.RandomState(0).normal(size=(120, 70))
+    rows = np.sort(np.random.RandomState(1).permutation(300)[:120])
+    expected = Reach(graph, n_steps, rows, everyone).T @ values, Reach(graph, n_steps, everyone, rows) @ values
+    monkeypatch.setattr(bridges, "_FEWEST_ORDERED", 0)
+    places = bridges.local_places(graph)
+    np.testing.assert_array_equal(np.sort(places), everyone)
+    linked = graph.tocoo()
+    assert np.abs(places[linked.row] - places[linked.col]).mean() < 0.8 * np.abs(linked.row - linked.col).mean()
+    np.testing.assert_array_equal(Reach(graph, n_steps, rows, everyone).T @ values, expected[0])
+    np.testing.assert_array_equal(Reach(graph, n_steps, everyone, rows) @ values, expected[1])
+    assert graph.sum() == edges
+    np.testing.assert_array_equal(graph.indices, before.indices)
 
 
 @given(st.integers(3, 25), st.integers(1, 3), st.integers(0, 2**16), st.booleans())

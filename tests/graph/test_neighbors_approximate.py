@@ -57,7 +57,7 @@ class TestRecall:
         assert report.n_probes < report.n_cells / 4
         check_consistent(points, distances, indices)
 
-    @pytest.mark.parametrize("width", [12, 81])  # by rows, and by codes of an odd number of features
+    @pytest.mark.parametrize("width", [12, 81])  # by all features, and by few directions
     @pytest.mark.parametrize("recall", [0.5, 0.9, 0.99])
     def test_what_is_asked_for(self, width, recall):
         points = made(4000, width)
@@ -93,9 +93,9 @@ class TestRecall:
         assert (report.method, report.recall, report.n_cells) == ("exact", 1.0, 0)
         assert true_recall(points, distances) == 1.0
 
-    def test_rows_instead_of_codes_that_are_too_rough(self):
+    def test_all_features_where_few_directions_leave_out_too_much(self):
         rng = np.random.RandomState(0)
-        centers = rng.normal(size=(3, 64)) * 100  # codes separate these, but no points inside a group
+        centers = rng.normal(size=(3, 64)) * 100  # the leading directions separate these, but no points inside a group
         points = (centers[rng.randint(3, size=3000)] + rng.normal(size=(3000, 64))).astype(np.float32)
         distances, indices, report = searched(points, 5)
         assert report.n_candidates == 6
@@ -128,6 +128,18 @@ class TestRecall:
         assert probes == sorted(set(probes))
         assert len(probes) > 1
         assert probes[-1] <= tried[0].n_cells / 2 + 1
+
+    @pytest.mark.parametrize("width", [12, 81])
+    def test_regression_the_estimate_is_not_from_rows_that_centres_were_fitted_to(self, width):
+        points = made(4000, width)
+        reports = []
+        errors = []
+        for seed in range(6):
+            distances, _, report = searched(points, seed=seed)
+            reports.append(report)
+            errors.append(report.recall - true_recall(points, distances))
+        assert all(report.recall < 1 for report in reports)
+        assert abs(np.mean(errors)) < 0.006
 
 
 class TestNothingIsLost:
@@ -228,7 +240,7 @@ def texts(n_samples, n_words, seed=0):
 
 
 class TestSparse:
-    # Written out, and in their leading directions
+    # Dense, and in their leading directions
     @pytest.mark.parametrize(("n_words", "dtype"), [(100, "float64"), (600, "float32")])
     def test_recall_and_distances(self, n_words, dtype):
         points = texts(1200, n_words).astype(dtype)

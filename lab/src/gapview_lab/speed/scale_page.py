@@ -104,15 +104,17 @@ def _sizes_table(runs: Sequence[ScaleRun]) -> Table:
     for run in runs:
         head = (run.method + (f" on {run.device}" if run.device else ""), f"{run.n_samples:,}")
         if run.status != DONE:
-            rows.append(Row(head, (run.status, *[""] * 6)))
+            rows.append(Row(head, (run.status, *[""] * 7)))
             continue
         memory = (f"{run.input_mb:.0f}", f"{run.peak_mb:.0f}", f"{run.peak_mb / run.input_mb:.2f}")
         recall = f"{run.recall:.3f}" if run.recall == run.recall else "–"
         found = (recall, f"{run.ari:.3f}", str(run.n_iter))
-        rows.append(Row(head, (seconds_text(run.seconds), *memory, *found)))
+        processor = seconds_text(run.processor_seconds) if run.processor_seconds == run.processor_seconds else "–"
+        rows.append(Row(head, (seconds_text(run.seconds), processor, *memory, *found)))
     ordered = sorted(rows, key=lambda row: row.headers[0])
-    heads = ("", "samples", "time", "input, MB", "peak, MB", "peak / input", "recall", "ARI", "iterations")
+    heads = ("", "samples", "time", "processor", "input, MB", "peak, MB", "peak / input", "recall", "ARI", "iterations")
     note = (
+        "Processor: time of all threads, which other load changes less. "
         "Recall: the least of all searches, as estimated by the search itself; a dash: the method does not report it. "
         "ARI: adjusted Rand index with the truth."
     )

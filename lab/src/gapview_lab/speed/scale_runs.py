@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
+from time import process_time
 from typing import Any
 
 from sklearn.metrics import adjusted_rand_score
@@ -90,6 +91,7 @@ class ScaleRun:
     seconds_by_phase: str = "{}"
     memory_by_phase: str = "{}"
     version: str = ""
+    processor_seconds: float = _UNKNOWN  # of all threads: other load changes them less
 
     @property
     def task(self) -> ScaleTask:
@@ -111,7 +113,7 @@ class ScaleStore(RecordStore[ScaleRun]):
     """All runs of a folder. Failed runs count as not done, except those over a limit as long as the current one."""
 
     def __init__(self, path: Path, version: str, time_limit: float) -> None:
-        super().__init__(path, version, ScaleRun)
+        super().__init__(path, version, ScaleRun, added=("processor_seconds",))
         self._time_limit = time_limit
 
     def last(self) -> dict[ScaleTask, ScaleRun]:
@@ -158,10 +160,13 @@ class ScaleWork:
         if task.device:
             arrays = [to_device(arrays.pop(0), task.device) for _ in range(len(arrays))]
         clock = PhaseClock(wait, watch_memory=bool(task.watched))
+        processor = process_time()
         with clocked_phases(clock):
             model.fit(arrays)
+        processor = process_time() - processor
         return {
             "seconds": clock.total,
+            "processor_seconds": processor,
             "input_mb": n_bytes / 2**20,
             "before_mb": before,
             "peak_mb": peak_memory(),

@@ -1,4 +1,4 @@
-"""Nearest neighbours of arrays: all distances, or candidates from an inverted file of faiss, compared exactly."""
+"""Nearest neighbours of arrays: all distances, or candidates by cells in leading directions, compared exactly."""
 
 from __future__ import annotations
 
@@ -8,81 +8,26 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 from sklearn import get_config
-from threadpoolctl import threadpool_limits
 
 from ...compute.arrays import is_tensor
+from ...compute.engine import engine_for, single_threaded
 from ...errors import InputTypeError, MissingExtraError, ParameterError
 from ...utils.messages import check_integer
 from ...utils.types import Array, Matrix
+from .cell_index import CellIndex, nearest_cells
+from .cells import grouped
 from .distances import common_exponent, exact, nearest_listed, pair_distances
 from .search import CellSetting, Kernel, RecallSample, Search, recall_lower_bound, run_search
 from .search_space import search_space
 
 _FASTER = "With the package 'faiss-cpu' it would be many times faster: pip install 'gapview[fast]'"
-_N_ROWS = 2**11  # queries searched at a time; more would not stay in the cache
-_WIDE = 64  # features from which codes are faster
-_MANY = 256  # points from which codes can be learnt
-_FACTORS = (2, 4, 8, 16, 32, 64)  # candidates per neighbour, where the index computes distances only roughly
-_CODES_PER_ROW = 15  # codes that are scanned in the time in which one candidate is compared,
-_CODES_PER_SPARSE_ROW = 300  # and in which one of sparse data is
-
-_N_ADDED = 2**16  # rows added to an index at a time
-_N_PER_CELL = 64  # points per cell on which the centres are learnt
-_N_ITERATIONS = 10
-
-
-def build_index(points: Array, n_cells: int, *, is_coded: bool, seed: int) -> Any:
-    """Build an index over rows of float32.
-
-    Codes are scanned ten times faster than rows and take a sixteenth of their memory. But their distances are rough, so
-    that several times as many candidates must be compared exactly.
-    """
-    import faiss
-
-    width = points.shape[1] + (points.shape[1] % 2 if is_coded else 0)
-    coarse = faiss.IndexFlatL2(width)
-    if is_coded:
-        index = faiss.IndexIVFPQFastScan(coarse, width, n_cells, width // 2, 4)
-        _configure(index.pq.cp, seed)
-    else:
-        index = faiss.IndexIVFFlat(coarse, width, n_cells)
-    _configure(index.cp, seed)
-    n_drawn = min(len(points), n_cells * _N_PER_CELL)
-    drawn = np.sort(np.random.RandomState(seed).choice(len(points), n_drawn, replace=False))
-    rows = _padded(points[drawn], width)
-    index.train_q1(len(rows), faiss.swig_ptr(rows), False, faiss.METRIC_L2)  # the centres of the cells
-    with threadpool_limits(1, user_api="openmp"):  # codes of 2 features each are learnt faster by one thread
-        index.train(rows)
-    for begin in range(0, len(points), _N_ADDED):
-        index.add(_padded(points[begin : begin + _N_ADDED], width))
-    return index
-
-
-def _configure(kmeans: Any, seed: int) -> None:
-    kmeans.niter, kmeans.seed = _N_ITERATIONS, seed
-    kmeans.min_points_per_centroid = 1  # else faiss prints a warning
-
-
-def _candidates(index: Any, rows: Array, n_probes: int, count: int) -> Array:
-    """Return near points of every row, nearest first by the distances of the index; −1 where there are no more."""
-    index.nprobe = n_probes
-    return np.asarray(index.search(_padded(rows, index.d), count)[1])
-
-
-def _points_by_cell(index: Any) -> Array:
-    """Return the indices of the points, cell by cell."""
-    import faiss
-
-    lists = index.invlists
-    sizes = [lists.list_size(cell) for cell in range(index.nlist)]
-    return np.concatenate([faiss.rev_swig_ptr(lists.get_ids(c), size) for c, size in enumerate(sizes) if size])
-
-
-def _padded(rows: Array, width: int) -> Array:
-    """Return rows with a column of zeros where codes need an even number."""
-    if rows.shape[1] == width:
-        return np.ascontiguousarray(rows)
-    return np.pad(rows, ((0, 0), (0, width - rows.shape[1])))
+_POINTS_PER_CELL, _MOST_CELLS = 150, 2**14  # smaller cells are cheaper to search, many are expensive to make
+_N_ROWS = 2**14  # queries placed in cells at a time
+_DIRECTIONS = (16, 64)  # leading directions in which candidates are searched, before all features
+_FACTORS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)  # candidates per neighbour
+# Costs, in operations of a matrix product: to find a point among many besides its product with a query, and to compare
+# one feature of a candidate, or one of sparse data
+_SCAN_COST, _FEATURE_COST, _SPARSE_COST = 40, 20, 400
 
 
 class ArrayKernel(Kernel):
@@ -99,8 +44,8 @@ class ArrayKernel(Kernel):
         self.exact_memory = f" and up to {gibibytes:.1f} GiB of memory"
 
     def divide(self, n_cells: int, seed: int) -> None:
-        """Set the number of cells; they are made together with an index."""
-        self.n_cells, self.seed = n_cells, seed
+        """Set the number of cells, which are made together with an index."""
+        self.n_cells, self.seed = max(n_cells, min(self.n_points // _POINTS_PER_CELL, _MOST_CELLS)), seed
 
     def true_neighbors(self, rows: Array) -> tuple[Array, Array]:
         """Return distances, from differences, and indices of the neighbours of some queries."""
@@ -111,52 +56,99 @@ class ArrayKernel(Kernel):
         return nearest_listed(distances, indices, self.n_neighbors, rows if is_own else None)
 
     def propose(self, sample: RecallSample, recall: float) -> CellSetting | None:
-        """Return a setting of an index of codes if the rows are wide, else of rows."""
+        """Return the cheapest setting, in few directions if these suffice."""
         if not has_faiss():
             self.advice = _FASTER
             return None
         self.space = search_space(self.points, self.given_queries, self.seed)
-        for is_coded in (True, False) if self.space.points.shape[1] >= _WIDE and self.n_points >= _MANY else (False,):
-            self.index = build_index(self.space.points, self.n_cells, is_coded=is_coded, seed=self.seed)
-            setting = self._cheapest(sample, recall, is_coded=is_coded)
-            if setting is not None:
-                return setting
-        return None
+        width = self.space.points.shape[1]
+        best, least = None, np.inf
+        for n_directions in (*(count for count in _DIRECTIONS if 1.5 * count < width), None):
+            index = CellIndex.build(self.space.points, n_directions, self.n_cells, self.seed)
+            setting, scan_cost, cost = self._cheapest(index, sample, recall)
+            if setting is not None and cost < least:
+                best, least, self.index = setting, cost, index
+            elif best is not None:
+                break
+            if 2 * scan_cost > cost:  # more directions would save few candidates
+                break
+        return best
 
-    def _cheapest(self, sample: RecallSample, recall: float, *, is_coded: bool) -> CellSetting | None:
-        """Return the cheapest setting of the index that reaches the recall: more probes may need fewer candidates."""
-        index, space = self.index, self.space
-        factors = _FACTORS if is_coded or space.is_reduced else (1,)
-        counts = [min(self.n_points, factor * self.n_neighbors + space.is_own) for factor in factors]
+    def _cheapest(
+        self, index: CellIndex, sample: RecallSample, recall: float
+    ) -> tuple[CellSetting | None, float, float]:
+        """Return the cheapest setting that reaches the recall, its cost of scanning, and its whole cost.
+
+        More probes may need fewer candidates.
+        """
+        space, width = self.space, index.coordinates.shape[1]
+        counts = [min(self.n_points, factor * self.n_neighbors + space.is_own) for factor in _FACTORS]
         own = sample.rows if space.is_own else None
-        row_cost = _CODES_PER_SPARSE_ROW if sparse.issparse(self.points) else _CODES_PER_ROW
-        best, least, before = None, np.inf, -1.0
-        for n_probes in _probes(self.n_cells, is_coded=is_coded):
-            scanned = n_probes * self.n_points / self.n_cells
-            candidates = _candidates(index, space.float32_queries(sample.rows), n_probes, counts[-1])
-            distances = space.distances(sample.rows, candidates)
+        is_sparse = sparse.issparse(self.points)
+        row_cost = (_SPARSE_COST if is_sparse else _FEATURE_COST) * space.points.shape[1]
+        cell, queries = self._placed(index, sample.rows)
+        near = nearest_cells(index.centers[cell], index.centers, self.n_cells)
+        ranks = np.take_along_axis(np.argsort(near, axis=1), index.cell[sample.neighbors], axis=1)
+        best, scan, before = None, 0.0, -1.0
+        # At most half the cost of comparing all features of all points, which is high for sparse data
+        least = np.inf if is_sparse else (_SCAN_COST + space.points.shape[1]) * self.n_points / 2
+        for n_probes in _probes(self.n_cells):
+            scan_cost = (_SCAN_COST + width) * n_probes * self.n_points / self.n_cells
+            if scan_cost > least:
+                break
+            if recall_lower_bound((ranks < n_probes).mean(axis=1)) < recall:
+                continue
+            parts = [
+                index.candidates(query, own_cell, visited, counts[-1])
+                for query, own_cell, visited in zip(queries[:, None], cell, near[:, :n_probes], strict=True)
+            ]
+            squares, candidates = (np.concatenate(part) for part in zip(*parts, strict=True))
+            candidates = np.take_along_axis(candidates, np.argsort(squares, axis=1, kind="stable"), axis=1)
+            distances, cost = space.distances(sample.rows, candidates), np.inf
             for count in counts:
                 nearest, _ = nearest_listed(distances[:, :count], candidates[:, :count], self.n_neighbors, own)
-                hits, cost = sample.hits(nearest), scanned + row_cost * count
-                if cost < least and recall_lower_bound(hits) >= recall:
-                    best, least = CellSetting(self.n_cells, n_probes, count), cost
-            highest = float(hits.mean())  # with the most candidates
-            if scanned > least or (is_coded and best is None and highest <= before):  # codes are too rough
+                hits = sample.hits(nearest)
+                if recall_lower_bound(hits) >= recall:
+                    cost = scan_cost + row_cost * count
+                    break
+            if best is None and hits.mean() <= before:  # the directions leave out too much
                 break
-            before = highest
-        return best
+            before = hits.mean()
+            if best is not None and cost >= least:
+                break
+            if cost < least:
+                best, scan, least = CellSetting(self.n_cells, n_probes, count), scan_cost, cost
+        return best, scan, least
+
+    def _placed(self, index: CellIndex, rows: Array) -> tuple[Array, Array]:
+        """Return the cells and the coordinates of some queries."""
+        coordinates = index.projection(self.space.float32_queries(rows))[0]
+        return index.cells_of(coordinates), coordinates
+
+    def _cells_of_queries(self) -> Array:
+        edges = range(0, self.n_queries, _N_ROWS)
+        blocks = (np.arange(begin, min(begin + _N_ROWS, self.n_queries)) for begin in edges)
+        return np.concatenate([self._placed(self.index, block)[0] for block in blocks])
 
     def search(self, setting: CellSetting, rows: Array) -> tuple[tuple[Array, Array], Array]:
         """Return distances and indices of the neighbours of all queries, and the distances of some."""
-        size = self.n_queries, self.n_neighbors
+        index, size = self.index, (self.n_queries, self.n_neighbors)
         distances, indices = np.empty(size), np.empty(size, dtype=np.intp)
-        # Queries near each other share most of their candidates, which are then still in the cache
-        order = _points_by_cell(self.index) if self.space.is_aligned else np.arange(size[0])
-        for begin in range(0, size[0], _N_ROWS):
-            part = order[begin : begin + _N_ROWS]
-            queries = self.space.float32_queries(part)
-            candidates = _candidates(self.index, queries, setting.n_probes, setting.n_candidates)
-            distances[part], indices[part] = self.space.nearest_of(part, candidates, self.n_neighbors)
+        is_indexed = self.space.is_own and not self.space.is_reduced  # the queries are the points of the index
+        order, parts = grouped(index.cell if is_indexed else self._cells_of_queries(), self.n_cells)
+        near = index.near_cells(setting.n_probes)
+
+        def work(cell: int) -> None:
+            part = order[parts[cell]]
+            if len(part):
+                with single_threaded():
+                    queries = index.coordinates[parts[cell]] if is_indexed else self._placed(index, part)[1]
+                    _, candidates = index.candidates(queries, cell, near[cell], setting.n_candidates)
+                    distances[part], indices[part] = self.space.nearest_of(part, candidates, self.n_neighbors)
+
+        n_scanned = size[0] * setting.n_probes * self.n_points / self.n_cells
+        with engine_for(distances).working(_SCAN_COST * n_scanned) as each:
+            each(work, range(self.n_cells))
         short = np.flatnonzero((indices < 0).any(axis=1))
         if len(short):  # the cells near these queries hold too few points
             distances[short], indices[short] = self.true_neighbors(short)
@@ -178,13 +170,11 @@ def has_faiss() -> bool:
     return True
 
 
-def _probes(n_cells: int, *, is_coded: bool) -> Iterator[int]:
-    # Scanning a row in a cell costs about twice as much as computing its distance exactly; scanning a code, a fifth
-    most = n_cells if is_coded else max(1, n_cells // 2)
+def _probes(most: int) -> Iterator[int]:
     n_probes = 1
     while n_probes < most:
         yield n_probes
-        n_probes = max(n_probes + 1, round(1.5 * n_probes))
+        n_probes = max(n_probes + 1, round(1.2 * n_probes))
     yield most
 
 

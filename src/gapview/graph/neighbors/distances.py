@@ -20,6 +20,7 @@ _FAR = 100.0  # squared distance of the points from the origin, in units of thei
 _SAFE = 30  # powers of 2 up to which float32 and float64 hold squares and squared differences: no copy is needed
 _WORTH_A_THREAD = 1e8  # operations below which several threads are slower than one
 _N_VALUES = 2**22  # values that are held at a time
+_N_GROUPS, _MANY = 4, 12  # groups of columns, and columns, per value sought, where small values are sought among many
 
 
 @dataclass(frozen=True)
@@ -170,8 +171,31 @@ def smallest(table: Any, count: int) -> tuple[Any, Any]:
     """Return the smallest values of every row, and their columns, in any order."""
     if is_tensor(table):
         return table.topk(count, largest=False, sorted=False)  # type: ignore[no-any-return]
-    columns = np.argpartition(table, count - 1, axis=1)[:, :count]
-    return np.take_along_axis(table, columns, axis=1), columns
+    few = _few_smallest(table, count) if table.shape[1] > _MANY * count else None
+    values = table if few is None else few[0]
+    rows, kept = np.arange(len(table))[:, None], np.argpartition(values, count - 1, axis=1)[:, :count]
+    return values[rows, kept], kept if few is None else few[1][rows, kept]
+
+
+def _few_smallest(table: Array, count: int) -> tuple[Array, Array] | None:
+    """Return few values of every row, the smallest among them, and their columns; None if many are equal.
+
+    The columns are divided into groups. As many of the smallest values of the groups as are asked for are an upper
+    bound of the values sought. Finding it, and what is below, takes an eighth of the time of sorting the whole row.
+    """
+    n_groups = _N_GROUPS * count
+    in_groups = table[:, : table.shape[1] // n_groups * n_groups].reshape(len(table), -1, n_groups)
+    bounds = np.partition(in_groups.min(axis=1), count - 1, axis=1)[:, count - 1]
+    rows, columns = np.divmod(np.flatnonzero(table <= bounds[:, None]), table.shape[1])
+    counts = np.bincount(rows, minlength=len(table))
+    most = counts.max(initial=count)
+    if most > _N_GROUPS * count:
+        return None
+    places = np.arange(len(rows)) - np.repeat(counts.cumsum() - counts, counts)
+    values = np.full((len(table), most), np.inf, dtype=table.dtype)
+    found = np.zeros((len(table), most), dtype=np.intp)
+    values[rows, places], found[rows, places] = table[rows, columns], columns
+    return values, found
 
 
 def nearest_listed(distances: Any, indices: Any, count: int, own: Any) -> tuple[Any, Any]:

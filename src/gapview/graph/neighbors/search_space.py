@@ -1,4 +1,4 @@
-"""The rows of float32 that an index holds, and the comparison of candidates in the data themselves."""
+"""The rows of float32 in which candidates are searched, and the comparison of candidates in the data themselves."""
 
 from __future__ import annotations
 
@@ -29,11 +29,6 @@ class Space:
     given: Matrix  # the points
     queries: Matrix  # the points themselves if they are the queries
     is_own: bool  # whether they are, so that no point is its own neighbour
-
-    @property
-    def is_aligned(self) -> bool:
-        """Whether every query equals the point of the same index, but for the last column."""
-        return self.is_own or isinstance(self.queries, WithoutLast)
 
     def float32_queries(self, rows: Array) -> Array:
         """Return some of the queries as rows of float32."""

@@ -107,12 +107,12 @@ def test_groups_of_noise_are_not_recommended(tmp_path, noise):
 
 def test_what_was_not_tested_is_stated(tmp_path, plain):
     (_, trust, _) = last_lines(run("cluster", *plain, "-k", 3, "-o", tmp_path / "a", *QUICK, "--no-assess"))
-    assert trust[1].startswith("not tested, as requested; the median confidence is")
+    assert trust[1].startswith("Not tested, as requested; the median confidence is")
     (_, trust, _) = last_lines(run("cluster", *plain, "-k", 3, "-o", tmp_path / "b", *QUICK[:1], "--method", "Concat"))
-    assert trust[1] == "not tested: the tests are those of BridgedGRMF and GRMF."
+    assert trust[1] == "Not tested: the tests are those of BridgedGRMF and GRMF."
     (groups, trust, look) = last_lines(run("cluster", *plain, "-k", 1, "-o", tmp_path / "c", *QUICK))
     assert groups[1] == "90 samples in one group."
-    assert trust[1] == "one group was requested, and nothing is tested."
+    assert trust[1] == "One group was requested, and nothing is tested."
     assert look[1] == f"{tmp_path / 'c' / 'labels.csv'}."
 
 

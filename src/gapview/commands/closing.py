@@ -52,15 +52,15 @@ def _groups(model: Any) -> str:
 def _trust(model: Any) -> str:
     """Return what is known for or against the groups."""
     if not isinstance(model, LatentSpaceMixin):
-        return "not tested: the tests are those of BridgedGRMF and GRMF."
+        return "Not tested: the tests are those of BridgedGRMF and GRMF."
     found = getattr(model, "assessment_", None)
     if len(np.unique(model.labels_)) == 1:
         asked = not hasattr(model, "cluster_count_")
-        return "one group was requested, and nothing is tested." if asked else "separate groups cannot be shown."
+        return "One group was requested, and nothing is tested." if asked else "The data do not show separate groups."
     doubt = doubts_about_groups(model)
     confidence = _confidence(model) if doubt is None else doubt
     if found is None:
-        return f"not tested, as requested; {confidence}"
+        return f"Not tested, as requested; {confidence}"
     test = f"be distinguished from data without groups (p = {found.p_value:.2g})"
     if not found.has_structure:
         return f"The groups cannot {test}: do not interpret them without other evidence."

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..report.clustering.features import feature_label
 from ..report.clustering.group_sections import draw_sizes
 from ..report.clustering.samples import SampleMap, place_samples
 from ..report.coloring import MISSING, Coloring, of_groups
@@ -108,7 +109,7 @@ def draw_markers(columns: Mapping[str, Array], n_top: int, ax: Any) -> Any:
     limit = max(1.0, float(np.quantile(finite, 0.98))) if finite.size else 1.0
     several = len({view for view, _ in chosen}) > 1
     ends = [f" ({shorten(view, 14)})" if several else "" for view, _ in chosen]
-    names = [shorten(_name(feature), _LONGEST) + end for (_, feature), end in zip(chosen, ends, strict=True)]
+    names = [shorten(feature_label(feature), _LONGEST) + end for (_, feature), end in zip(chosen, ends, strict=True)]
     width, height = min(12.0, 3.4 + 0.42 * effects.shape[1]), min(24.0, 1.3 + 0.22 * max(len(names), 3))
     with axes_for(ax, width, height, "Markers of the groups") as axes:
         norm = load_matplotlib("colors").Normalize(-limit, limit, clip=True)
@@ -127,7 +128,3 @@ def draw_markers(columns: Mapping[str, Array], n_top: int, ax: Any) -> Any:
         if not names:
             axes.text(0.5, 0.5, "no markers", transform=axes.transAxes, ha="center", va="center", color=SOFT)
     return axes
-
-
-def _name(feature: Any) -> str:
-    return feature if isinstance(feature, str) else f"feature {feature}"

@@ -34,20 +34,11 @@ def view_bars(mask: Array, names: Sequence[str]) -> list[Coloring]:
 def draw_heat_map(
     axes: tuple[Any, Any], values: Array, names: Sequence[str], parts: Sequence[Any], groups: Array, bars: Bars
 ) -> Any:
-    """Draw bars on the first axes, features (rows) by samples or groups (columns) on the second; return their image.
+    """Draw bars on the first of two axes, and features (rows) by samples or groups (columns) on the second.
 
-    Parameters
-    ----------
-    axes : pair of matplotlib axes
-        One above the other.
-    values : array of shape (n_rows, n_columns)
-        In standard deviations from the mean of the row; NaN is grey.
-    names, parts : sequences
-        The name of every row, and the view it belongs to; rows of a view are together.
-    groups : array of shape (n_columns,)
-        The group of every column, ascending.
-    bars : sequence of Coloring
-        Drawn below the bar of the groups.
+    ``values`` are standard deviations from the mean of the row; NaN is grey. ``parts`` are the views of the rows, those
+    of a view together; ``groups`` are those of the columns, ascending. Their bar is above the others. Returns the image
+    of the values, for a scale of its colours.
     """
     above, below = axes
     bars = [of_groups(groups), *bars]

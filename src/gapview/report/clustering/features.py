@@ -76,7 +76,7 @@ def top_values(
         has = np.flatnonzero(rows[samples] >= 0)
         part = _values(views.matrices[k], rows[samples[has]], [chosen[place][1] for place in own])
         values[np.array(own)[:, None], has] = part.T
-    names = tuple(_name(by_view[k], j) for k, j, _, _ in chosen)
+    names = tuple(feature_label(by_view[k].features[j]) for k, j, _, _ in chosen)
     return TopFeatures(names, tuple(one[0] for one in chosen), values)
 
 
@@ -99,5 +99,6 @@ def _strongest(view: int, effects: ViewEffects, n_top: int, least: float) -> lis
     return sorted(found.values(), key=lambda one: (one[3], -one[2]))
 
 
-def _name(effects: ViewEffects, feature: int) -> str:
-    return str(effects.features[feature]) if effects.features.dtype == object else f"feature {feature}"
+def feature_label(feature: Any) -> str:
+    """Return the name of a feature, or its position if it has none."""
+    return feature if isinstance(feature, str) else f"feature {feature}"

@@ -12,7 +12,7 @@ from ..utils.messages import shorten
 from ..utils.types import Array
 from .coloring import MISSING, Coloring, of_groups
 from .drawing import DIVERGING, bare
-from .style import GRID, INK, PAPER, SOFT, letters_on, load_matplotlib, new_figure
+from .style import GRID, PAPER, SOFT, letters_on, load_matplotlib, new_figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -57,8 +57,8 @@ def draw_heat_map(
             below.axhline(row - 0.5, color=PAPER, linewidth=2.4)
     starts = np.flatnonzero(np.diff(groups, prepend=-1)).tolist()
     for start, end in pairwise([*starts, len(groups)]):
-        for part, color in ((above, PAPER), (below, INK)) if start else ():
-            part.axvline(start - 0.5, color=color, linewidth=1.2 if len(starts) <= 15 else 0.6)
+        for part in (above, below) if start else ():
+            part.axvline(start - 0.5, color=PAPER, linewidth=1.6 if len(starts) <= 15 else 0.6)
         if end - start > 0.015 * len(groups):
             letters = letters_on(bars[0].colors()[start])
             place = {"ha": "center", "va": "center", "fontsize": 8, "weight": "bold"}

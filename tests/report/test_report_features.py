@@ -12,7 +12,8 @@ from scipy import sparse
 from gapview import BridgedGRMF, Views
 from gapview.datasets import make_views
 from gapview.report.clustering import clustering_page, summarise
-from gapview.report.heatmap import class_bar, heat_map, number_bar
+from gapview.report.coloring import Coloring
+from gapview.report.heatmap import heat_map
 from gapview.report.points import Classes, Numbers
 from gapview.report.style import inline_svg
 from gapview.trust.assessment import Assessment
@@ -133,14 +134,14 @@ class TestHeatMap:
     def test_rows_columns_and_bars(self):
         values = np.array([[1.0, -1.0, np.nan], [0.0, 2.0, -2.0]])
         bars = [
-            class_bar("stage", ("I", "II"), np.array([0, 1, -1])),
-            number_bar("age", np.array([40, np.nan, 60]), 40, 60),
+            Coloring("stage", np.array([0, 1, -1]), ("I", "II")).as_bar(),
+            Coloring("age", np.array([40, np.nan, 60]), limits=(40, 60)).as_bar(),
         ]
         figure = heat_map(values, ["$x$", "<b>"], ["blood", "scans"], np.array([0, 0, 1]), bars)
         above, below = figure.axes[:2]
         assert [label.get_text() for label in above.get_yticklabels()] == ["group", "stage", "age"]
         assert [label.get_text() for label in below.get_yticklabels()] == ["$x$", "<b>"]
-        cells = below.images[0].get_array()
+        cells = below.images[0].to_rgba(below.images[0].get_array())[..., :3]
         assert cells.shape == (2, 3, 3)
         assert cells[0, 0, 0] > cells[0, 0, 2]  # above the mean: red
         assert cells[0, 1, 0] < cells[0, 1, 2]  # below: blue
@@ -153,7 +154,7 @@ class TestHeatMap:
 
     def test_many_levels_and_groups(self):
         groups = np.repeat(np.arange(30), 4)
-        bar = class_bar("site", [f"s{k}" for k in range(12)], np.arange(120) % 12)
+        bar = Coloring("site", np.arange(120) % 12, tuple(f"s{k}" for k in range(12))).as_bar()
         figure = heat_map(np.zeros((3, 120)), ["a", "b", "c"], ["x"] * 3, groups, [bar])
         assert figure.axes[0].images[0].get_array().shape == (2, 120, 3)
 

@@ -13,12 +13,12 @@ from ..estimators.base import MultiViewClusterer, demand_fitted
 from ..kinds import feature_views
 from ..report.clustering.fit import summarise_convergence
 from ..report.clustering.summary import feature_name, signed
+from ..report.coloring import VIEW_COLORS
 from ..report.drawing import draw_change, draw_frame, draw_objective, draw_weight_cells, fill_cells, legend_beside
 from ..report.style import INK, SOFT, axes_for, load_matplotlib
 from ..trust import Agreement, FeatureEffect, feature_effects, top_features
 from ..utils.messages import check_choice, check_flag, check_integer, counted, shorten, shown
 from ..utils.types import Array
-from .coloring import VIEW_COLORS
 
 _LONGEST = 30  # characters of a name
 _WEIGHTS = ("consensus_weight", "sparsity_weight")

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
 from ..errors import InputError, InputTypeError, ParameterError, described, some
-from ..report.drawing import group_sign
-from ..report.style import MORE_COLORS, SERIES, load_matplotlib
+from ..report.coloring import Coloring, of_groups
 from ..trust.association import count_patterns
 from ..utils.messages import shorten, shown
 from ..utils.types import Array
@@ -19,57 +17,11 @@ from ..views import Views
 from ..views.containers import is_missing
 from ..views.sample_columns import match_column
 
-VIEW_COLORS = tuple(SERIES[place].color for place in (5, 3, 2, 4, 6, 1, 0))  # of views, in order
-LEVEL_COLORS = (*VIEW_COLORS[:-1], *(color for color, _ in MORE_COLORS), VIEW_COLORS[-1])
-MISSING = "#d5dae0"  # colour of samples without a value
 CONFIDENCE = ((0.8, "at least 0.8", "#0b5fa5"), (0.5, "0.5 to 0.8", "#5cb3d6"), (-np.inf, "below 0.5", "#e2a03f"))
-_COLORMAP = "viridis"
 _MOST_LEVELS = 12
 _FEW_INTEGERS = 10  # different integers up to which numbers are categories
 _LONGEST = 30
 OTHERS = "others"
-
-
-@dataclass(frozen=True)
-class Coloring:
-    """A value for every sample: a number, NaN if missing; or the number of a level, −1 if missing."""
-
-    name: str
-    values: Array
-    levels: tuple[str, ...] = ()  # empty for numbers
-    limits: tuple[float, float] | None = None  # of the colours of numbers; by default the 2 % and 98 % quantiles
-    palette: tuple[str, ...] = LEVEL_COLORS  # of the levels
-
-    @property
-    def is_number(self) -> bool:
-        """Whether the values are numbers."""
-        return not self.levels
-
-    def norm(self) -> Any:
-        """Return the scale of the colours of numbers."""
-        known = self.values[np.isfinite(self.values)]
-        low, high = self.limits or (np.quantile(known, [0.02, 0.98]) if len(known) else (0.0, 1.0))
-        return load_matplotlib("colors").Normalize(low, high if high > low else low + 1, clip=True)
-
-    def color_of(self, level: int) -> str:
-        """Return the colour of a level."""
-        return self.palette[level % len(self.palette)]
-
-    def colors(self) -> Array:
-        """Return the colour of every sample, as red, green, blue and opacity."""
-        module = load_matplotlib("colors")
-        if self.is_number:
-            found = load_matplotlib("pyplot").get_cmap(_COLORMAP)(self.norm()(np.nan_to_num(self.values)))
-            is_missing = np.isnan(self.values)
-        else:
-            palette = module.to_rgba_array([self.color_of(level) for level in range(len(self.levels))])
-            found, is_missing = palette[self.values.astype(np.intp)], self.values < 0
-        found[is_missing] = module.to_rgba(MISSING)
-        return np.asarray(found)
-
-    def colormap(self) -> Any:
-        """Return the colours of numbers, for a legend."""
-        return load_matplotlib("cm").ScalarMappable(self.norm(), _COLORMAP)
 
 
 def coloring_of(model: Any, color: Any) -> Coloring:
@@ -92,13 +44,6 @@ def coloring_of(model: Any, color: Any) -> Coloring:
         "color must be 'group', 'confidence', 'views', a pair (view, feature), or one value for each sample, such as "
         f"a pandas Series; got {shown(color)}."
     )
-
-
-def of_groups(labels: Array) -> Coloring:
-    """Return the colours of groups."""
-    groups = range(int(labels.max()) + 1)
-    names, palette = (tuple(each) for each in zip(*((f"group {g}", group_sign(g).color) for g in groups), strict=True))
-    return Coloring("group", labels, names, palette=palette)
 
 
 def _of_patterns(views: Views) -> Coloring:

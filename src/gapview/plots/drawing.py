@@ -7,16 +7,16 @@ from typing import Any
 
 import numpy as np
 
+from ..report.clustering.features import feature_label
 from ..report.clustering.group_sections import draw_sizes
 from ..report.clustering.samples import SampleMap, place_samples
-from ..report.drawing import group_sign, legend_beside
+from ..report.coloring import MISSING, Coloring, of_groups
+from ..report.drawing import DIVERGING, bare, group_sign, legend_beside
 from ..report.style import INK, PAPER, SOFT, axes_for, load_matplotlib
 from ..utils.messages import counted, shorten
 from ..utils.types import Array
-from .coloring import MISSING, Coloring, of_groups
 
 _MARKERS = dict(zip(("circle", "square", "triangle", "diamond", "plus", "cross", "wedge"), "os^DPXv", strict=True))
-DIVERGING = "RdBu_r"  # safe for colour-blind readers
 _LONGEST = 28  # characters of a name
 _MOST_NAMED = 40  # groups in a legend; the map shows the numbers of all groups
 
@@ -57,7 +57,7 @@ def draw_map(
 def _draw_samples(axes: Any, shown: SampleMap, coloring: Coloring, look: dict[str, Any]) -> bool:
     """Draw the samples with a legend; return whether all have a value. Levels differ by marker, too."""
     values, x, y = coloring.values[shown.samples], shown.x, shown.y
-    known = np.isfinite(values) if coloring.is_number else values >= 0
+    known = coloring.is_known[shown.samples]
     if not known.all():
         axes.scatter(x[~known], y[~known], color=MISSING, marker="o", **look)
     if coloring.is_number:
@@ -109,7 +109,7 @@ def draw_markers(columns: Mapping[str, Array], n_top: int, ax: Any) -> Any:
     limit = max(1.0, float(np.quantile(finite, 0.98))) if finite.size else 1.0
     several = len({view for view, _ in chosen}) > 1
     ends = [f" ({shorten(view, 14)})" if several else "" for view, _ in chosen]
-    names = [shorten(_name(feature), _LONGEST) + end for (_, feature), end in zip(chosen, ends, strict=True)]
+    names = [shorten(feature_label(feature), _LONGEST) + end for (_, feature), end in zip(chosen, ends, strict=True)]
     width, height = min(12.0, 3.4 + 0.42 * effects.shape[1]), min(24.0, 1.3 + 0.22 * max(len(names), 3))
     with axes_for(ax, width, height, "Markers of the groups") as axes:
         norm = load_matplotlib("colors").Normalize(-limit, limit, clip=True)
@@ -128,14 +128,3 @@ def draw_markers(columns: Mapping[str, Array], n_top: int, ax: Any) -> Any:
         if not names:
             axes.text(0.5, 0.5, "no markers", transform=axes.transAxes, ha="center", va="center", color=SOFT)
     return axes
-
-
-def _name(feature: Any) -> str:
-    return feature if isinstance(feature, str) else f"feature {feature}"
-
-
-def bare(axes: Any) -> None:
-    """Remove the grid, the frame and the ticks of rows of cells."""
-    axes.grid(False)
-    axes.spines[:].set_visible(False)
-    axes.tick_params(axis="y", length=0)

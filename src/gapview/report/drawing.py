@@ -19,6 +19,7 @@ _LONGEST_VIEW = 24  # characters of the name of a view in it
 _MOST_BANDS = 5  # intervals of curves in one figure
 _DASHES: tuple[Any, ...] = ("-", (0, (5, 1.5)), (0, (1.5, 1.2)), (0, (7, 1.5, 1.5, 1.5)))
 _FEW = 20  # iterations up to which points are marked
+DIVERGING = "RdBu_r"  # safe for colour-blind readers
 BLUE, RED = SERIES[5].color, SERIES[6].color
 # Grey comes last: it is the least visible
 _COLORS = (*((one.color, one.dark) for one in SERIES[1:]), *MORE_COLORS, (SERIES[0].color, SERIES[0].dark))
@@ -160,6 +161,13 @@ def _count_iterations(axes: Any, n_iterations: int) -> None:
 def group_sign(number: int) -> Sign:
     """Return the colour and the shape of a group; the first 77 all differ."""
     return Sign(*_COLORS[number % len(_COLORS)], _SHAPES[number % len(_SHAPES)])
+
+
+def bare(axes: Any) -> None:
+    """Remove the grid, the frame and the ticks of rows of cells."""
+    axes.grid(False)
+    axes.spines[:].set_visible(False)
+    axes.tick_params(axis="y", length=0)
 
 
 def legend_beside(axes: Any, size: float | None = None) -> None:

@@ -23,8 +23,9 @@ import numpy as np
 
 from ..errors import InputError, some
 from ..plots import plot_missing
-from ..plots.coloring import VIEW_COLORS, Coloring, of_column
+from ..plots.coloring import of_column
 from ..plots.drawing import draw_group_sizes, draw_map, draw_markers
+from ..report.coloring import VIEW_COLORS, Coloring
 from ..report.drawing import legend_beside
 from ..report.style import axes_for
 from ..scaling import unit_rows

@@ -12,7 +12,7 @@ from scipy import sparse
 from ...kinds.preparation import feature_views
 from ...trust import ViewEffects
 from ...utils.types import Array
-from .samples import SMALL
+from .samples import SMALL, draw_samples
 
 MOST_FEATURES = 36
 _N_ROWS = 2000  # of a view, read at a time
@@ -28,15 +28,12 @@ class TopFeatures:
         Names of the features.
     views : tuple of int
         Positions of their views, ascending.
-    groups : tuple of int
-        The groups that have most of them: those with the largest positive effect.
     values : array of shape (n_features, n_shown)
         Logarithms where the kind of the view takes them; NaN for samples that lack the view.
     """
 
     names: tuple[str, ...]
     views: tuple[int, ...]
-    groups: tuple[int, ...]
     values: Array = field(repr=False)
 
     @property
@@ -49,16 +46,29 @@ class TopFeatures:
         return np.asarray(centred / np.where(spread > 0, spread, 1.0))
 
 
-def top_values(model: Any, samples: Array, effects: Sequence[ViewEffects], most: int = MOST_FEATURES) -> TopFeatures:
-    """Return the features with the largest effects and their values; the same number from every group and view."""
+def in_order(labels: Array, confidence: Array, most: int) -> Array:
+    """Return samples by group, then by decreasing confidence; of more than ``most`` a part of every group."""
+    rows = draw_samples(labels, most)
+    return rows[np.lexsort((-confidence[rows], labels[rows]))]
+
+
+def top_values(
+    model: Any, samples: Array, effects: Sequence[ViewEffects], most: int = MOST_FEATURES, n_top: int | None = None
+) -> TopFeatures:
+    """Return the features with the largest effects and their values.
+
+    From every group and view come ``n_top`` features; by default as many as ``most`` allow, of effects from 0.2.
+    """
     n_groups = len(effects[0].sizes)
-    n_top = max(1, most // max(n_groups * len(effects), 1))
+    least = SMALL if n_top is None else np.finfo(float).tiny
+    n_top = n_top or max(1, most // max(n_groups * len(effects), 1))
     views = feature_views(model.views_, getattr(model, "kinds_", ()))
-    chosen = [pair for k, one in enumerate(effects) for pair in _strongest(k, one, n_top)]
+    by_view = {views.names.index(one.view): one for one in effects}
+    chosen = [pair for k, one in by_view.items() for pair in _strongest(k, one, n_top, least)]
     if len(chosen) > most:
         kept = sorted(range(len(chosen)), key=lambda place: -chosen[place][2])[:most]
         chosen = [chosen[place] for place in sorted(kept)]
-    values = np.full((len(chosen), len(samples)), np.nan, dtype=np.float32)
+    values = np.full((len(chosen), len(samples)), np.nan)
     for k in dict.fromkeys(one[0] for one in chosen):
         own = [place for place, one in enumerate(chosen) if one[0] == k]
         rows = np.full(views.n_samples, -1)
@@ -66,8 +76,8 @@ def top_values(model: Any, samples: Array, effects: Sequence[ViewEffects], most:
         has = np.flatnonzero(rows[samples] >= 0)
         part = _values(views.matrices[k], rows[samples[has]], [chosen[place][1] for place in own])
         values[np.array(own)[:, None], has] = part.T
-    names = tuple(_name(effects[k], j) for k, j, _, _ in chosen)
-    return TopFeatures(names, tuple(one[0] for one in chosen), tuple(one[3] for one in chosen), values)
+    names = tuple(feature_label(by_view[k].features[j]) for k, j, _, _ in chosen)
+    return TopFeatures(names, tuple(one[0] for one in chosen), values)
 
 
 def _values(matrix: Any, rows: Array, columns: list[int]) -> Array:
@@ -77,17 +87,18 @@ def _values(matrix: Any, rows: Array, columns: list[int]) -> Array:
     return np.concatenate(dense) if dense else np.empty((0, len(columns)))
 
 
-def _strongest(view: int, effects: ViewEffects, n_top: int) -> list[tuple[int, int, float, int]]:
+def _strongest(view: int, effects: ViewEffects, n_top: int, least: float) -> list[tuple[int, int, float, int]]:
     """Return view, position, size and group of the strongest features of every group, in order of the groups."""
     strength = np.nan_to_num(np.abs(effects.sizes), nan=0.0, posinf=np.inf)
     found = {}
     for sizes in strength:
         for j in np.argsort(-sizes, kind="stable")[:n_top].tolist():
-            if sizes[j] >= SMALL:
+            if sizes[j] >= least:
                 best = int(np.nan_to_num(effects.sizes[:, j], nan=-np.inf).argmax())
                 found[j] = (view, j, float(strength[:, j].max()), best)
     return sorted(found.values(), key=lambda one: (one[3], -one[2]))
 
 
-def _name(effects: ViewEffects, feature: int) -> str:
-    return str(effects.features[feature]) if effects.features.dtype == object else f"feature {feature}"
+def feature_label(feature: Any) -> str:
+    """Return the name of a feature, or its position if it has none."""
+    return feature if isinstance(feature, str) else f"feature {feature}"

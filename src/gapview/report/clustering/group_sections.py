@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,12 +10,14 @@ import numpy as np
 from ...trust import Assessment, FeatureEffect
 from ...utils.messages import joined, percent, shorten
 from ...utils.types import Array
+from ..coloring import Coloring
 from ..drawing import MOST_BARS, SMALL_WIDTH
-from ..heatmap import VIEW_PRESENT, Bar, class_bar, heat_map, number_bar
+from ..heatmap import heat_map, view_bars
 from ..page import Cell, Details, Drawing, Group, Row, Section, Table, Text, simple_table
 from ..style import PAPER, SERIES, new_figure
+from .features import in_order
 from .map_section import codes_of, levels_of
-from .samples import CLEAR, DOUBTFUL, GroupFacts, draw_samples
+from .samples import CLEAR, DOUBTFUL, GroupFacts
 from .summary import MOST_DETAILED, Summary, feature_name, group_name, rounded, share, signed
 
 # -- groups ------------------------------------------------------------------------------------------------------------
@@ -25,7 +26,6 @@ from .summary import MOST_DETAILED, Summary, feature_name, group_name, rounded, 
 _N_BRIEF = 3  # features in the overview
 _MOST_BRIEF = 12  # groups up to which it is not folded away
 _MOST_COLUMNS = 1000  # samples in the heat map: more than it has pixels
-_MOST_VIEW_BARS = 8  # views above it
 _MOST_COVARIATE_BARS = 5
 _MOST_LEVELS = 8  # of a covariate above it
 
@@ -127,7 +127,7 @@ def _heat_map(summary: Summary) -> Drawing | None:
     if not found.names:
         return None
     values, labels = found.standardised, summary.labels[shown]
-    bars: list[Bar] = []
+    bars: list[Coloring] = []
     if summary.sample_ids is None:
         groups = np.unique(labels)
         with warnings.catch_warnings():
@@ -135,12 +135,12 @@ def _heat_map(summary: Summary) -> Drawing | None:
             values = np.stack([np.nanmean(values[:, labels == g], axis=1) for g in groups], axis=1)
         what = "Means of the groups"
     else:
-        columns = draw_samples(labels, _MOST_COLUMNS)
-        columns = columns[np.lexsort([-summary.confidence[shown[columns]], labels[columns]])]
+        columns = in_order(labels, summary.confidence[shown], _MOST_COLUMNS)
         values, groups = values[:, columns], labels[columns]
-        bars = _bars(summary, shown[columns])
+        bars = [bar.at(shown[columns]) for bar in _bars(summary)]
         part = f"{len(columns):,} of the " if len(columns) < summary.n_samples else ""
         what = f"{part}{summary.n_samples:,} samples, one column each, in order of group and confidence"
+        what += "; the bars above show groups, missing views, confidence and covariates"
     parts = [summary.views[view].name for view in found.views]
     caption = (
         f"{what}. The features with the largest effects in any group and view: red above the mean of the feature, blue "
@@ -150,25 +150,21 @@ def _heat_map(summary: Summary) -> Drawing | None:
     return Drawing(heat_map(values, found.names, parts, groups, bars), label, caption)
 
 
-def _bars(summary: Summary, samples: Array) -> list[Bar]:
-    """Return the annotations of the heat map: confidence, views present, and the covariates that differ most."""
-    bars = [number_bar("confidence", summary.confidence[samples], 0.0, 1.0)]
-    present = np.array([pattern.present for pattern in summary.gaps.patterns])[summary.gaps.codes[samples]]
-    lacking = [k for k in range(len(summary.views)) if not present[:, k].all()][:_MOST_VIEW_BARS]
-    for place, k in enumerate(lacking):
-        bar = class_bar(f"has {summary.views[k].name}", ("yes", "no"), (~present[:, k]).astype(int), VIEW_PRESENT)
-        bars.append(bar if place == 0 else replace(bar, legend=()))
-    if summary.covariates is None:
-        return bars
-    ordered = sorted(summary.covariates.comparisons, key=lambda one: one.p_value)
-    columns = [(one.column, summary.covariates.columns.get(one.column)) for one in ordered]
-    for name, column in [pair for pair in columns if pair[1] is not None][:_MOST_COVARIATE_BARS]:
-        if column is not None and column.is_number:
-            known = column.numbers[np.isfinite(column.numbers)]
-            low, high = np.percentile(known, [2, 98]).tolist() if known.size else (0.0, 1.0)
-            bars.append(number_bar(name, column.numbers[samples], low, high))
-        elif column is not None and len(levels := levels_of(column)) <= _MOST_LEVELS:
-            bars.append(class_bar(name, levels, codes_of(column, levels)[samples]))
+def _bars(summary: Summary) -> list[Coloring]:
+    """Return the annotations of the heat map: views present, confidence, and the covariates that differ most."""
+    present = np.array([pattern.present for pattern in summary.gaps.patterns])[summary.gaps.codes]
+    bars = view_bars(present, [view.name for view in summary.views])
+    bars.append(Coloring("confidence", summary.confidence, limits=(0.0, 1.0)).as_bar())
+    given = {} if summary.covariates is None else summary.covariates.columns
+    tested = () if summary.covariates is None else summary.covariates.comparisons
+    ordered = [one.column for one in sorted(tested, key=lambda one: one.p_value) if one.column in given]
+    for name in ordered[:_MOST_COVARIATE_BARS]:
+        column = given[name]
+        if column.is_number:
+            bars.append(Coloring(name, column.numbers).as_bar())
+        elif 0 < len(levels := levels_of(column)) <= _MOST_LEVELS:
+            names = tuple(shorten(level, 24) for level in levels)
+            bars.append(Coloring(name, codes_of(column, levels), names).as_bar())
     return bars
 
 

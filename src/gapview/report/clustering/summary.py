@@ -22,7 +22,7 @@ from ...views import Description
 from . import fit, samples
 from .comparisons import compare_covariates
 from .covariates import Covariates, match_covariates, read_names, read_pairs
-from .features import TopFeatures, top_values
+from .features import TopFeatures, feature_label, top_values
 
 _MOST_GROUPS = 200  # in one table
 MOST_DETAILED = 50  # groups and columns with details
@@ -242,4 +242,4 @@ def signed(value: float) -> str:
 
 def feature_name(effect: FeatureEffect, longest: int) -> str:
     """Return the name of a feature, or its position if it has none."""
-    return shorten(effect.feature, longest) if isinstance(effect.feature, str) else f"feature {effect.feature}"
+    return shorten(feature_label(effect.feature), longest)

@@ -97,7 +97,7 @@ class TestNoiseWithoutANumber:
     def test_command_line(self, tmp_path):
         more = ("-k", "auto", "--no-report", "--set", "max_clusters=5", *FAST)
         result = run("cluster", *put_views(noise(), tmp_path), "-o", tmp_path / "out", "--strict", *more, code=3)
-        assert "into one group" in result.output
+        assert "80 samples in one group, the number that the data suggest" in result.output
         assert {row["label"] for row in rows_of(tmp_path / "out" / "labels.csv").values()} == {"0"}
 
 

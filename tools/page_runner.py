@@ -43,7 +43,8 @@ def pictures_of(path: Path) -> list[Path]:
 
 def own_figures(path: Path) -> list[Path]:
     """Return the files of the pictures that the code of a page draws."""
-    return [picture for picture in pictures_of(path) if picture.parent.name in ("gallery", "tutorials")]
+    code = "".join(block.text for block in blocks_of(path) if block.kind == "python")
+    return [picture for picture in pictures_of(path) if f'savefig("{picture.name}"' in code]
 
 
 class Reader:

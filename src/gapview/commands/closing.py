@@ -57,7 +57,7 @@ def _trust(model: Any) -> str:
     if len(np.unique(model.labels_)) == 1:
         asked = not hasattr(model, "cluster_count_")
         return "One group was requested, and nothing is tested." if asked else "The data do not show separate groups."
-    doubt = doubts_about_groups(model)
+    doubt = _explained_groups(model) or doubts_about_groups(model)
     confidence = _confidence(model) if doubt is None else doubt
     if found is None:
         return f"Not tested, as requested; {confidence}"
@@ -65,6 +65,15 @@ def _trust(model: Any) -> str:
     if not found.has_structure:
         return f"The groups cannot {test}: do not interpret them without other evidence."
     return f"The groups can {test}; {confidence}"
+
+
+def _explained_groups(model: Any) -> str | None:
+    """Return that batches or missing views explain groups, without the figures; None if they do not."""
+    for test in model.associations_:
+        if test.is_warning:
+            sentence = test.sentence.partition(" (")[0]
+            return f"{sentence[:1].lower()}{sentence[1:]}."
+    return None
 
 
 def _confidence(model: Any) -> str:

@@ -16,8 +16,10 @@ from gapview.errors import ParameterTypeError
 from gapview.progress import Event, display, listening, showing, tell
 
 terminals = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no pseudo-terminals")
+# Tests that run in the background inherit that Ctrl-C is ignored
 BEGIN = """
-import time, warnings
+import signal, time, warnings
+signal.signal(signal.SIGINT, signal.default_int_handler)
 import gapview.progress
 from gapview.progress import showing, tell
 """

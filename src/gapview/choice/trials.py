@@ -150,14 +150,6 @@ class Drawn:
                 self._prepared[key] = prepare(backend, scales, n_neighbors, view_weights, bridges, search)
         return self._prepared[key]
 
-    def keep(self, setting: Setting, view_weights: Sequence[float]) -> None:
-        """Discard all but the views and graphs of a setting."""
-        kept = setting.scales, setting.n_neighbors, tuple(view_weights), BRIDGES
-        for key in [key for key in self._prepared if key != kept]:
-            del self._prepared[key]
-        for scales in [scales for scales in self._backends if scales != setting.scales]:
-            del self._backends[scales]
-
     def prepared(self, setting: Setting, view_weights: Sequence[float]) -> ViewGraphs | None:
         """Return the views and all graphs of a setting if there are any from a trial."""
         return self._prepared.get((setting.scales, setting.n_neighbors, tuple(view_weights), BRIDGES))

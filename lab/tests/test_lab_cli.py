@@ -93,3 +93,11 @@ def test_errors_of_gapview_are_one_plain_line(tmp_path):
     result = CliRunner().invoke(main, ["scale", "--quick", "-o", str(tmp_path / "file" / "out")])
     assert result.exit_code == 1
     assert result.output.startswith("Error: Cannot make the folder")
+
+
+def test_help_needs_no_optional_package():
+    optional = ["pandas", "polars", "anndata", "mudata", "h5py", "dask", "distributed", "faiss", "imml", "mofapy2"]
+    hide = f"import sys; sys.modules.update(dict.fromkeys({optional}))"
+    script = f"{hide}; from gapview_lab.cli import main; main(['--help'])"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr

@@ -18,8 +18,6 @@ import numpy as np
 from scipy import sparse
 
 from gapview import Views
-from gapview.backends.dask.tasks import Tasks
-from gapview.backends.dask.views import collect_samples, read_blocks
 from gapview.errors import GapviewError, GapviewWarning
 from gapview.io import LIMITS, join_views, read_views, reading_with
 from gapview.utils.types import Array
@@ -60,23 +58,31 @@ class Verdict:
 
 def read_problem(problem: TableProblem, folder: Path) -> Views:
     """Read the tables of a problem through its interface."""
-    if problem.interface in FILES:
-        reader: Callable[..., Any] = read_views
-    else:
-        reader = read_blocks if problem.interface == "dask" else Views.__init__
-    known = inspect.signature(reader).parameters
-    options = {name: value for name, value in problem.options.items() if name in known}
-    if len(options) < len(problem.options):
-        raise NotApplicable("gapview lacks an option")
+    if problem.interface == "dask":
+        return _read_dask(problem, give(problem, problem.tables, folder))
+    reader: Callable[..., Any] = read_views if problem.interface in FILES else Views.__init__
+    options = _options(problem, reader)
     given = give(problem, problem.tables, folder)
     if problem.interface in FILES:
         with reading_with(LIMITS, own_process=False):
             return join_views(read_views(given, **options))
-    if problem.interface == "dask":
-        tasks = Tasks()
-        blocks = read_blocks(tasks, given, None, "raise", **options)
-        return collect_samples(tasks, blocks, np.arange(blocks.n_samples))
     return Views(given, **options)
+
+
+def _options(problem: TableProblem, reader: Callable[..., Any]) -> dict[str, Any]:
+    """Return the options of a problem; raise an error if the reader lacks one."""
+    if unknown := set(problem.options) - set(inspect.signature(reader).parameters):
+        raise NotApplicable(f"gapview lacks an option: {', '.join(sorted(unknown))}")
+    return dict(problem.options)
+
+
+def _read_dask(problem: TableProblem, given: Any) -> Views:
+    from gapview.backends.dask.tasks import Tasks
+    from gapview.backends.dask.views import collect_samples, read_blocks
+
+    tasks = Tasks()
+    blocks = read_blocks(tasks, given, None, "raise", **_options(problem, read_blocks))
+    return collect_samples(tasks, blocks, np.arange(blocks.n_samples))
 
 
 def give(problem: TableProblem, tables: list[SampleTable], folder: Path) -> Any:

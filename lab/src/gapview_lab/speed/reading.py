@@ -11,7 +11,6 @@ from typing import Any
 
 import click
 import numpy as np
-import pandas as pd
 
 from gapview.commands.console import new_console
 from gapview.io import join_views, read_views
@@ -65,7 +64,8 @@ def _joined(paths: Sequence[Path]) -> Any:
 
 
 def _merged(paths: Sequence[Path]) -> Any:
-    left, right = (pd.read_csv(path) for path in paths)
+    pandas = import_module("pandas")
+    left, right = (pandas.read_csv(path) for path in paths)
     return left.merge(right, on="id", how="outer")
 
 

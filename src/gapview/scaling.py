@@ -22,9 +22,10 @@ SCALES = ("unit", "center+unit", "standard", "standard+view", "standard+unit", W
 
 _MOSTLY_ZERO = 0.9  # share of zeros from which zero means absence, as in counts of words
 _NARROW = 3
-_FEWEST_COMPARED, _MOST_COMPARED = 10, 300  # rows whose distances are compared with those of noise
+_FEWEST_COMPARED, _MOST_COMPARED = 10, 300  # rows that are compared with each other
 _LIKE_NOISE = 0.85  # of the variation of distances in noise
 _FEW_EFFECTIVE = 0.2  # share of the features that carry the variance, below which a few features dominate
+_FEW_DIRECTIONS = 2.0  # that carry the variance, below which rows of unit length have hardly an angle left
 
 _KEPT_VARIANCE = 0.95  # share of the variance of standardised features that is whitened; the rest is left out
 
@@ -377,13 +378,16 @@ def suitable_scale(matrix: Matrix) -> str:
 
     * "unit" for a view of mostly zeros, such as counts of words. Zero means absence there, and centring would give
       every absence a value.
-    * "standard+view" for a view of three features or fewer. Rows of unit length would have at most two angles left.
+    * "standard+view" for a view of three features or fewer, and for one whose variance lies in fewer than two
+      directions, such as neighbouring pixels. Rows of unit length would have hardly an angle left: what differs between
+      samples is how long they are.
     * "standard+unit" if a few features carry nearly all of the variance, as with measurements in different units and
       scores of principal components. They would dominate the distances. Not if it makes all samples equally distant, as
       with about as many principal components as samples.
     * "center+unit" for any other view; "unit" may suit it as well.
 
-    The share of the features that carry the variance is their participation ratio, (Σσ²)² / Σσ⁴, over their number.
+    The share of the features that carry the variance is their participation ratio, (Σσ²)² / Σσ⁴, over their number. The
+    number of directions is the same ratio of the variances along the principal axes, (Σλ)² / Σλ².
 
     Parameters
     ----------
@@ -405,18 +409,29 @@ def suitable_scale(matrix: Matrix) -> str:
     spreads = _feature_moments(rows_in_blocks("", matrix.toarray() if sparse.issparse(matrix) else matrix))[1]
     shares = np.square(spreads / (spreads.max() or 1.0))  # of the largest, so that fourth powers stay finite
     are_few = shares.any() and shares.sum() ** 2 / np.square(shares).sum() < _FEW_EFFECTIVE * matrix.shape[1]
-    return "standard+unit" if are_few and not _equally_distant(matrix, spreads) else "center+unit"
-
-
-def _equally_distant(matrix: Matrix, spreads: Array) -> bool:
-    """Return whether distances between standardised rows vary less than those of noise, 1 / √(2 · features)."""
-    if matrix.shape[0] < _FEWEST_COMPARED:
-        return False
+    if matrix.shape[0] < _FEWEST_COMPARED or not shares.any():
+        return "standard+unit" if are_few else "center+unit"
     drawn = np.unique(np.linspace(0, matrix.shape[0] - 1, _MOST_COMPARED).astype(np.intp))
     rows = host(matrix[drawn])
-    rows = (rows.toarray() if sparse.issparse(rows) else rows)[:, spreads > 0] / spreads[spreads > 0]
-    distances = pdist(rows.astype(np.float64))
+    rows = (rows.toarray() if sparse.issparse(rows) else rows)[:, spreads > 0].astype(np.float64)
+    standardised = rows / spreads[spreads > 0]
+    is_standard = are_few and not _equally_distant(standardised)
+    if _n_directions(standardised if is_standard else rows / spreads.max()) < _FEW_DIRECTIONS:
+        return "standard+view"
+    return "standard+unit" if is_standard else "center+unit"
+
+
+def _equally_distant(rows: Array) -> bool:
+    """Return whether distances between standardised rows vary less than those of noise, 1 / √(2 · features)."""
+    distances = pdist(rows)
     return bool(distances.std() * np.sqrt(2 * rows.shape[1]) < _LIKE_NOISE * distances.mean())
+
+
+def _n_directions(rows: Array) -> float:
+    """Return the participation ratio of the variances of rows along their principal axes."""
+    centred = rows - rows.mean(axis=0)
+    total = float(np.square(centred).sum())
+    return total**2 / float(np.square(centred @ centred.T).sum()) if total > 0 else np.inf
 
 
 def scale_views(views: Views, scale: str | Sequence[str | None] | None) -> tuple[list[Matrix], list[Scaling]]:

@@ -76,6 +76,9 @@ class Backend(Protocol):
     ) -> tuple[float, Handle]:
         """Impute missing rows; return the share of variance explained, and the joint graph over all samples."""
 
+    def both_graphs(self, union: Handle, joint: Handle) -> Handle:
+        """Return the normalised sum of the union graph and the joint graph."""
+
     def view_problem(self, graphs: Sequence[Handle]) -> ProblemBlocks:
         """Smooth every view along its graph; return the problem. The scaled views cannot be used afterwards."""
 

@@ -8,11 +8,6 @@ from sklearn import get_config
 
 from ..errors import InputError, NotFittedError, ParameterError
 
-ONLY_UNION_ON_CLUSTER = (
-    "on a cluster only the bridge 'union' is built: the others complete missing views from neighbours in all views "
-    "together"
-)
-
 _ERRORS: dict[str, tuple[type[Exception], str]] = {
     "parameter on a cluster": (
         ParameterError,
@@ -42,10 +37,6 @@ _ERRORS: dict[str, tuple[type[Exception], str]] = {
         ParameterError,
         "Results of a fit on a cluster stay Dask arrays; set_output asks for frames. Use "
         "set_output(transform='default').",
-    ),
-    "bridge on a cluster": (
-        ParameterError,
-        "bridge='{bridge}': " + ONLY_UNION_ON_CLUSTER + ". Use bridge='union' or bridge='auto'.",
     ),
     "filling on a cluster": (
         ParameterError,

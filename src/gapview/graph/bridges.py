@@ -237,7 +237,7 @@ def expected_points(imputed: ImputedViews, samples: Array, view_weights: Sequenc
         excess = excess + variance[samples] * weight
     # The excess of the points only: that of a query is the same for all of its distances
     rows[:, -1] = xp.astype(xp.sqrt(excess), rows.dtype)
-    return rows  # type: ignore[no-any-return]
+    return rows
 
 
 def both_graphs(union: Any, joint: Any) -> Any:

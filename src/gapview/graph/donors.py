@@ -102,12 +102,12 @@ def _located(matrix: Matrix, views: Views, view: int, is_unit: bool) -> tuple[Ma
 
 def _standard_deviation(rows: BlockedRows) -> float:
     """Return the root of the total variance; the largest magnitude if there is none."""
-    largest = rows.reduce(largest_magnitude, max)
+    largest = float(rows.reduce(largest_magnitude, max))
     if not largest:
         return 1.0
     # Squares of huge or tiny numbers stay finite once they are divided
     center = rows.reduce(partial(_divided_sum, largest=largest), sum) / rows.shape[0]
-    variance = rows.reduce(partial(_divided_squares, largest=largest, center=center), sum) / rows.shape[0]
+    variance = float(rows.reduce(partial(_divided_squares, largest=largest, center=center), sum)) / rows.shape[0]
     return largest * variance**0.5 if variance > np.finfo(np.float32).eps else largest
 
 
@@ -131,7 +131,7 @@ def sum_rows(rows: Matrix) -> Array:
     if sparse.issparse(rows):
         return np.asarray(rows.sum(axis=0, dtype=np.float64)).ravel()
     xp = array_namespace(rows)
-    return sum(xp.sum(rows[block], axis=0, dtype=xp.float64) for block in row_blocks(rows))  # type: ignore[return-value]
+    return sum(xp.sum(rows[block], axis=0, dtype=xp.float64) for block in row_blocks(rows))  # type: ignore[no-any-return]
 
 
 def sum_squares(rows: Matrix, center: Array | float = 0.0) -> float:
@@ -139,7 +139,7 @@ def sum_squares(rows: Matrix, center: Array | float = 0.0) -> float:
     if sparse.issparse(rows):
         center = np.broadcast_to(center, rows.shape[1])
         products = float(rows.multiply(rows).sum(dtype=np.float64)) - 2 * float(sum_rows(rows) @ center)
-        return products + rows.shape[0] * float(center @ center)
+        return float(products + rows.shape[0] * float(center @ center))
     xp = array_namespace(rows)
     middle = center if isinstance(center, float) else xp.astype(center, rows.dtype)
     return sum(float(xp.sum(xp.square(rows[block] - middle), dtype=xp.float64)) for block in row_blocks(rows))
@@ -303,7 +303,7 @@ def distinct(candidates: Array, own: Array | None) -> Array:
     if own is not None:
         repeated |= candidates == own[:, None]
     candidates[repeated] = -1
-    return candidates  # type: ignore[no-any-return]
+    return candidates
 
 
 def best_donors(candidates: Array, total: Array, shared: Array) -> Array:

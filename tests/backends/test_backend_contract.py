@@ -203,8 +203,6 @@ def fitted(places):
     def model(fit, where):
         if (fit, where) not in done:
             estimator, name = FITS[fit]
-            if where == "disk" and getattr(estimator, "bridge", "union") != "union":
-                pytest.skip("on disk the bridge is 'union'")
             done[fit, where] = places(where).fit(estimator, DATA[name].views, DATA[name].mask)
         return done[fit, where]
 
@@ -765,10 +763,7 @@ GAPS = changed(0, (3, 0))
 ONLY_HERE = r"^(device|memory_budget) is for fits in this process, .* leave (device|memory_budget) out"
 ONE_OF_BOTH = "memory_budget is for fits on the processor, .* leave one of them out"
 IN_CSR = r"Convert them with \.map_blocks\(lambda block: block\.toarray\(\)\), or fit in memory"
-UNION_IN_FILES = "use bridge='union', bridge='auto' or a larger memory_budget"
 UNSUPPORTED = {
-    "bridge='both'": (BridgedGRMF(3, bridge="both"), PLAIN, {"disk": UNION_IN_FILES}),
-    "bridge='joint'": (BridgedGRMF(3, bridge="joint"), PLAIN, {"disk": UNION_IN_FILES}),
     "device": (GRMF(3, device="cpu"), PLAIN, {"disk": ONE_OF_BOTH, "dask": ONLY_HERE}),
     "memory_budget": (GRMF(3, memory_budget="1GB"), PLAIN, {"device": ONE_OF_BOTH, "dask": ONLY_HERE}),
     "filled gaps": (

@@ -66,11 +66,6 @@ _ERRORS: dict[str, tuple[type[Exception], str]] = {
         "{method} takes Dask arrays, or for predict, predict_proba and transform one Dask dataframe: several would "
         "have to be joined by their ids first. Join them, or give arrays whose rows are the same samples.",
     ),
-    "bridge on disk": (
-        ParameterError,
-        "bridge='{bridge}' completes missing views in memory: this needs {needed}, you gave {budget}: use "
-        "bridge='union', bridge='auto' or a larger memory_budget.",
-    ),
     "filling on disk": (
         ParameterError,
         "View '{name}' has {n_rows} row(s) with some but not all values, and partial_rows='fill' needs the whole view "

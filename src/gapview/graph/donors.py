@@ -60,9 +60,12 @@ def fit_units(rows: BlockedRows, n_most: int | None = None) -> RowUnits:
 def comparable_view(matrix: Matrix, views: Views, view: int, units: RowUnits, weight: float = 1.0) -> ComparableRows:
     """Return the comparable rows of a view, all or a block, projected on the directions if there are any."""
     points, samples, position = _located(matrix, views, view, units.is_unit)
-    if units.directions is not None:
-        points = _projected(points, units.directions)
-    return ComparableRows(samples, divide(points, units.unit), position, units.unit, weight)
+    return ComparableRows(samples, in_units(points, units), position, units.unit, weight)
+
+
+def in_units(points: Matrix, units: RowUnits) -> Matrix:
+    """Return rows projected on the directions, if there are any, and divided by the unit."""
+    return divide(points if units.directions is None else _projected(points, units.directions), units.unit)
 
 
 def training_rows(

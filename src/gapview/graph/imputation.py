@@ -22,7 +22,7 @@ from ..views import Views
 from .donors import ComparableRows, divide, donor_means, mean_row, mean_square, nearest_donors, training_rows
 from .neighbors import Search
 
-_N_VALIDATED = 2000  # rows that are present, and imputed to estimate the accuracy
+N_VALIDATED = 2000  # rows that are present, and imputed to estimate the accuracy
 # Wider views are replaced by principal components, which keep the distances and are dense: as many as keep the matrix
 # of all samples within a bound
 _MOST_COMPONENTS, _FEWEST_COMPONENTS = 256, 48
@@ -173,7 +173,7 @@ def impute_lacking(
 
 def validation_places(n_rows: int) -> Array:
     """Return evenly spaced rows of a view, on which imputation is validated."""
-    return np.unique(np.linspace(0, n_rows - 1, _N_VALIDATED).astype(np.int64))
+    return np.unique(np.linspace(0, n_rows - 1, N_VALIDATED).astype(np.int64))
 
 
 def accuracy(means: Array, has_donors: Array, actual: Array, center: Array) -> tuple[float, float]:

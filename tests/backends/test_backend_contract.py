@@ -799,13 +799,6 @@ def test_what_a_backend_does_not_do_is_refused_with_advice(name, where, places):
         places(where).fit(model, views)
 
 
-@pytest.mark.parametrize("where", ["disk"])
-def test_another_bridge_than_the_default_is_reported(where, places):
-    with pytest.warns(GapviewWarning, match=r"bridge='both' suits these views, but .* give .*bridge='union'"):
-        model = places(where).fit(BridgedGRMF(3, selection="fixed", random_state=0), DATA["two"].views)
-    assert model.setting_.bridge == model.selection_.setting.bridge == "union"
-
-
 @pytest.mark.parametrize("where", ["dask", "cluster"])
 @pytest.mark.parametrize("fit", ["GRMF-two", "BridgedGRMF-two"])
 def test_what_a_model_fitted_in_blocks_does_not_do_is_refused_with_advice(fit, where, fitted, places, tmp_path):

@@ -36,8 +36,6 @@ class Backend(Protocol):
     values. A step that a backend does not support raises an error from :mod:`gapview.backends.support`.
     """
 
-    only_union: str | None  # why only the union bridge can be built; None: all can
-
     @property
     def views(self) -> SampleCounts:
         """The training data."""

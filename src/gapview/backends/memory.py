@@ -62,7 +62,6 @@ class MemoryBackend:
         Part of every view, if the samples are drawn from others; see :func:`gapview.views.linking.parts_of`.
     """
 
-    only_union: str | None = None
     both_graphs = staticmethod(both_graphs)
     random_start = staticmethod(random_start)
     generator = staticmethod(fit_generator)

@@ -298,7 +298,7 @@ class BridgedGRMF(LatentSpaceMixin, MultiViewClusterer):
         seed = int(random_state.randint(2**31 - 1))
         with phase("choice"):
             drawn = Drawn(backend.draw(n_to_try(self._most_clusters()), seed), backend.view_parts)
-            plan = plan_fit(self, backend.views, drawn, seed, backend.only_union)
+            plan = plan_fit(self, backend.views, drawn, seed)
             selection, setting, discriminants = plan.selection, plan.setting, plan.refinement.discriminants
             drawn_ids = drawn.views.sample_ids
             known = drawn.prepared(setting, plan.weights) if drawn.views is backend.views else None

@@ -102,7 +102,6 @@ class DaskBackend:
         Where the state of the loop is stored.
     """
 
-    only_union: str | None = None
     random_start = staticmethod(random_start)
 
     def __init__(

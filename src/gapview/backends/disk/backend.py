@@ -56,18 +56,11 @@ def open_backend(model: Any, data: Any, mask: Any) -> Iterator[MemoryBackend]:
     sizes = {"needed": format_bytes(plan.in_memory), "budget": format_bytes(budget)}
     if not is_mapped:
         raise unsupported("too large for memory", **sizes, least=format_bytes(plan.least))
-    only_union = None
-    if plan.least > budget and model.is_bridged and model.bridge == "auto":
-        only_union = (
-            f"needs {format_bytes(plan.least)} of memory, and memory_budget is {format_bytes(budget)}: the bridge "
-            "'union' is used instead. A larger budget allows it."
-        )
-        plan = plan_memory(replace(plan.size, is_joint=False))
     plan.check(budget)
     with phase("reading"):
         warn_of_values(views, model.kind)
     with Scratch() as scratch:
-        yield DiskBackend(views, plan, budget, scratch, only_union)
+        yield DiskBackend(views, plan, budget, scratch)
 
 
 class PreparedRows(FileRows):
@@ -97,15 +90,11 @@ class DiskBackend(MemoryBackend):
         The memory that it may use, in bytes.
     scratch : Scratch
         Files for matrices that do not fit into memory.
-    only_union : str, optional
-        Why the budget allows only the union bridge; None if it allows all.
     """
 
-    def __init__(
-        self, views: Views, plan: MemoryPlan, budget: int, scratch: Scratch, only_union: str | None = None
-    ) -> None:
+    def __init__(self, views: Views, plan: MemoryPlan, budget: int, scratch: Scratch) -> None:
         super().__init__(views, is_last=True)
-        self.plan, self.budget, self.scratch, self.only_union = plan, budget, scratch, only_union
+        self.plan, self.budget, self.scratch = plan, budget, scratch
 
     def prepare(self, kinds: Sequence[str | None], n_top: Sequence[int | None]) -> list[Preparation]:
         """Transform the views by their kinds whenever rows are read; return the rules."""

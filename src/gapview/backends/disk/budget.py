@@ -217,6 +217,8 @@ class MemoryPlan:
         ways = ["fewer n_components" if size.n_components > size.n_clusters else "fewer n_clusters"]
         if size.n_neighbors > 2:
             ways.append("fewer n_neighbors")
+        if size.is_joint and plan_memory(replace(size, is_joint=False)).least < self.least:
+            ways.append("bridge='union'")
         if size.n_starts > 1:
             ways.append("n_init=1")
         if size.itemsize > 4:

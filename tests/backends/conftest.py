@@ -35,5 +35,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark tests on workers as slow, but for one fit of each estimator: other tests run the same tasks in blocks."""
     for item in items:
         params = getattr(getattr(item, "callspec", None), "params", {})
-        if params.get("where") == "cluster" and params.get("fit") not in ("GRMF-two", "BridgedGRMF-two"):
+        if params.get("where") == "cluster" and params.get("fit") not in (
+            "GRMF-two",
+            "BridgedGRMF-two",
+            "BridgedGRMF-both",
+        ):
             item.add_marker(pytest.mark.slow)

@@ -174,6 +174,23 @@ FITS = {
     "GRMF-kinds": (GRMF(3, init="data", kind=KINDS, n_top_features=[150, 60, None], **COMMON), "kinds"),
     "BridgedGRMF-kinds": (BridgedGRMF(3, kind=KINDS, n_top_features=[150, None, None], **FIXED), "kinds"),
     "BridgedGRMF-choice": (BridgedGRMF(3, bridge="union", **COMMON), "two"),
+    "BridgedGRMF-all": (BridgedGRMF(3, **COMMON), "two"),
+    "BridgedGRMF-joint": (BridgedGRMF(3, **FIXED | {"bridge": "joint"}), "two"),
+    "BridgedGRMF-joint-three": (
+        BridgedGRMF(3, scale=["unit", "standard", None], view_weights=[1, 2, 3], **FIXED | {"bridge": "joint"}),
+        "three",
+    ),
+    "BridgedGRMF-joint-ordered": (BridgedGRMF(3, reach=1, **FIXED | {"bridge": "joint"}), "ordered"),
+    "BridgedGRMF-both": (BridgedGRMF(3, **FIXED | {"bridge": "both"}), "two"),
+    "BridgedGRMF-both-rare": (BridgedGRMF(3, reach=9, **FIXED | {"bridge": "both"}), "rare"),
+    "BridgedGRMF-both-float32": (
+        BridgedGRMF(3, scale="standard+view", **FIXED | SINGLE | {"bridge": "both"}),
+        "float32",
+    ),
+    "BridgedGRMF-both-kinds": (
+        BridgedGRMF(3, kind=KINDS, n_top_features=[150, None, None], **FIXED | {"bridge": "both"}),
+        "kinds",
+    ),
 }
 each_fit = pytest.mark.parametrize("fit", FITS)
 
@@ -329,6 +346,11 @@ OTHER_INPUT = {
         ),
         DATA["two"].views,
     ),
+    "rows of zeros in a joint bridge": (
+        BridgedGRMF(3, **FIXED | {"bridge": "both", "scale": "unit"}),
+        changed(0, [3, 40, 200], 0.0, plain=changed(1, [3, 41, *range(60, 120)])),
+    ),
+    "one view in a joint bridge": (BridgedGRMF(3, **FIXED | {"bridge": "joint"}), PLAIN[:1]),
     "overlapping groups": (GRMF(3, **BRIEF), made((200, 120), 3, separation=1.5).views),
     "a choice for overlapping groups": (
         BridgedGRMF(3, bridge="union", search="exact", random_state=0),
@@ -741,11 +763,7 @@ GAPS = changed(0, (3, 0))
 ONLY_HERE = r"^(device|memory_budget) is for fits in this process, .* leave (device|memory_budget) out"
 ONE_OF_BOTH = "memory_budget is for fits on the processor, .* leave one of them out"
 IN_CSR = r"Convert them with \.map_blocks\(lambda block: block\.toarray\(\)\), or fit in memory"
-UNION_IN_BLOCKS = "only the bridge 'union' is built.* Use bridge='union' or bridge='auto'"
-UNION_IN_FILES = "use bridge='union', bridge='auto' or a larger memory_budget"
 UNSUPPORTED = {
-    "bridge='both'": (BridgedGRMF(3, bridge="both"), PLAIN, {"disk": UNION_IN_FILES, "dask": UNION_IN_BLOCKS}),
-    "bridge='joint'": (BridgedGRMF(3, bridge="joint"), PLAIN, {"disk": UNION_IN_FILES, "dask": UNION_IN_BLOCKS}),
     "device": (GRMF(3, device="cpu"), PLAIN, {"disk": ONE_OF_BOTH, "dask": ONLY_HERE}),
     "memory_budget": (GRMF(3, memory_budget="1GB"), PLAIN, {"device": ONE_OF_BOTH, "dask": ONLY_HERE}),
     "filled gaps": (
@@ -779,13 +797,6 @@ def test_what_a_backend_does_not_do_is_refused_with_advice(name, where, places):
     model, views, messages = UNSUPPORTED[name]
     with pytest.raises(GapviewError, match=messages[where.replace("cluster", "dask")]):
         places(where).fit(model, views)
-
-
-@pytest.mark.parametrize("where", ["disk", "dask", "cluster"])
-def test_another_bridge_than_the_default_is_reported(where, places):
-    with pytest.warns(GapviewWarning, match=r"bridge='both' suits these views, but .* give .*bridge='union'"):
-        model = places(where).fit(BridgedGRMF(3, selection="fixed", random_state=0), DATA["two"].views)
-    assert model.setting_.bridge == model.selection_.setting.bridge == "union"
 
 
 @pytest.mark.parametrize("where", ["dask", "cluster"])

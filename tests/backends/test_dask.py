@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from sklearn.metrics import adjusted_rand_score
 from gapview import GRMF, BridgedGRMF, Views
 from gapview.datasets import make_views
 from gapview.errors import InputError, ParameterError
-from gapview.graph.neighbors import Search
+from gapview.graph.neighbors import Search, without_last
 
 da = pytest.importorskip("dask.array")
 pytest.importorskip("distributed")
@@ -22,6 +23,7 @@ pytest.importorskip("distributed")
 from distributed_problems import three_views, unevenly, written_out  # noqa: E402
 from gapview.backends.dask.cells import regions_of  # noqa: E402
 from gapview.backends.dask.neighbors import find_neighbors  # noqa: E402
+from gapview.backends.dask.queries import Chosen, find_nearest  # noqa: E402
 from gapview.backends.dask.tasks import Tasks, exchange_parts, flatten  # noqa: E402
 from gapview.backends.dask.views import read_blocks, split_by_hash  # noqa: E402
 
@@ -51,8 +53,80 @@ def test_many_blocks_exchange_in_two_stages(three: Views) -> None:
     arrays = written_out(three)
     blocks = unevenly(arrays, *np.linspace(0, 1, 24)[1:-1])
     settings = {"n_clusters": 4, "random_state": 0}
-    for model, options in ((GRMF, {"init": "data"}), (BridgedGRMF, {"bridge": "union", "selection": "fixed"})):
-        _same(model(**settings, **options).fit(blocks), model(**settings, **options).fit(arrays))
+    for bridge in ("union", "joint", "both"):
+        options = {"bridge": bridge, "selection": "fixed"}
+        _same(BridgedGRMF(**settings, **options).fit(blocks), BridgedGRMF(**settings, **options).fit(arrays))
+    _same(GRMF(**settings, init="data").fit(blocks), GRMF(**settings, init="data").fit(arrays))
+
+
+def test_wide_views_are_completed_by_the_components_of_memory() -> None:
+    """More features than are kept, in more rows than there are components, and in fewer."""
+    views = make_views(320, (300, 40, 700), n_clusters=3, missing_rate=0.4, random_state=1).views
+    arrays = written_out(views)
+    settings = {"n_clusters": 3, "bridge": "joint", "selection": "fixed", "random_state": 0}
+    _same(BridgedGRMF(**settings).fit(unevenly(arrays, 0.1, 0.7)), BridgedGRMF(**settings).fit(arrays))
+
+
+def test_a_block_receives_the_rows_of_candidates_in_parts(three: Views, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gapview.backends.dask.joint._BYTES_RECEIVED", 1)
+    arrays = written_out(three)
+    blocks = unevenly(arrays, *np.linspace(0, 1, 40)[1:-1])  # candidates of a block are more than its own rows
+    settings = {"n_clusters": 4, "bridge": "joint", "selection": "fixed", "random_state": 0}
+    _same(BridgedGRMF(**settings).fit(blocks), BridgedGRMF(**settings).fit(arrays))
+
+
+@pytest.mark.parametrize("method", ["exact", "approximate"])
+def test_points_are_found_for_other_samples(method: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Some queries are points; no point finds itself, and the last column of a query counts as 0."""
+    monkeypatch.setattr("gapview.backends.dask.queries._N_TOGETHER", 500)
+    rng, n = np.random.RandomState(0), 2400
+    rows = make_views(n, [10], n_clusters=6, random_state=0).views.matrices[0]
+    rows = np.column_stack([rows, rng.uniform(1, 3, size=n)])
+    is_point, is_query, edges = rng.uniform(size=n) < 0.8, rng.uniform(size=n) < 0.5, np.array([0, 900, 1000, n])
+    blocks = [
+        (rows[begin:end], begin, is_point[begin:end], is_query[begin:end]) for begin, end in pairwise(edges.tolist())
+    ]
+
+    def points(block: Any) -> Chosen:
+        place = np.flatnonzero(block[2])
+        return Chosen(block[0], place, place + block[1])
+
+    def queries(block: Any) -> Chosen:
+        place = np.flatnonzero(block[3])
+        return Chosen(without_last(block[0]), place, place + block[1])
+
+    search = Search(method=method)
+    found = find_nearest(Tasks(), blocks, edges, points, queries, 7, search)
+    samples, near = np.concatenate([own for own, _ in found]), np.concatenate([own for _, own in found])
+    np.testing.assert_array_equal(samples, np.flatnonzero(is_query))
+    asked = rows[samples].copy()
+    asked[:, -1] = 0
+    distances = np.linalg.norm(asked[:, None] - rows, axis=2)
+    distances[:, ~is_point], distances[np.arange(len(samples)), samples] = np.inf, np.inf
+    true = np.argsort(distances, axis=1)[:, :7]
+    assert search.done[0].method == method
+    if method == "exact":
+        np.testing.assert_array_equal(near, true)
+    else:
+        assert is_point[near].all()
+        recall = np.mean([len(np.intersect1d(a, b)) / 7 for a, b in zip(near, true, strict=True)])
+        assert recall > 0.94
+        assert abs(recall - search.done[0].recall) < 0.03
+
+
+def test_queries_far_from_all_cells_are_compared_with_all_points() -> None:
+    rng = np.random.RandomState(0)
+    far = np.repeat(rng.normal(size=(40, 6)) * 1000, 2, axis=0) + rng.normal(size=(80, 6))
+    rows = np.concatenate([rng.normal(size=(1500, 6)), far])
+
+    def select(block: Any) -> Chosen:
+        return Chosen(block, np.arange(len(block)), np.arange(len(block)))
+
+    blocks, edges = [rows], np.array([0, len(rows)])
+    (found,) = find_nearest(Tasks(), blocks, edges, select, select, 5, Search(method="approximate"))
+    assert (found[1] >= 0).all()
+    (few,) = find_nearest(Tasks(), [rows[:3]], np.array([0, 3]), select, select, 5, Search())
+    np.testing.assert_array_equal(np.sort(few[1], axis=1), [[-1, 1, 2], [-1, 0, 2], [-1, 0, 1]])
 
 
 @pytest.mark.parametrize("model", [GRMF(3), BridgedGRMF(3)])

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
-from gapview import GRMF, Views
+from gapview import GRMF, BridgedGRMF, Views
 from gapview.errors import DataFileError, GapviewWarning, InputTypeError
 from gapview.progress import listening
 
@@ -77,6 +77,23 @@ def test_a_fit_resumes_from_its_checkpoint(three: Views, tmp_path: Path) -> None
     (other / "mine.txt").write_text("x")
     with pytest.raises(DataFileError, match="holds something else"):
         GRMF(**settings).fit(blocks, checkpoint=other)
+
+
+@pytest.mark.parametrize("bridge", ["joint", "both"])
+def test_a_fit_on_a_bridge_resumes_from_its_checkpoint(three: Views, tmp_path: Path, bridge: str) -> None:
+    blocks = unevenly(written_out(three), 0.2, 0.6)
+    settings = {"n_clusters": 4, "bridge": bridge, "selection": "fixed", "refine": False, "random_state": 0}
+    settings |= {"tol": 0, "max_iter": 25}
+    whole = BridgedGRMF(**settings).fit(blocks)
+    with pytest.raises(_Cut), _cut_at(17):
+        BridgedGRMF(**settings).fit(blocks, checkpoint=tmp_path / "fit")
+    seen: list[int] = []
+    with listening(lambda event: seen.append(event.done) if event.phase == "Iterating" else None):
+        again = BridgedGRMF(**settings).fit(blocks, checkpoint=tmp_path / "fit")
+    assert seen[0] == 11
+    np.testing.assert_array_equal(again.objective_, whole.objective_)
+    np.testing.assert_array_equal(again.labels_.compute(), whole.labels_.compute())
+    np.testing.assert_array_equal(again.embedding_.compute(), whole.embedding_.compute())
 
 
 def test_a_checkpoint_without_a_seed_keeps_the_one_it_drew(three: Views, tmp_path: Path) -> None:

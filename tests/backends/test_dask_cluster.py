@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import adjusted_rand_score
 
-from gapview import GRMF, Views
+from gapview import GRMF, BridgedGRMF, Views
 from gapview.datasets import make_views
 from gapview.progress import listening
 
@@ -20,7 +20,7 @@ da = pytest.importorskip("dask.array")
 distributed = pytest.importorskip("distributed")
 
 from distributed_problems import unevenly, written_out  # noqa: E402
-from gapview.backends.dask import sweep  # noqa: E402
+from gapview.backends.dask import joint, sweep  # noqa: E402
 
 
 @pytest.fixture(scope="module")
@@ -67,6 +67,45 @@ def test_a_cluster_finds_what_memory_finds_and_little_travels(client: Any, made:
     # Iterations × up and down × bytes × components × features, for two workers; and some for each of the messages
     assert 0 < _moved(client) <= 13 * 2 * (8 * 4 * 50 + 600)
     assert _remembered(client, "iterate") == 0  # what came before the checkpoint is forgotten
+
+
+@pytest.mark.parametrize("n_workers", [1, 2, 4])
+def test_every_bridge_has_the_labels_of_memory(n_workers: int) -> None:
+    views = make_views(300, (20, 9, 30), n_clusters=4, noise=2.0, missing_rate=0.5, random_state=0).views
+    arrays = written_out(views)
+    settings = {"n_clusters": 4, "selection": "fixed", "random_state": 0}
+    workers = {"n_workers": n_workers, "processes": False, "threads_per_worker": 1, "dashboard_address": ":0"}
+    with distributed.Client(**workers):
+        for bridge in ("union", "joint", "both"):
+            theirs = BridgedGRMF(bridge=bridge, **settings).fit(arrays)
+            ours = BridgedGRMF(bridge=bridge, **settings).fit(unevenly(arrays, 0.1, 0.15, 0.5, 0.8))
+            np.testing.assert_array_equal(ours.labels_.compute(), theirs.labels_)
+            np.testing.assert_allclose(ours.objective_, theirs.objective_, rtol=1e-9)
+
+
+@pytest.mark.parametrize("search", [1, 3])
+@pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
+def test_a_worker_that_dies_during_the_joint_bridge_costs_time_and_not_the_result(
+    client: Any, made: Views, monkeypatch: pytest.MonkeyPatch, search: int
+) -> None:
+    """Killed while donors of the first view are searched, and when all views are complete."""
+    find_nearest, n_done = joint.find_nearest, 0
+
+    def killing(*arguments: Any) -> Any:
+        nonlocal n_done
+        n_done += 1
+        if n_done == search:
+            os.kill(next(iter(client.run(os.getpid).values())), signal.SIGKILL)
+        return find_nearest(*arguments)
+
+    monkeypatch.setattr(joint, "find_nearest", killing)
+    arrays = written_out(made)
+    settings = {"n_clusters": 4, "bridge": "both", "selection": "fixed", "random_state": 0}
+    theirs = BridgedGRMF(**settings).fit(arrays)
+    ours = BridgedGRMF(**settings).fit(unevenly(arrays, 0.2, 0.6))
+    assert n_done == 3
+    np.testing.assert_array_equal(ours.labels_.compute(), theirs.labels_)
+    np.testing.assert_allclose(ours.objective_, theirs.objective_, rtol=1e-9)
 
 
 @pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")

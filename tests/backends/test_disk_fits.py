@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import resource
 import tempfile
+from functools import partial
 
 import numpy as np
 import pytest
@@ -16,7 +17,7 @@ from gapview import GRMF, BridgedGRMF
 from gapview.backends.disk.budget import fit_size, plan_memory
 from gapview.backends.disk.files import FileRows
 from gapview.datasets import make_views
-from gapview.errors import DataFileError, GapviewWarning, ParameterError, ParameterTypeError
+from gapview.errors import DataFileError, ParameterError, ParameterTypeError
 
 UNION = {"selection": "fixed", "bridge": "union", "scale": "center+unit", "view_weights": None}
 
@@ -43,7 +44,11 @@ def large(tmp_path_factory):
 
 @pytest.mark.parametrize(
     ("method", "settings"),
-    [("GRMF", {"init": "data"}), pytest.param("BridgedGRMF", UNION, marks=pytest.mark.slow)],
+    [
+        ("GRMF", {"init": "data"}),
+        pytest.param("BridgedGRMF", UNION, marks=pytest.mark.slow),
+        pytest.param("BridgedGRMF", UNION | {"bridge": "both"}, marks=pytest.mark.slow),
+    ],
 )
 def test_three_times_the_budget_stays_inside_and_gives_the_same_labels(large, method, settings):
     views, folder, maps = large
@@ -53,7 +58,7 @@ def test_three_times_the_budget_stays_inside_and_gives_the_same_labels(large, me
     budget = sum(view.nbytes for view in maps) // 3
     labels, seen = fit_in_process(folder, method, 2, memory_budget=budget, **settings)
     assert seen["peak"] < budget
-    assert len(seen["recalls"]) == 2
+    assert len(seen["recalls"]) == (5 if settings.get("bridge") == "both" else 2)
     assert min(seen["recalls"]) >= 0.95
     in_memory = {"GRMF": GRMF, "BridgedGRMF": BridgedGRMF}[method](**settings).fit(views).labels_
     assert adjusted_rand_score(labels, in_memory) >= 0.99
@@ -70,17 +75,37 @@ def test_many_narrow_rows_stay_inside_the_budget(tmp_path):
     assert adjusted_rand_score(labels, GRMF(**settings).fit(data.views).labels_) >= 0.99
 
 
-def test_settings_are_chosen_on_a_part_and_another_bridge_is_reported(small):
+def test_settings_are_chosen_on_a_part(small):
     data, maps = small
     model = BridgedGRMF(4, random_state=0)
-    with pytest.warns(GapviewWarning, match="memory_budget is .* the bridge 'union' is used instead"):
-        model.set_params(memory_budget=budget_for(model, data.views)).fit(maps)
-    assert model.setting_.bridge == "union"
+    model.set_params(memory_budget=budget_for(model, data.views)).fit(maps)
     assert model.selection_.setting == model.setting_
-    assert "'union' is used instead" in str(model.selection_)
-    assert len(model.selection_.trials) > 3
+    assert {trial.setting.bridge for trial in model.selection_.trials} == {"union", "joint", "both"}
     assert 500 <= model.selection_.n_samples < 1500
     assert adjusted_rand_score(model.labels_, data.target) > 0.95
+
+
+@pytest.mark.parametrize("bridge", ["joint", "both"])
+def test_views_are_completed_on_disk_within_the_budget(small, bridge):
+    data, maps = small
+    settings = {"n_clusters": 4, "bridge": bridge, "search": "exact", "selection": "fixed", "random_state": 0}
+    budget = budget_for(BridgedGRMF(**settings), data.views)
+    model = BridgedGRMF(memory_budget=budget, **settings).fit(maps)
+    assert isinstance(model.views_.matrices[0], FileRows)
+    theirs = BridgedGRMF(**settings).fit(data.views)
+    np.testing.assert_array_equal(model.labels_, theirs.labels_)
+    np.testing.assert_allclose(model.graph_.toarray(), theirs.graph_.toarray(), atol=1e-12)
+
+
+def test_the_union_bridge_needs_less_memory_for_many_narrow_rows():
+    sizes = [
+        fit_size(BridgedGRMF(5, bridge=bridge), make_views(30_000, (9, 5), dtype="float32", random_state=0).views)
+        for bridge in ("union", "auto")
+    ]
+    union, joint = map(plan_memory, sizes)
+    assert union.least < joint.least
+    with pytest.raises(ParameterError, match="bridge='union'"):
+        joint.check(union.least)
 
 
 def test_a_budget_that_is_large_enough_keeps_views_in_memory(small):
@@ -90,7 +115,7 @@ def test_a_budget_that_is_large_enough_keeps_views_in_memory(small):
     assert np.array_equal(model.labels_, GRMF(4, max_iter=30, tol=0, random_state=0).fit(data.views).labels_)
 
 
-@pytest.mark.parametrize("method", [GRMF, BridgedGRMF])
+@pytest.mark.parametrize("method", [GRMF, partial(BridgedGRMF, bridge="union"), partial(BridgedGRMF, bridge="both")])
 def test_budgets_that_cannot_be_met_are_refused_before_the_work(small, method, monkeypatch):
     data, maps = small
     monkeypatch.setattr(workspace, "scale_alike", None)  # nothing may start

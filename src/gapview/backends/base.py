@@ -36,8 +36,6 @@ class Backend(Protocol):
     values. A step that a backend does not support raises an error from :mod:`gapview.backends.support`.
     """
 
-    only_union: str | None  # why only the union bridge can be built; None: all can
-
     @property
     def views(self) -> SampleCounts:
         """The training data."""
@@ -75,6 +73,9 @@ class Backend(Protocol):
         self, n_neighbors: int, view_weights: Sequence[float], search: Search | None
     ) -> tuple[float, Handle]:
         """Impute missing rows; return the share of variance explained, and the joint graph over all samples."""
+
+    def both_graphs(self, union: Handle, joint: Handle) -> Handle:
+        """Return the normalised sum of the union graph and the joint graph."""
 
     def view_problem(self, graphs: Sequence[Handle]) -> ProblemBlocks:
         """Smooth every view along its graph; return the problem. The scaled views cannot be used afterwards."""

@@ -27,7 +27,7 @@ from ..factorization.loop import Solution, codes_of_all, codes_of_present
 from ..factorization.problem import Problem, build_problem
 from ..factorization.starts import check_init, given_start, random_start
 from ..factorization.sweep import ArraySweep, array_sweep
-from ..graph.bridges import Reach, joint_graph, union_graph
+from ..graph.bridges import Reach, both_graphs, joint_graph, union_graph
 from ..graph.communities import leiden_parts
 from ..graph.imputation import impute_views
 from ..graph.knn import check_edges, knn_graph, user_graphs
@@ -62,7 +62,7 @@ class MemoryBackend:
         Part of every view, if the samples are drawn from others; see :func:`gapview.views.linking.parts_of`.
     """
 
-    only_union: str | None = None
+    both_graphs = staticmethod(both_graphs)
     random_start = staticmethod(random_start)
     generator = staticmethod(fit_generator)
 

@@ -8,11 +8,6 @@ from sklearn import get_config
 
 from ..errors import InputError, NotFittedError, ParameterError
 
-ONLY_UNION_ON_CLUSTER = (
-    "on a cluster only the bridge 'union' is built: the others complete missing views from neighbours in all views "
-    "together"
-)
-
 _ERRORS: dict[str, tuple[type[Exception], str]] = {
     "parameter on a cluster": (
         ParameterError,
@@ -43,10 +38,6 @@ _ERRORS: dict[str, tuple[type[Exception], str]] = {
         "Results of a fit on a cluster stay Dask arrays; set_output asks for frames. Use "
         "set_output(transform='default').",
     ),
-    "bridge on a cluster": (
-        ParameterError,
-        "bridge='{bridge}': " + ONLY_UNION_ON_CLUSTER + ". Use bridge='union' or bridge='auto'.",
-    ),
     "filling on a cluster": (
         ParameterError,
         "partial_rows='fill' searches neighbours in the whole view, which no worker of a cluster holds. Use "
@@ -74,11 +65,6 @@ _ERRORS: dict[str, tuple[type[Exception], str]] = {
         InputError,
         "{method} takes Dask arrays, or for predict, predict_proba and transform one Dask dataframe: several would "
         "have to be joined by their ids first. Join them, or give arrays whose rows are the same samples.",
-    ),
-    "bridge on disk": (
-        ParameterError,
-        "bridge='{bridge}' completes missing views in memory: this needs {needed}, you gave {budget}: use "
-        "bridge='union', bridge='auto' or a larger memory_budget.",
     ),
     "filling on disk": (
         ParameterError,

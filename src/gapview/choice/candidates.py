@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..compute.engine import single_threaded
-from ..errors import GapviewWarning, InputError, ParameterError, ParameterTypeError, some
+from ..errors import InputError, ParameterError, ParameterTypeError, some
 from ..graph.communities import LEIDEN
 from ..graph.knn import resolve_n_neighbors
 from ..persist.checkpoints import checkpointed
@@ -21,7 +21,7 @@ from ..refinement import Refinement
 from ..scaling import SCALES, WHITE, scale_view, suitable_scale
 from ..trust.assessment import Assessment, Resamples
 from ..trust.structure import assess_structure
-from ..utils.messages import check_choice, check_real, muted, shown
+from ..utils.messages import check_choice, check_real, shown
 from ..utils.types import Matrix
 from ..views import SampleCounts, Views
 from ..views.cells import TRIED_PER_CLUSTER
@@ -37,7 +37,6 @@ from .selection import (
     refine_groups,
     suggest_count,
     try_settings,
-    use_union_bridge,
 )
 from .trials import Drawn
 
@@ -63,7 +62,7 @@ class FitPlan:
     resamples: Resamples | None = None  # groups in resamples of the drawn samples
 
 
-def plan_fit(model: Any, views: SampleCounts, drawn: Drawn, seed: int, only_union: str | None = None) -> FitPlan:
+def plan_fit(model: Any, views: SampleCounts, drawn: Drawn, seed: int) -> FitPlan:
     """Choose the number of clusters, the view weights and the setting of a fit, and train its discriminants.
 
     Parameters
@@ -76,11 +75,9 @@ def plan_fit(model: Any, views: SampleCounts, drawn: Drawn, seed: int, only_unio
         The samples from which scales are chosen and on which settings are tried.
     seed : int
         Random seed.
-    only_union : str, optional
-        Why only the union bridge can be built; None if all can.
     """
     limits = IterationLimits(model.max_iter, model.tol)
-    plan_setting = partial(_plan_setting, model, views, drawn, seed=seed, limits=limits, only_union=only_union)
+    plan_setting = partial(_plan_setting, model, views, drawn, seed=seed, limits=limits)
     with single_threaded():
         if not isinstance(model.n_clusters, str):
             return plan_setting(model.n_clusters)
@@ -102,7 +99,6 @@ def _plan_setting(
     n_clusters: int,
     seed: int,
     limits: IterationLimits,
-    only_union: str | None,
 ) -> FitPlan:
     """Choose the view weights and the setting for a number of clusters, and train discriminants.
 
@@ -112,14 +108,11 @@ def _plan_setting(
     settings = list_candidates(model, views, drawn.views, n_clusters)
     tell("Weighing views")
     weights = checkpointed("weights", lambda: _weigh_views(model, drawn, settings[0], n_clusters, seed, limits))
-    choose_plan = partial(
-        _choose_plan, model, views, drawn, settings, n_clusters, seed=seed, limits=limits, only_union=only_union
-    )
+    choose_plan = partial(_choose_plan, model, views, drawn, settings, n_clusters, seed=seed, limits=limits)
     plan = choose_plan(weights)
     equal = _read_weights(None, drawn.views)
     if plan.refinement.is_contradicted and _is_auto(model.view_weights) and weights != equal:
-        with muted(GapviewWarning):  # of a bridge that cannot be built: given above
-            other = choose_plan(equal)
+        other = choose_plan(equal)
         if other.refinement.agreement > _MORE_AGREEMENT * max(plan.refinement.agreement, 0.0):
             return other
     return plan
@@ -134,7 +127,6 @@ def _choose_plan(
     weights: tuple[float, ...],
     seed: int,
     limits: IterationLimits,
-    only_union: str | None,
 ) -> FitPlan:
     """Choose a setting for view weights, and train discriminants on its groups."""
     selection = None
@@ -142,7 +134,6 @@ def _choose_plan(
         trials = partial(try_settings, drawn, settings, n_clusters, weights, seed, limits)
         selection = checkpointed("choice", lambda: choose(list(trials())))
     setting = selection.setting if selection else settings[0]
-    selection, setting = use_union_bridge(selection, setting, only_union)
     plan = FitPlan(n_clusters, None, weights, selection, setting, Refinement(None, float("nan")))
     if not model.refine or drawn.views.n_samples < min(views.n_samples, TRIED_PER_CLUSTER * n_clusters):
         return plan  # a small budget of memory does not allow more samples

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from ..backends.base import Backend, Handle
 from ..factorization.loop import Solution, Weights, iterate, new_runs
 from ..factorization.starts import ProblemBlocks, data_start
-from ..graph.bridges import BRIDGES, both_graphs
+from ..graph.bridges import BRIDGES
 from ..graph.neighbors import Search, SearchReport
 from ..persist.checkpoints import checkpointed
 from ..persist.registry import storable_record
@@ -88,7 +88,7 @@ def prepare(
         if set(bridges) & {"joint", "both"}:
             explained, graphs["joint"] = backend.joint_graph(max(n_neighbors), view_weights, search)
         if "both" in bridges:
-            graphs["both"] = both_graphs(graphs["union"], graphs["joint"])
+            graphs["both"] = backend.both_graphs(graphs["union"], graphs["joint"])
     done = {"union": search.done[n_before:n_union], "joint": search.done[n_union:], "both": search.done[n_before:]}
     needed = {name: graphs[name] for name in bridges}
     return ViewGraphs(backend, scalings, needed, explained, tuple(view_weights), shares, done)

@@ -12,7 +12,7 @@ Every candidate setting gives labels for the samples. Three scores need no known
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -31,7 +31,6 @@ from ..persist.registry import storable_record
 from ..progress import tell
 from ..refinement import Refinement, refine
 from ..scaling import WHITE
-from ..utils.messages import warn_user
 from ..utils.shown import Shown, Table
 from ..utils.types import Array
 from ..views import Views
@@ -329,24 +328,6 @@ def choose(candidates: Sequence[tuple[Setting, ViewGraphs, Array]]) -> Selection
 
 def _is_white(setting: Setting) -> bool:
     return WHITE in setting.scales
-
-
-def use_union_bridge(
-    selection: Selection | None, setting: Setting, only_union: str | None
-) -> tuple[Selection | None, Setting]:
-    """Return the best selection and setting that can be built; warn if others are better.
-
-    ``only_union`` is the reason why only the union bridge can be built; None if all can.
-    """
-    if only_union is None or setting.bridge == "union":
-        return selection, setting
-    text = f"bridge='{setting.bridge}' suits these views, but {only_union}"
-    warn_user(f"{text} Its groups may differ; give bridge='union' to do without this warning.")
-    if selection is None:
-        return None, replace(setting, bridge="union")
-    scores = [trial.score if trial.setting.bridge == "union" else -np.inf for trial in selection.trials]
-    changed = replace(selection, chosen=int(np.argmax(scores)), reason=f"{selection.reason} But {text}")
-    return changed, changed.setting
 
 
 def _modularity_shares(graphs: Sequence[sparse.csr_array], labelings: Sequence[Array]) -> Array:

@@ -106,8 +106,7 @@ class BridgedGRMF(LatentSpaceMixin, MultiViewClusterer):
         Maximum memory of a fit besides the interpreter, as text (``"2GB"``, ``"500 MiB"``) or in bytes. A fit that
         needs more raises an error before it starts, with the memory it needs. Views that are memory maps of ``.npy``
         files (``np.load(path, mmap_mode="r")``) stay on disk if they do not fit into the budget, with scratch files in
-        the folder for temporary files (``TMPDIR``); the bridge is then ``"union"``. Methods other than ``fit`` read
-        what they need into memory.
+        the folder for temporary files (``TMPDIR``). Methods other than ``fit`` read what they need into memory.
     batch_correction : {"none", "harmony"}, default="none"
         Whether differences between batches are removed from the scaled views; ``fit(views, batch=...)`` gives the
         batches. ``"harmony"``: in each view, samples are assigned to soft clusters that favour a mixture of all
@@ -298,7 +297,7 @@ class BridgedGRMF(LatentSpaceMixin, MultiViewClusterer):
         seed = int(random_state.randint(2**31 - 1))
         with phase("choice"):
             drawn = Drawn(backend.draw(n_to_try(self._most_clusters()), seed), backend.view_parts)
-            plan = plan_fit(self, backend.views, drawn, seed, backend.only_union)
+            plan = plan_fit(self, backend.views, drawn, seed)
             selection, setting, discriminants = plan.selection, plan.setting, plan.refinement.discriminants
             drawn_ids = drawn.views.sample_ids
             known = drawn.prepared(setting, plan.weights) if drawn.views is backend.views else None

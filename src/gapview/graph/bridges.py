@@ -208,19 +208,36 @@ def joint_graph(
     count = min(n_neighbors, len(samples) - 1)
     if count < 1:
         return csr(samples[:0], samples[:0], xp.zeros_like(samples[:0], dtype=dtype), (n_samples, n_samples))
-    rows = imputed.matrix if len(samples) == n_samples else imputed.matrix[samples]
-    excess = 0.0
-    for own, variance, weight in zip(imputed.columns, imputed.variance.T, view_weights, strict=True):
-        rows[:, own] *= weight**0.5
-        excess = excess + variance[samples] * weight
-    # The excess of the points only: that of a query is the same for all of its distances
-    rows[:, -1] = xp.astype(xp.sqrt(excess), dtype)
+    rows = expected_points(imputed, samples, view_weights)
     with phase("neighbours"):
         found = nearest(rows, count + 1, without_last(rows), search=search)[1]
     others = found != xp.arange(len(samples), device=samples.device)[:, None]
     others[xp.all(others, axis=1), -1] = False  # with its own excess, a sample may not be among its neighbours
     ends = samples[xp.reshape(found[others], (-1, count))]
     return normalized(symmetric_graph(samples, ends, n_samples, dtype), overwrite=True)
+
+
+def expected_points(imputed: ImputedViews, samples: Array, view_weights: Sequence[float]) -> Array:
+    """Return rows whose squared distance from a query with 0 in the last column is the expected one.
+
+    Parameters
+    ----------
+    imputed : ImputedViews
+        Every view of every sample; its matrix is changed in place.
+    samples : int array
+        The samples to return, in ascending order.
+    view_weights : sequence of float
+        Weights of the squared distances in every view.
+    """
+    xp = array_namespace(imputed.observed)
+    rows = imputed.matrix if len(samples) == len(imputed.matrix) else imputed.matrix[samples]
+    excess = 0.0
+    for own, variance, weight in zip(imputed.columns, imputed.variance.T, view_weights, strict=True):
+        rows[:, own] *= weight**0.5
+        excess = excess + variance[samples] * weight
+    # The excess of the points only: that of a query is the same for all of its distances
+    rows[:, -1] = xp.astype(xp.sqrt(excess), rows.dtype)
+    return rows
 
 
 def both_graphs(union: Any, joint: Any) -> Any:

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 from array_api_compat import array_namespace
 from scipy import sparse
-from sklearn.utils.extmath import randomized_svd
 
 from ..compute.arrays import FEW_ROWS, csr, is_tensor, like, row_blocks
 from ..progress import phase
-from ..scaling import largest_magnitude, row_lengths, times_power
+from ..scaling import BlockedRows, largest_magnitude, row_lengths, rows_in_blocks, times_power
 from ..utils.types import Array, Matrix
 from ..views import Views
 from .knn import comparable_rows, has_unit_rows
@@ -22,6 +22,7 @@ from .neighbors import Search, nearest
 N_DONORS = 5  # samples that a missing row is averaged from
 _N_CANDIDATES = 4  # times as many samples are considered in each of several views
 _MANY_ROWS, _TALL = 2**16, 20  # rows, and rows per feature, from which a PCA is computed from the Gram matrix
+_N_SPARE, _N_ROUNDS = 10, 5  # otherwise: directions beyond those kept, and rounds of subspace iteration
 _N_PAIRS = 20_000  # pairs of rows whose distance is computed at a time
 
 
@@ -39,6 +40,34 @@ class ComparableRows:
     weight: float = 1.0  # of squared distances in this view
 
 
+@dataclass(frozen=True)
+class RowUnits:
+    """What makes the rows of one view comparable with those of the others."""
+
+    is_unit: bool  # whether all rows but those of zeros have unit length
+    unit: float  # divisor
+    directions: Array | None = None  # features × components that wide rows are projected on
+
+
+def fit_units(rows: BlockedRows, n_most: int | None = None) -> RowUnits:
+    """Return the units of the rows of a view, and with ``n_most`` the directions of the leading components."""
+    is_unit = rows.reduce(has_unit_rows, all)
+    unit = 1.0 if is_unit else _standard_deviation(rows)
+    is_wide = n_most is not None and rows.shape[1] > n_most
+    return RowUnits(is_unit, unit, _leading_directions(rows, n_most) if is_wide else None)  # type: ignore[arg-type]
+
+
+def comparable_view(matrix: Matrix, views: Views, view: int, units: RowUnits, weight: float = 1.0) -> ComparableRows:
+    """Return the comparable rows of a view, all or a block, projected on the directions if there are any."""
+    points, samples, position = _located(matrix, views, view, units.is_unit)
+    return ComparableRows(samples, in_units(points, units), position, units.unit, weight)
+
+
+def in_units(points: Matrix, units: RowUnits) -> Matrix:
+    """Return rows projected on the directions, if there are any, and divided by the unit."""
+    return divide(points if units.directions is None else _projected(points, units.directions), units.unit)
+
+
 def training_rows(
     scaled: Iterable[Matrix], views: Views, view_weights: Sequence[float] | None = None, *, n_most: int | None = None
 ) -> list[ComparableRows]:
@@ -46,10 +75,12 @@ def training_rows(
     weights = [1.0] * views.n_views if view_weights is None else view_weights
     tables = []
     for k, (matrix, weight) in enumerate(zip(scaled, weights, strict=True)):
-        points, samples, position = _located(matrix, views, k)
-        unit = 1.0 if has_unit_rows(points) else _standard_deviation(points)
-        points = points if n_most is None else _principal_components(points, n_most)
-        tables.append(ComparableRows(samples, divide(points, unit), position, unit, weight))
+        units = fit_units(rows_in_blocks(views.names[k], matrix), None if is_tensor(matrix) else n_most)
+        if n_most is not None and matrix.shape[1] <= n_most and sparse.issparse(matrix):
+            matrix = matrix.toarray()
+        elif n_most is not None and is_tensor(matrix):
+            matrix = _tensor_components(matrix, n_most)
+        tables.append(comparable_view(matrix, views, k, units, weight))
     return tables
 
 
@@ -57,14 +88,14 @@ def query_rows(scaled: Sequence[Matrix], views: Views, training: Sequence[Compar
     """Return the comparable rows of other samples, in the units of the training rows."""
     tables = []
     for k, (matrix, table) in enumerate(zip(scaled, training, strict=True)):
-        points, samples, position = _located(matrix, views, k)
-        tables.append(ComparableRows(samples, divide(points, table.unit), position, table.unit, table.weight))
+        units = RowUnits(has_unit_rows(matrix), table.unit)
+        tables.append(comparable_view(matrix, views, k, units, table.weight))
     return tables
 
 
-def _located(matrix: Matrix, views: Views, view: int) -> tuple[Matrix, Array, Array]:
+def _located(matrix: Matrix, views: Views, view: int, is_unit: bool) -> tuple[Matrix, Array, Array]:
     """Return the comparable rows of a view, their samples, and the position of every sample among them."""
-    kept = comparable_rows(matrix)
+    kept = comparable_rows(matrix, is_unit=is_unit)
     xp = array_namespace(kept)
     samples = like(views.rows(view), kept)[kept]
     position = xp.full(views.n_samples, -1, dtype=xp.int64, device=kept.device)
@@ -72,18 +103,23 @@ def _located(matrix: Matrix, views: Views, view: int) -> tuple[Matrix, Array, Ar
     return matrix if len(kept) == matrix.shape[0] else matrix[kept], samples, position
 
 
-def _standard_deviation(points: Matrix) -> float:
+def _standard_deviation(rows: BlockedRows) -> float:
     """Return the root of the total variance; the largest magnitude if there is none."""
-    largest = largest_magnitude(points)
+    largest = float(rows.reduce(largest_magnitude, max))
     if not largest:
         return 1.0
-    shrunk = divide(points, largest)  # squares of huge or tiny numbers stay finite
-    if sparse.issparse(shrunk):
-        center = np.asarray(shrunk.mean(axis=0, dtype=np.float64)).ravel()
-        variance = float(shrunk.multiply(shrunk).sum(dtype=np.float64)) / shrunk.shape[0] - float(center @ center)
-    else:
-        variance = mean_square(shrunk, mean_row(shrunk))
+    # Squares of huge or tiny numbers stay finite once they are divided
+    center = rows.reduce(partial(_divided_sum, largest=largest), sum) / rows.shape[0]
+    variance = float(rows.reduce(partial(_divided_squares, largest=largest, center=center), sum)) / rows.shape[0]
     return largest * variance**0.5 if variance > np.finfo(np.float32).eps else largest
+
+
+def _divided_sum(matrix: Matrix, *, largest: float) -> Array:
+    return sum_rows(divide(matrix, largest))
+
+
+def _divided_squares(matrix: Matrix, *, largest: float, center: Array) -> float:
+    return sum_squares(divide(matrix, largest), center)
 
 
 def divide(points: Matrix, unit: float) -> Matrix:
@@ -93,51 +129,90 @@ def divide(points: Matrix, unit: float) -> Matrix:
     return points if unit == 1 else times_power(points, -int(exponent)) / float(fraction)
 
 
+def sum_rows(rows: Matrix) -> Array:
+    """Return the sum of the rows in double precision."""
+    if sparse.issparse(rows):
+        return np.asarray(rows.sum(axis=0, dtype=np.float64)).ravel()
+    xp = array_namespace(rows)
+    return sum(xp.sum(rows[block], axis=0, dtype=xp.float64) for block in row_blocks(rows))  # type: ignore[no-any-return]
+
+
+def sum_squares(rows: Matrix, center: Array | float = 0.0) -> float:
+    """Return the sum of the squared distances of the rows from a centre, in double precision."""
+    if sparse.issparse(rows):
+        center = np.broadcast_to(center, rows.shape[1])
+        products = float(rows.multiply(rows).sum(dtype=np.float64)) - 2 * float(sum_rows(rows) @ center)
+        return float(products + rows.shape[0] * float(center @ center))
+    xp = array_namespace(rows)
+    middle = center if isinstance(center, float) else xp.astype(center, rows.dtype)
+    return sum(float(xp.sum(xp.square(rows[block] - middle), dtype=xp.float64)) for block in row_blocks(rows))
+
+
 def mean_row(points: Array) -> Array:
     """Return the mean of the rows, summed in double precision."""
-    xp = array_namespace(points)
-    total = sum(xp.sum(points[block], axis=0, dtype=xp.float64) for block in row_blocks(points))
-    return xp.astype(total / points.shape[0], points.dtype)  # type: ignore[no-any-return]
+    return array_namespace(points).astype(sum_rows(points) / points.shape[0], points.dtype)  # type: ignore[no-any-return]
 
 
 def mean_square(rows: Array, center: Array | float = 0.0) -> float:
     """Return the mean squared distance of the rows from a centre."""
-    xp = array_namespace(rows)
-    totals = [float(xp.sum(xp.square(rows[block] - center), dtype=xp.float64)) for block in row_blocks(rows)]
-    return sum(totals) / max(int(rows.shape[0]), 1)
+    return sum_squares(rows, center) / max(int(rows.shape[0]), 1)
 
 
-def _principal_components(matrix: Matrix, n_most: int) -> Array:
-    """Return the scores on the leading singular vectors of wide rows; narrow rows as a dense array."""
-    if matrix.shape[1] <= n_most:
-        return matrix.toarray() if sparse.issparse(matrix) else matrix  # type: ignore[no-any-return]
-    if is_tensor(matrix):
-        return _tensor_components(matrix, n_most)  # type: ignore[no-any-return]
-    if not sparse.issparse(matrix) and matrix.shape[0] >= max(_MANY_ROWS, _TALL * matrix.shape[1]):
-        return _gram_components(matrix, n_most)
-    # Without transposition, so that the result does not depend on the order of the samples
-    left, values, _ = randomized_svd(matrix, min(n_most, *matrix.shape), n_iter=4, random_state=0, transpose=False)
-    return np.asarray(left * values, dtype=matrix.dtype)
+def _leading_directions(rows: BlockedRows, n_most: int) -> Array:
+    """Return the leading right singular vectors of all rows as columns, from sums over blocks of rows.
 
-
-def _gram_components(matrix: Array, n_most: int) -> Array:
-    """Return the scores on the leading eigenvectors of XᵀX, computed in two passes over blocks of rows.
-
-    Squaring makes small singular values inaccurate, but only the leading ones are used.
+    Those of many rows are eigenvectors of XᵀX: squaring makes small singular values inaccurate, but only the leading
+    ones are used. For wide rows XᵀX is too large, and they come from subspace iteration with a random start. Neither
+    depends on the order of the rows.
     """
-    size = largest_magnitude(matrix) or 1.0  # squares of huge or tiny numbers stay finite
-    products = np.zeros((matrix.shape[1], matrix.shape[1]))
+    n_rows, width = rows.shape
+    largest = rows.reduce(largest_magnitude, max) or 1.0  # squares of huge or tiny numbers stay finite
+    n_most = min(n_most, n_rows)
+    if n_rows >= max(_MANY_ROWS, _TALL * width):
+        return _leading_vectors(rows.reduce(partial(_gram, largest=largest), sum), n_most)
+    basis = np.random.RandomState(0).normal(size=(width, min(n_most + _N_SPARE, width)))
+    for _ in range(_N_ROUNDS):
+        basis = np.linalg.qr(rows.reduce(partial(_gram_times, basis=basis, largest=largest), sum))[0]
+    inner = rows.reduce(partial(_gram, largest=largest, basis=basis), sum)
+    return np.asarray(basis @ _leading_vectors(inner, n_most))
+
+
+def _leading_vectors(matrix: Array, count: int) -> Array:
+    return np.linalg.eigh(matrix)[1][:, ::-1][:, :count]
+
+
+def _gram(matrix: Matrix, *, largest: float, basis: Array | None = None) -> Array:
+    """Return BᵀXᵀXB for a basis B, or XᵀX."""
+    width = matrix.shape[1] if basis is None else basis.shape[1]
+    total = np.zeros((width, width))
     for block in row_blocks(matrix, FEW_ROWS):
-        rows = (matrix[block] / size).astype(np.float64)
-        products += rows.T @ rows
-    directions = np.linalg.eigh(products)[1][:, ::-1][:, :n_most].astype(matrix.dtype)
-    scores = np.empty((matrix.shape[0], n_most), dtype=matrix.dtype)
+        rows = divide(matrix[block], largest).astype(np.float64)
+        rows = rows if basis is None else rows @ basis
+        total += rows.T @ rows
+    return total
+
+
+def _gram_times(matrix: Matrix, *, basis: Array, largest: float) -> Array:
+    """Return XᵀXB."""
+    total, own = np.zeros(basis.shape), basis.astype(matrix.dtype)
+    for block in row_blocks(matrix, FEW_ROWS):
+        rows = divide(matrix[block], largest)
+        total += rows.T @ (rows @ own)
+    return total
+
+
+def _projected(matrix: Matrix, directions: Array) -> Array:
+    directions = directions.astype(matrix.dtype)
+    scores = np.empty((matrix.shape[0], directions.shape[1]), dtype=matrix.dtype)
     for block in row_blocks(matrix, FEW_ROWS):
         scores[block] = matrix[block] @ directions
     return scores
 
 
 def _tensor_components(matrix: Any, n_most: int) -> Any:
+    """Return the scores of a tensor on the leading singular vectors of wide rows; narrow rows as they are."""
+    if matrix.shape[1] <= n_most:
+        return matrix
     import torch
 
     with torch.random.fork_rng(devices=[matrix.device] if matrix.is_cuda else []):
@@ -200,22 +275,54 @@ def nearest_donors(
     others = [k for k in range(len(training)) if k != view]
     if not others or not len(samples):
         return xp.full((len(samples), N_DONORS), -1, device=samples.device)  # type: ignore[no-any-return]
-    # One more than the donors, since a sample may find itself; and more, since the nearest in one of several views need
-    # not be near in the others
-    count = (N_DONORS + 1) * (1 if len(others) == 1 else _N_CANDIDATES)
+    count = n_candidates(len(others))
     found = [_candidates(training[k], training[view], queries[k], samples, count, search) for k in others]
-    candidates = xp.sort(xp.concat(found, axis=1), axis=1)
-    repeated = xp.zeros_like(candidates, dtype=xp.bool)
-    repeated[:, 1:] = candidates[:, 1:] == candidates[:, :-1]
-    if queries is training:
-        repeated |= candidates == samples[:, None]
-    candidates[repeated] = -1
+    candidates = distinct(xp.concat(found, axis=1), samples if queries is training else None)
     total = xp.zeros_like(candidates, dtype=xp.float64)
     shared = xp.zeros_like(total)
     for k in others:
-        _add_distances(training[k], queries[k], samples, candidates, total, shared)
-    none = xp.full_like(total, xp.inf)
-    distances = xp.where(shared > 0, total / xp.where(shared > 0, shared, xp.ones_like(shared)), none)
+        table, first = training[k], queries[k].position[samples]
+        second = xp.where(candidates >= 0, table.position[candidates], -1)
+        add_distances(queries[k].points, first, table.points, second, table.weight, total)
+        shared += table.weight * xp.astype((first[:, None] >= 0) & (second >= 0), xp.float64)
+    return best_donors(candidates, total, shared)
+
+
+def n_candidates(n_others: int) -> int:
+    """Return how many of the nearest samples in each of the other views are considered as donors.
+
+    One more than the donors, since a sample may find itself; and more, since the nearest in one of several views need
+    not be near in the others.
+    """
+    return (N_DONORS + 1) * (1 if n_others == 1 else _N_CANDIDATES)
+
+
+def distinct(candidates: Array, own: Array | None) -> Array:
+    """Return the candidates of every sample in ascending order; −1 in place of repeated ones and of the sample."""
+    xp = array_namespace(candidates)
+    candidates = xp.sort(candidates, axis=1)
+    repeated = xp.zeros_like(candidates, dtype=xp.bool)
+    repeated[:, 1:] = candidates[:, 1:] == candidates[:, :-1]
+    if own is not None:
+        repeated |= candidates == own[:, None]
+    candidates[repeated] = -1
+    return candidates
+
+
+def best_donors(candidates: Array, total: Array, shared: Array) -> Array:
+    """Return the nearest candidates by the weighted mean of the squared distances in the views shared.
+
+    Parameters
+    ----------
+    candidates : int array of shape (n_samples, n_candidates)
+        Samples in ascending order; −1 stands for none.
+    total, shared : arrays of the same shape
+        Sums over views of the weighted squared distances, and of the weights.
+    """
+    xp = array_namespace(candidates)
+    distances = xp.where(
+        shared > 0, total / xp.where(shared > 0, shared, xp.ones_like(shared)), xp.full_like(total, xp.inf)
+    )
     best = xp.argsort(distances, axis=1, stable=True)[:, :N_DONORS]
     donors = xp.take_along_axis(candidates, best, axis=1)
     donors[xp.isinf(xp.take_along_axis(distances, best, axis=1))] = -1
@@ -243,15 +350,25 @@ def _candidates(
     return found  # type: ignore[no-any-return]
 
 
-def _add_distances(
-    table: ComparableRows, queries: ComparableRows, samples: Array, candidates: Array, total: Array, shared: Array
-) -> None:
-    """Add the squared distances in one view, and its weight, for the pairs of samples and candidates that have it."""
-    xp = array_namespace(samples)
-    first, second = queries.position[samples], table.position[candidates]
-    rows, columns = xp.nonzero((candidates >= 0) & (first[:, None] >= 0) & (second >= 0))
-    shared[rows, columns] += table.weight
+def add_distances(own: Matrix, first: Array, others: Matrix, second: Array, weight: float, total: Array) -> None:
+    """Add the weighted squared distances in one view, or in some of its features, to a total.
+
+    Parameters
+    ----------
+    own, others : arrays or csr_arrays
+        Rows of the samples, and rows of their candidates.
+    first : int array of shape (n_samples,)
+        Row of every sample; −1 if it lacks the view.
+    second : int array of shape (n_samples, n_candidates)
+        Row of every candidate; −1 if it lacks the view.
+    weight : float
+        Weight of the view.
+    total : array of shape (n_samples, n_candidates)
+        Changed in place.
+    """
+    xp = array_namespace(total)
+    rows, columns = xp.nonzero((first[:, None] >= 0) & (second >= 0))
     for begin in range(0, len(rows), _N_PAIRS):
         i, j = rows[begin : begin + _N_PAIRS], columns[begin : begin + _N_PAIRS]
-        gaps = queries.points[first[i]] - table.points[second[i, j]]
-        total[i, j] += table.weight * xp.astype(row_lengths(gaps), xp.float64) ** 2
+        gaps = own[first[i]] - others[second[i, j]]
+        total[i, j] += weight * xp.astype(row_lengths(gaps), xp.float64) ** 2

@@ -22,7 +22,7 @@ from ..views import Views
 from .donors import ComparableRows, divide, donor_means, mean_row, mean_square, nearest_donors, training_rows
 from .neighbors import Search
 
-_N_VALIDATED = 2000  # rows that are present, and imputed to estimate the accuracy
+N_VALIDATED = 2000  # rows that are present, and imputed to estimate the accuracy
 # Wider views are replaced by principal components, which keep the distances and are dense: as many as keep the matrix
 # of all samples within a bound
 _MOST_COMPONENTS, _FEWEST_COMPONENTS = 256, 48
@@ -81,16 +81,33 @@ def impute_views(
     >>> [rows.shape for rows in imputed.rows], (imputed.explained > 0.2).all()
     ([(100, 20), (100, 30)], np.True_)
     """
-    n_most = min(max(_MOST_VALUES // views.n_samples, _FEWEST_COMPONENTS), _MOST_COMPONENTS)
-    tables = training_rows(scaled, views, view_weights, n_most=n_most)
-    observed = reduce(or_, [table.position >= 0 for table in tables])
+    tables = training_rows(scaled, views, view_weights, n_most=n_components(views.n_samples))
     parts = [_impute_view(tables, k, search) for k in range(views.n_views)]
-    xp = array_namespace(observed)
+    return complete_views(tables, parts)
+
+
+def n_components(n_samples: int) -> int:
+    """Return the number of components by which wider views are replaced."""
+    return min(max(_MOST_VALUES // n_samples, _FEWEST_COMPONENTS), _MOST_COMPONENTS)
+
+
+def complete_views(tables: list[ComparableRows], parts: Sequence[ImputedRows]) -> ImputedViews:
+    """Return the views of all samples, or of a block, side by side.
+
+    Parameters
+    ----------
+    tables : list of ComparableRows
+        The rows of every view; removed from the list one after the other, so that their memory can be freed.
+    parts : sequence of ImputedRows
+        The imputed rows of every view.
+    """
+    observed = reduce(or_, [table.position >= 0 for table in tables])
+    xp, n_samples = array_namespace(observed), observed.shape[0]
     ends = np.cumsum([table.points.shape[1] for table in tables]).tolist()
     columns = tuple(slice(begin, end) for begin, end in pairwise([0, *ends]))
     dtype = tables[0].points.dtype
-    matrix = xp.empty((views.n_samples, ends[-1] + 1), dtype=dtype, device=observed.device)
-    variance = xp.zeros((views.n_samples, views.n_views), dtype=xp.float64, device=observed.device)
+    matrix = xp.empty((n_samples, ends[-1] + 1), dtype=dtype, device=observed.device)
+    variance = xp.zeros((n_samples, len(tables)), dtype=xp.float64, device=observed.device)
     for k, (table, part) in enumerate(zip(drained(tables), parts, strict=True)):
         matrix[table.samples, columns[k]] = table.points
         matrix[part.samples, columns[k]] = part.rows
@@ -99,7 +116,7 @@ def impute_views(
 
 
 @dataclass(frozen=True)
-class _ImputedRows:
+class ImputedRows:
     """The imputed rows of one view."""
 
     samples: Array  # that lack the view
@@ -108,29 +125,70 @@ class _ImputedRows:
     explained: float  # share of the variance of the view explained where there are donors
 
 
-def _impute_view(tables: Sequence[ComparableRows], view: int, search: Search | None) -> _ImputedRows:
+def _impute_view(tables: Sequence[ComparableRows], view: int, search: Search | None) -> ImputedRows:
     """Impute one view of the samples that lack it."""
     table = tables[view]
     points = table.points
     xp = array_namespace(points)
     center = mean_row(points)
-    lacking, validated = xp.nonzero(table.position < 0)[0], _validation_samples(table)
-    predicted, is_valid = donor_means(points, table.position, nearest_donors(tables, view, tables, validated, search))
-    means, has_donors = donor_means(points, table.position, nearest_donors(tables, view, tables, lacking, search))
+    lacking = xp.nonzero(table.position < 0)[0]
+    validated = table.samples[like(validation_places(len(table.samples)), table.samples)]
+    asked = xp.concat([validated, lacking])
+    means, has_donors = donor_means(points, table.position, nearest_donors(tables, view, tables, asked, search))
+    n_validated = len(validated)
+    slope, explained = accuracy(
+        means[:n_validated], has_donors[:n_validated], points[table.position[validated]], center
+    )
+    spread = mean_square(points, center)
+    return impute_lacking(lacking, means[n_validated:], has_donors[n_validated:], center, slope, spread, explained)
 
-    actual = points[table.position[validated[is_valid]]] - center
-    slope, explained = _accuracy(predicted[is_valid] - center, actual)
+
+def impute_lacking(
+    samples: Array, means: Array, has_donors: Array, center: Array, slope: float, spread: float, explained: float
+) -> ImputedRows:
+    """Return imputed rows: the means of donors, which are changed in place, shrunk towards the mean of the view.
+
+    Parameters
+    ----------
+    samples : int array of shape (n_lacking,)
+        The samples that lack the view.
+    means : array of shape (n_lacking, n_features)
+        The mean row of the donors of each.
+    has_donors : bool array of shape (n_lacking,)
+        Whether it has any.
+    center : array of shape (n_features,)
+        The mean of the view.
+    slope, explained : float
+        From :func:`accuracy`.
+    spread : float
+        The total variance of the view.
+    """
+    xp = array_namespace(means)
     means -= center
-    means *= slope * xp.astype(has_donors, points.dtype)[:, None]
+    means *= slope * xp.astype(has_donors, means.dtype)[:, None]
     means += center
-    variance = mean_square(points, center) * (1 - explained * xp.astype(has_donors, xp.float64))
-    return _ImputedRows(lacking, means, variance, explained)
+    variance = spread * (1 - explained * xp.astype(has_donors, xp.float64))
+    return ImputedRows(samples, means, variance, explained)
 
 
-def _validation_samples(table: ComparableRows) -> Array:
-    """Return evenly spaced samples that have the view, on which imputation is validated."""
-    chosen = np.unique(np.linspace(0, len(table.samples) - 1, _N_VALIDATED).astype(np.int64))
-    return table.samples[like(chosen, table.samples)]  # type: ignore[no-any-return]
+def validation_places(n_rows: int) -> Array:
+    """Return evenly spaced rows of a view, on which imputation is validated."""
+    return np.unique(np.linspace(0, n_rows - 1, N_VALIDATED).astype(np.int64))
+
+
+def accuracy(means: Array, has_donors: Array, actual: Array, center: Array) -> tuple[float, float]:
+    """Return the slope by which to shrink means of donors, and the share of the variance then explained.
+
+    Parameters
+    ----------
+    means, actual : arrays of shape (n_validated, n_features)
+        The means of the donors of samples that have the view, and their actual rows.
+    has_donors : bool array of shape (n_validated,)
+        Whether a sample has any donors; others are left out.
+    center : array of shape (n_features,)
+        The mean of the view.
+    """
+    return _accuracy(means[has_donors] - center, actual[has_donors] - center)
 
 
 def _accuracy(imputed: Array, actual: Array) -> tuple[float, float]:
@@ -221,7 +279,8 @@ def donor_slope(views: Views, view: int, training: Sequence[ComparableRows]) -> 
         The rows of every view of the training samples, scaled.
     """
     raw, position, center, _ = _raw_rows(views, view)
-    samples = _validation_samples(training[view])
+    table = training[view]
+    samples = table.samples[validation_places(len(table.samples))]
     imputed, is_valid = donor_means(raw, position, nearest_donors(training, view, training, samples))
     actual = raw[position[samples]]
     if sparse.issparse(raw):

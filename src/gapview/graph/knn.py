@@ -148,12 +148,12 @@ def graph_of_edges(rows: Array, columns: Array, shape: tuple[int, int], dtype: A
     return csr(keys // width, keys % width, xp.ones_like(keys, dtype=dtype), shape)
 
 
-def comparable_rows(matrix: Matrix, reference: Matrix | None = None) -> Array:
+def comparable_rows(matrix: Matrix, reference: Matrix | None = None, *, is_unit: bool | None = None) -> Array:
     """Return the rows that can be compared with the rows of ``reference``, by default those of the matrix itself.
 
     These are all rows, but no rows of zeros if the rows of ``reference`` have unit length. A row of zeros lies at
     distance 1 from every unit row, nearer than any at more than 60 degrees, so that it would be among the neighbours of
-    most rows.
+    most rows. ``is_unit`` tells whether they have, where the matrix is a block of all rows.
 
     Examples
     --------
@@ -164,7 +164,9 @@ def comparable_rows(matrix: Matrix, reference: Matrix | None = None) -> Array:
     """
     lengths = row_lengths(matrix)
     xp = array_namespace(lengths)
-    if _are_unit(lengths) if reference is None else has_unit_rows(reference):
+    if is_unit is None:
+        is_unit = _are_unit(lengths) if reference is None else has_unit_rows(reference)
+    if is_unit:
         return xp.nonzero(lengths > 0)[0]  # type: ignore[no-any-return]
     return xp.arange(matrix.shape[0], device=lengths.device)  # type: ignore[no-any-return]
 

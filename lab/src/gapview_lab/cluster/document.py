@@ -77,6 +77,10 @@ def _of(name: str) -> Callable[[dict[str, Any]], str]:
     return show
 
 
+def _method(record: dict[str, Any]) -> str:
+    return f"`{record['method']}`" + (f", bridge `{record['bridge']}`" if "bridge" in record else "")
+
+
 def _moment(record: dict[str, Any]) -> str:
     return str(record["phase"]).lower() + (f", after {record['iteration']}" if record["iteration"] else "")
 
@@ -87,10 +91,10 @@ def _bound(record: dict[str, Any]) -> str:
 
 _TABLES: dict[str, tuple[tuple[str, ...], dict[str, Callable[[dict[str, Any]], str]]]] = {
     "same": (
-        ("data", "method", "workers"),
+        ("data", "method", "bridge", "workers"),
         {
             "data": _of("data"),
-            "method": lambda record: f"`{record['method']}`",
+            "method": _method,
             "workers": _of("workers"),
             "adjusted Rand index": _of("adjusted_rand"),
             "objective off by": _of("objective_off_by"),
@@ -132,9 +136,9 @@ _TABLES: dict[str, tuple[tuple[str, ...], dict[str, Callable[[dict[str, Any]], s
         },
     ),
     "memory": (
-        ("method", "samples", "workers", "limit"),
+        ("method", "bridge", "samples", "widths", "workers", "limit"),
         {
-            "method": lambda record: f"`{record['method']}`",
+            "method": _method,
             "samples": _of("samples"),
             "features": lambda record: " + ".join(map(str, record["widths"])),
             "workers": _of("workers"),
@@ -142,6 +146,7 @@ _TABLES: dict[str, tuple[tuple[str, ...], dict[str, Callable[[dict[str, Any]], s
             "share of the data, MB": _of("share_mb"),
             "idle, MB": _of("idle_mb"),
             "peak, MB": _of("peak_mb"),
+            "beyond idle, in shares": _of("peak_less_idle_by_share"),
             "3 × share + 400 MB": _bound,
         },
     ),

@@ -9,9 +9,11 @@ from typing import Any
 
 import click
 import numpy as np
+from sklearn.base import clone
 from sklearn.metrics import adjusted_rand_score
 
 from gapview import GRMF, BridgedGRMF
+from gapview.graph.bridges import BRIDGES
 from gapview.graph.neighbors import Search
 from gapview.progress import Event, listening
 from gapview.views import Views
@@ -31,13 +33,19 @@ def same(data: Path, workers: tuple[int, ...], output: Path) -> None:
     views, n_clusters = data_set(data)
     views = untied(views)
     plain = GRMF(n_clusters, init="data", random_state=0).fit(views)
-    bridged = BridgedGRMF(n_clusters, bridge="union", selection="fixed", random_state=0).fit(views)
+    settings: dict[str, Any] = {"selection": "fixed", "random_state": 0}
+    bridged = [BridgedGRMF(n_clusters, bridge=bridge, **settings).fit(views) for bridge in BRIDGES]
+    chosen = BridgedGRMF(n_clusters, random_state=0).fit(views)
     for n_workers in workers:
         with cluster_of(n_workers):
             blocks = as_blocks(views, (0.1, 0.37, 0.6, 0.62, 0.8))
-            for theirs, settings in ((plain, {"graph": plain.graphs_}), (bridged, {})):
-                model: Any = type(theirs)(**theirs.get_params() | settings)
+            for theirs in (plain, *bridged, chosen):
+                model: Any = clone(theirs)
                 record: dict[str, Any] = {"data": data.stem, "method": type(model).__name__, "workers": n_workers}
+                if theirs is plain:
+                    model.set_params(graph=plain.graphs_)
+                else:
+                    record["bridge"] = model.bridge
                 with timed(record):
                     labels = model.fit(blocks).labels_.compute()
                 record["adjusted_rand"] = round(adjusted_rand_score(theirs.labels_, labels), 6)
@@ -129,6 +137,7 @@ def _fetched(dask_worker: Any) -> int:
 @click.option("--iterations", type=int, default=15, show_default=True)
 @click.option("--limit", default="640MB", show_default=True, help="Memory limit of a worker.")
 @click.option("--bridged", is_flag=True, help="BridgedGRMF in place of GRMF.")
+@click.option("--bridge", type=click.Choice(BRIDGES), default="union", show_default=True, help="Of BridgedGRMF.")
 @output_option
 def memory(
     samples: int,
@@ -138,6 +147,7 @@ def memory(
     iterations: int,
     limit: str,
     bridged: bool,
+    bridge: str,
     output: Path,
 ) -> None:
     """Fit with a memory limit on the workers, and report the peak memory of each."""
@@ -148,8 +158,9 @@ def memory(
         record |= {"workers": workers, "blocks": -(-samples // block), "limit": limit}
         phases: list[Any] = []
         limits: dict[str, Any] = {"random_state": 0, "tol": 0, "max_iter": iterations}
-        plain, union = GRMF(10, init="data", **limits), BridgedGRMF(10, bridge="union", selection="fixed", **limits)
-        model: Any = union if bridged else plain
+        model: Any = GRMF(10, init="data", **limits)
+        if bridged:
+            model, record["bridge"] = BridgedGRMF(10, bridge=bridge, selection="fixed", **limits), bridge
 
         def note(event: Event) -> None:
             if event.done is None:

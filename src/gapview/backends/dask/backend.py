@@ -18,7 +18,6 @@ from sklearn.base import clone
 
 from ...factorization.loop import Solution, codes_of_all, codes_of_present
 from ...factorization.problem import Problem
-from ...graph.bridges import union_graph
 from ...graph.knn import check_edges, knn_graph, resolve_n_neighbors, user_graphs
 from ...graph.neighbors import Search
 from ...kinds import Preparation
@@ -33,7 +32,8 @@ from ...views import Views, demand_enough, warn_of_values
 from ...views.linking import parts_of, sample_parts, warn_of_parts
 from ..base import SampleResults
 from ..memory import MemoryBackend
-from ..support import ONLY_UNION_ON_CLUSTER, output_kind, unsupported
+from ..support import output_kind, unsupported
+from .bridges import BlockedGraph, both_blocks, bridged_problems, union_blocks
 from .checkpoint import ClusterCheckpoint, identity_of_blocks
 from .clusters import (
     balance_blocks,
@@ -44,7 +44,8 @@ from .clusters import (
     reassign_blocks,
     share_blocks,
 )
-from .graph import BlockedGraph, bridged_problems, n_edges, split_graph, union_blocks, view_problems
+from .graph import n_edges, split_graph, view_problems
+from .joint import joint_graph_blocks
 from .neighbors import knn_blocks
 from .problem import BlockedProblem, given_start, random_start
 from .sweep import BlockedSweep
@@ -80,8 +81,6 @@ def _check_supported(model: Any) -> None:
             raise unsupported("parameter on a cluster", name=name)
     if output_kind(model) != "default":
         raise unsupported("frames from a cluster")
-    if getattr(model, "bridge", "union") in ("joint", "both"):
-        raise unsupported("bridge on a cluster", bridge=model.bridge)
     if model.batch_correction != "none":
         raise unsupported("correction on a cluster", way=model.batch_correction)
     if getattr(model, "assign", "kmeans") == "leiden":
@@ -103,7 +102,6 @@ class DaskBackend:
         Where the state of the loop is stored.
     """
 
-    only_union: str | None = f"{ONLY_UNION_ON_CLUSTER}."
     random_start = staticmethod(random_start)
 
     def __init__(
@@ -165,9 +163,15 @@ class DaskBackend:
         graphs = knn_blocks(self.tasks, self.scaled, n_neighbors, search or Search())
         return union_blocks(self.tasks, graphs, view_weights, self.scaled.starts)
 
-    def joint_graph(self, n_neighbors: int, view_weights: Sequence[float], search: Search | None) -> tuple[float, Any]:
-        """Raise an error: no worker holds all samples."""
-        raise unsupported("bridge on a cluster", bridge="joint")
+    def joint_graph(
+        self, n_neighbors: int, view_weights: Sequence[float], search: Search | None
+    ) -> tuple[float, BlockedGraph]:
+        """Impute missing rows; return the share of variance explained, and the joint graph over all samples."""
+        return joint_graph_blocks(self.tasks, self.scaled, n_neighbors, view_weights, search or Search())
+
+    def both_graphs(self, union: BlockedGraph, joint: BlockedGraph) -> BlockedGraph:
+        """Return the normalised sum of both graphs."""
+        return both_blocks(self.tasks, [union, joint], self.scaled.starts)
 
     def view_problem(self, graphs: Sequence[list[Any]]) -> BlockedProblem:
         """Smooth every view along its graph."""
@@ -185,7 +189,6 @@ class DaskBackend:
         tell("Smoothing views")
         problems = bridged_problems(self.tasks, self.scaled, graph, n_steps, view_weights)
         self.tasks.wait(problems)
-        drop_features(self.tasks, self.scaled)
         return self._problem(problems)
 
     def _problem(self, problems: list[Any]) -> BlockedProblem:
@@ -324,13 +327,22 @@ def _reference(model: Any, backend: MemoryBackend, rows: SampleResults) -> Any:
     reference = clone(model).set_params(**given)
     reference.__dict__.update({name: value for name, value in vars(model).items() if name.endswith("_")})
     sample = backend.training
-    scaled, graphs = reference.scaled(sample), {}
+    backend.scaled, graphs = reference.scaled(sample), {}
     if model.is_bridged:
-        counts, weights = model.setting_.n_neighbors, model.view_weights_.tolist()
-        counts = [min(count, n - 1) for count, n in zip(counts, sample.n_present, strict=True)]
-        graphs["graph_"] = union_graph(scaled, sample, counts, weights)
+        counts = [min(pair) for pair in zip(model.setting_.n_neighbors, (n - 1 for n in sample.n_present), strict=True)]
+        graphs["graph_"] = _bridge(backend, model.setting_.bridge, counts, model.view_weights_.tolist())
     else:
         counts = resolve_n_neighbors("auto", sample, len(model.cluster_centers_))
-        graphs["graphs_"] = [knn_graph(matrix, count) for matrix, count in zip(scaled, counts, strict=True)]
+        graphs["graphs_"] = [knn_graph(matrix, count) for matrix, count in zip(backend.scaled, counts, strict=True)]
     backend.finish(reference, graphs, rows)
     return reference
+
+
+def _bridge(backend: MemoryBackend, name: str, n_neighbors: Sequence[int], view_weights: Sequence[float]) -> Any:
+    """Return the graph of a bridge over the samples of a backend."""
+    if name == "union":
+        return backend.union_graph(n_neighbors, view_weights, None)
+    _, joint = backend.joint_graph(max(n_neighbors), view_weights, None)
+    if name == "joint":
+        return joint
+    return backend.both_graphs(backend.union_graph(n_neighbors, view_weights, None), joint)

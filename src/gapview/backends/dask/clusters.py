@@ -27,7 +27,8 @@ from ...scaling import unit_rows
 from ...trust.confidence import N_STEPS, distance_affinity, distances_to, own_shares
 from ...utils.types import Array
 from ...views import Views
-from .graph import BlockedGraph, BlockGraph
+from .bridges import BlockedGraph
+from .graph import BlockGraph
 from .tasks import Tasks, split_by_block, stack_rows
 
 _N_SAMPLED = 2**15  # rows for the restarts of k-means; if there are no more rows, its result is final

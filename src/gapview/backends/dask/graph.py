@@ -7,7 +7,7 @@ constant terms of the blocks add up to that of the whole problem.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any
@@ -16,7 +16,6 @@ import numpy as np
 from scipy import sparse
 
 from ...factorization.problem import Problem, ViewTerm, demand_finite, join_views
-from ...graph.bridges import add_graphs, normalized_by
 from ...graph.knn import graph_of_edges
 from ...scaling import row_lengths
 from ...utils.types import Array
@@ -40,14 +39,6 @@ class BlockGraph:
     def degrees(self) -> Array:
         """Sum of the weights of every row."""
         return self.weights @ np.ones(self.weights.shape[1], dtype=self.weights.dtype)  # type: ignore[no-any-return]
-
-
-@dataclass(frozen=True)
-class BlockedGraph:
-    """A graph over all samples in blocks, and the exchange of the rows that they are linked with."""
-
-    blocks: list[Any]  # handles of BlockGraphs
-    exchange: Exchange
 
 
 def link_blocks(tasks: Tasks, found: list[Any], starts: Array, dtype: Any) -> list[Any]:
@@ -94,44 +85,6 @@ def n_edges(graph: BlockGraph) -> int:
     return int(graph.weights.nnz)
 
 
-def union_blocks(tasks: Tasks, graphs: list[list[Any]], view_weights: Sequence[float], starts: Array) -> BlockedGraph:
-    """Add up the normalised graphs of the views over all samples, and normalise; see :mod:`gapview.graph.bridges`.
-
-    ``graphs`` holds for every view a handle for each block.
-    """
-    of_blocks = [list(own) for own in zip(*graphs, strict=True)]
-    needed = tasks.map("bridge", _all_needed, of_blocks)
-    exchange = Exchange(tasks, needed, starts)
-    of_views = exchange.rows("bridge-degrees", tasks.map("bridge", _all_degrees, of_blocks))
-    added = tasks.map("bridge", _add, of_blocks, needed, of_views, view_weights=tuple(view_weights))
-    degrees = exchange.rows("bridge-degrees", tasks.map("bridge", attrgetter("degrees"), added))
-    return BlockedGraph(tasks.map("bridge", _normalize, added, degrees), exchange)
-
-
-def _all_needed(graphs: Sequence[BlockGraph]) -> Array:
-    return np.unique(np.concatenate([graph.needed for graph in graphs]))
-
-
-def _all_degrees(graphs: Sequence[BlockGraph]) -> Array:
-    return np.column_stack([graph.degrees for graph in graphs])
-
-
-def _add(graphs: Sequence[BlockGraph], needed: Array, pieces: Any, *, view_weights: Sequence[float]) -> BlockGraph:
-    others, n_rows = stack_rows(pieces), graphs[0].weights.shape[0]
-
-    def parts() -> Iterator[tuple[sparse.csr_array, Array, Array]]:
-        for k, (graph, weight) in enumerate(zip(graphs, view_weights, strict=True)):
-            columns = np.searchsorted(needed, graph.needed)
-            own = normalized_by(graph.weights, graph.degrees, others[columns, k], float(weight))
-            yield own, np.arange(n_rows), columns
-
-    return BlockGraph(needed, add_graphs(parts(), (n_rows, len(needed))))
-
-
-def _normalize(graph: BlockGraph, pieces: Any) -> BlockGraph:
-    return BlockGraph(graph.needed, normalized_by(graph.weights, graph.degrees, stack_rows(pieces)))
-
-
 # -- the problem -----------------------------------------------------------------------------------------------
 
 
@@ -154,7 +107,7 @@ def _select_present(views: Views, samples: Array, *, view: int) -> Array:
     return np.asarray(views.matrices[view][rows[samples]])
 
 
-@np.errstate(over="ignore", invalid="ignore")  # overflow is reported by _view_problem
+@np.errstate(over="ignore", invalid="ignore")  # overflow is reported by problem_of_view
 def _smooth(views: Views, graph: BlockGraph, pieces: Any, *, view: int) -> Problem:
     """Build the problem of one view in a block; the rows received are used piece by piece, without one array of all."""
     rows = views.rows(view)
@@ -167,10 +120,10 @@ def _smooth(views: Views, graph: BlockGraph, pieces: Any, *, view: int) -> Probl
         lengths.append(row_lengths(piece))
         begin += len(piece)
     row_weights = weights.T @ np.ones(len(rows), dtype=smoothed.dtype)
-    return _view_problem(smoothed, graph.degrees[rows], rows, row_weights, np.concatenate(lengths), views.n_samples)
+    return problem_of_view(smoothed, graph.degrees[rows], rows, row_weights, np.concatenate(lengths), views.n_samples)
 
 
-def _view_problem(
+def problem_of_view(
     smoothed: Array, degrees: Array, samples: Array, row_weights: Array, lengths: Array, n_samples: int
 ) -> Problem:
     """Return the problem of one view, given H = AᵀX and the row and column sums of A.
@@ -183,45 +136,3 @@ def _view_problem(
     smoothed, rows = smoothed if linked.all() else smoothed[linked], samples[linked]
     term = ViewTerm(slice(0, len(rows)), smoothed.shape[1], smoothed)
     return Problem((term,), rows, degrees[linked], np.bincount(rows, minlength=n_samples), constant)
-
-
-def bridged_problems(
-    tasks: Tasks, scaled: BlockedViews, graph: BlockedGraph, n_steps: int, view_weights: Sequence[float]
-) -> list[Any]:
-    """Build the problem for A = I + T + … + Tʰ, one step along the graph at a time."""
-    parts = []
-    for k, weight in enumerate(view_weights):
-
-        def step(wave: list[int], received: list[Any], k: int = k) -> list[Any]:
-            views, own = ([handles[block] for block in wave] for handles in (scaled.blocks, graph.blocks))
-            return tasks.map("reach", _step, own, received, views, view=k)
-
-        totals = tasks.map("reach", _first_values, scaled.blocks, view=k)
-        for _ in range(n_steps):
-            totals = graph.exchange.in_waves("send-features", totals, step)
-        parts.append(tasks.map("smooth", _reached_problem, scaled.blocks, totals, view=k, weight=float(weight)))
-        tasks.wait(parts[-1])  # so that the rows of one view are sent at a time
-    return tasks.map("set-up", join_views, [list(own) for own in zip(*parts, strict=True)])
-
-
-def _first_values(views: Views, *, view: int) -> Array:
-    """Return the features of all samples, 0 where they lack the view; a column of presence, and a column of 1."""
-    matrix = views.matrices[view]
-    start = np.zeros((views.n_samples, matrix.shape[1] + 2), dtype=matrix.dtype)
-    start[views.rows(view), :-2] = matrix
-    start[:, -2] = views.mask[:, view]
-    start[:, -1] = 1
-    return start
-
-
-@np.errstate(over="ignore", invalid="ignore")  # overflow is reported by _view_problem
-def _step(graph: BlockGraph, pieces: Any, views: Views, *, view: int) -> Array:
-    return np.asarray(graph.weights @ stack_rows(pieces) + _first_values(views, view=view))
-
-
-@np.errstate(over="ignore", invalid="ignore")
-def _reached_problem(views: Views, total: Array, *, view: int, weight: float) -> Problem:
-    total = total * total.dtype.type(weight)
-    rows, lengths = views.rows(view), row_lengths(views.matrices[view])
-    smoothed, everyone = np.ascontiguousarray(total[:, :-2]), np.arange(views.n_samples)
-    return _view_problem(smoothed, total[:, -2], everyone, total[rows, -1], lengths, views.n_samples)

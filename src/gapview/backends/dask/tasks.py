@@ -239,7 +239,7 @@ def split_by_block(samples: Array, starts: Array) -> list[Array]:
     return [samples[i:j] - start for i, j, start in zip(edges[:-1], edges[1:], starts[:-1], strict=True)]
 
 
-def split_into_waves(groups: Sequence[Sequence[int]]) -> list[list[int]]:
+def split_into_waves(groups: Sequence[Sequence[int]], most: int = _MOST_WAVES) -> list[list[int]]:
     """Return waves with a few members of every group, to limit the rows that are sent and held at a time.
 
     Examples
@@ -248,7 +248,7 @@ def split_into_waves(groups: Sequence[Sequence[int]]) -> list[list[int]]:
     >>> split_into_waves([[0, 1, 4], [2, 3]])
     [[0, 2], [1, 3], [4]]
     """
-    n_waves = min(_MOST_WAVES, max(len(group) for group in groups))
+    n_waves = min(most, max(len(group) for group in groups))
     sizes = [math.ceil(len(group) / n_waves) for group in groups]
     waves = [
         [member for group, size in zip(groups, sizes, strict=True) for member in group[size * i : size * (i + 1)]]
@@ -292,6 +292,7 @@ class Exchange:
         values: list[Any],
         use: Callable[[list[int], list[list[Any]]], list[Any]],
         select: Callable[..., Array] = getitem,
+        n_waves: int = _MOST_WAVES,
         **common: Any,
     ) -> list[Any]:
         """Send rows to some blocks of every worker at a time, and use them before the next are sent.
@@ -300,7 +301,7 @@ class Exchange:
         handle for each of these blocks, which must not need what was received later.
         """
         results: list[Any] = [None] * self.n_blocks
-        for wave in split_into_waves(self.tasks.groups(values)):
+        for wave in split_into_waves(self.tasks.groups(values), n_waves):
             sent = self.tasks.map(name, _select_parts, values, self.wanted, select=select, only=wave, **common)
             received = exchange_group(self.tasks, name, sent, len(wave))
             del sent  # so that parts are freed as soon as they have arrived

@@ -119,15 +119,16 @@ def _select(views: Views, rows: Any) -> Views:
     return views[rows]
 
 
-def drop_features(tasks: Tasks, views: BlockedViews) -> None:
-    """Replace the blocks by views without features, which still define the samples of each view."""
-    bare = tasks.map("describe", _without_features, views.blocks)
+def drop_features(tasks: Tasks, views: BlockedViews, view: int | None = None) -> None:
+    """Replace the blocks by views without features, or without those of one view; they still define its samples."""
+    bare = tasks.map("describe", _without_features, views.blocks, view=view)
     tasks.wait(bare)
     views.blocks[:] = bare
 
 
-def _without_features(views: Views) -> Views:
-    return views.with_matrices([matrix[:, :0] for matrix in views.matrices])
+def _without_features(views: Views, *, view: int | None) -> Views:
+    matrices = enumerate(views.matrices)
+    return views.with_matrices([matrix[:, :0].copy() if view in (None, k) else matrix for k, matrix in matrices])
 
 
 # -- kinds and scaling -----------------------------------------------------------------------------------------
@@ -137,7 +138,7 @@ def prepare_views(
     tasks: Tasks, views: BlockedViews, kinds: Sequence[str | None], n_top: Sequence[int | None]
 ) -> tuple[BlockedViews, list[Preparation]]:
     """Transform every view by its kind; see :mod:`gapview.kinds`."""
-    rows = [_rows_of(tasks, views, k) for k in range(views.n_views)]
+    rows = [rows_of(tasks, views, k) for k in range(views.n_views)]
     rules = [fit_kind_blocks(*each) for each in zip(rows, kinds, n_top, strict=True)]
     if all(rule.is_identity for rule in rules):
         return views, rules
@@ -149,7 +150,7 @@ def scale_views(
 ) -> tuple[BlockedViews, list[Scaling]]:
     """Scale every view on its present rows, all in the most precise type; see :mod:`gapview.scaling`."""
     scales = scale_per_view(scale, views.n_views)
-    rows = [_rows_of(tasks, views, k) for k in range(views.n_views)]
+    rows = [rows_of(tasks, views, k) for k in range(views.n_views)]
     scalings = [fit_blocks(own, way) for own, way in zip(rows, scales, strict=True)]
     blocks = tasks.map("scale", _apply, views.blocks, scalings=scalings, dtype=views.dtype)
     lows, highs = zip(*tasks.collect("describe", _extremes, blocks), strict=True)
@@ -159,7 +160,7 @@ def scale_views(
     return replace(views, blocks=blocks), scalings
 
 
-def _rows_of(tasks: Tasks, views: BlockedViews, view: int) -> BlockedRows:
+def rows_of(tasks: Tasks, views: BlockedViews, view: int) -> BlockedRows:
     """Return the rows of one view in the blocks that have some."""
     blocks = [block for block, count in zip(views.blocks, views.present[:, view], strict=True) if count]
 

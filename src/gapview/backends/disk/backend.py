@@ -16,6 +16,7 @@ from ...graph.bridges import union_graph
 from ...graph.knn import comparable_rows, symmetric_graph
 from ...graph.neighbors import Search
 from ...kinds import Preparation, fit_kind_blocks
+from ...persist.checkpoints import checkpointed_search
 from ...progress import phase
 from ...scaling import Scaling, check_variation, fit_blocks, row_lengths, rows_in_blocks, scale_per_view
 from ...utils.types import Array
@@ -25,6 +26,7 @@ from ..memory import MemoryBackend
 from ..support import unsupported
 from .budget import MemoryPlan, fit_size, format_bytes, plan_memory, read_budget
 from .files import FileRows, Scratch, ScratchMatrix
+from .joint import joint_graph_on_disk
 from .neighbors import nearest_rows
 from .views import all_mapped, read_mapped
 
@@ -55,8 +57,6 @@ def open_backend(model: Any, data: Any, mask: Any) -> Iterator[MemoryBackend]:
     if not is_mapped:
         raise unsupported("too large for memory", **sizes, least=format_bytes(plan.least))
     plan.check(budget)
-    if getattr(model, "bridge", "union") in ("joint", "both"):
-        raise unsupported("bridge on disk", bridge=model.bridge, **sizes)
     with phase("reading"):
         warn_of_values(views, model.kind)
     with Scratch() as scratch:
@@ -95,10 +95,6 @@ class DiskBackend(MemoryBackend):
     def __init__(self, views: Views, plan: MemoryPlan, budget: int, scratch: Scratch) -> None:
         super().__init__(views, is_last=True)
         self.plan, self.budget, self.scratch = plan, budget, scratch
-        self.only_union = (
-            f"needs {format_bytes(plan.in_memory)} of memory, and memory_budget is {format_bytes(budget)}: the bridge "
-            "'union' is used instead. A larger budget allows it."
-        )
 
     def prepare(self, kinds: Sequence[str | None], n_top: Sequence[int | None]) -> list[Preparation]:
         """Transform the views by their kinds whenever rows are read; return the rules."""
@@ -143,6 +139,12 @@ class DiskBackend(MemoryBackend):
     def _unite(self, *arguments: Any) -> Any:
         """Build the union graph from graphs that are overwritten, which needs less memory."""
         return union_graph(*arguments, build=self._build_graph, overwrite=True)
+
+    def joint_graph(self, n_neighbors: int, view_weights: Sequence[float], search: Search | None) -> tuple[float, Any]:
+        """Impute missing rows; return the share of variance explained, and the joint graph over all samples."""
+        n_bytes = self.plan.spare("bridge", self.budget)
+        arguments = self.scaled, self.views, n_neighbors, view_weights, search or Search(), n_bytes, self.scratch
+        return checkpointed_search("joint graph", lambda: joint_graph_on_disk(*arguments), search)
 
     def _build_problem(self, graphs: Sequence[Any], targets: Sequence[Array]) -> Problem:
         return build_problem(self.scaled, graphs, targets, self.views.n_samples, self.scratch)

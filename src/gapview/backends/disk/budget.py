@@ -18,6 +18,8 @@ from scipy import sparse
 from ...compute.engine import NumpyEngine, single_threaded_blas
 from ...errors import DataFileError, ParameterError, ParameterTypeError
 from ...factorization.starts import MOST_FEATURES, ROWS_AT_A_TIME
+from ...graph.donors import N_DONORS, n_candidates
+from ...graph.imputation import N_VALIDATED
 from ...graph.knn import resolve_n_neighbors
 from ...scaling import is_small_sparse
 from ...utils.messages import shown
@@ -93,6 +95,7 @@ class FitSize:
     is_bridged: bool = False
     starts_from_data: bool = False
     tries_settings: bool = False
+    is_joint: bool = False  # whether missing views are completed
     is_prepared: bool = False  # whether views are transformed by their kinds, beside those given
 
 
@@ -124,6 +127,7 @@ def fit_size(model: Any, views: Views) -> FitSize:
         is_bridged=is_bridged,
         starts_from_data=isinstance(init, str) and init == "data",
         tries_settings=is_bridged and "auto" in (model.selection, str(model.n_clusters)),
+        is_joint=is_bridged and model.bridge != "union",
         is_prepared=model.kind is not None or model.n_top_features is not None,
     )
 
@@ -213,6 +217,8 @@ class MemoryPlan:
         ways = ["fewer n_components" if size.n_components > size.n_clusters else "fewer n_clusters"]
         if size.n_neighbors > 2:
             ways.append("fewer n_neighbors")
+        if size.is_joint and plan_memory(replace(size, is_joint=False)).least < self.least:
+            ways.append("bridge='union'")
         if size.n_starts > 1:
             ways.append("n_init=1")
         if size.itemsize > 4:
@@ -256,6 +262,7 @@ def plan_memory(size: FitSize) -> MemoryPlan:
     kept = _kept(size)
     least = dict(kept)
     least["neighbours"] += max(2**21, 1000 * max(size.n_features) * size.itemsize)
+    least["bridge"] += size.is_joint * max(2**21, 1000 * (sum(size.n_features) + 1) * size.itemsize)
     least["smoothing"] += _column_bytes(size, max(size.n_present))
     if size.is_bridged:
         n_tried = max(_LEAST_TRIED, TRIED_PER_CLUSTER * size.n_clusters) if size.tries_settings else _LOOKED_AT
@@ -266,7 +273,7 @@ def plan_memory(size: FitSize) -> MemoryPlan:
     in_memory = max(kept.values()) + (3 * rows + 5 * smoothed if size.is_bridged else 4 * rows)
     in_memory += 2 * rows * size.is_prepared
     whole, on_disk = (math.ceil((need + _fixed_bytes()) * _SLACK) for need in (in_memory, max(least.values())))
-    return MemoryPlan(size, whole, on_disk, rows + 2 * smoothed, kept)
+    return MemoryPlan(size, whole, on_disk, rows + 2 * smoothed + 3 * smoothed * size.is_joint, kept)
 
 
 def _kept(size: FitSize) -> dict[str, int]:
@@ -277,8 +284,9 @@ def _kept(size: FitSize) -> dict[str, int]:
     of_codes, of_samples = size.n_components * s * n_codes, size.n_components * s * n
     always = n * (16 + n_views) + 8 * n_rows
     edges = 2 * size.n_neighbors * n_rows  # at most: if no two samples are neighbours of each other
+    joint_edges = 2 * size.n_neighbors * n * size.is_joint
     edges_of_view = 2 * size.n_neighbors * most
-    graphs = always + edges * (4 + s)
+    graphs = always + (edges + joint_edges) * (4 + s)
     indexed = graphs + n_codes * (8 + s) + 8 * n
     runs = size.n_starts * (2 * of_codes + of_samples) + (size.n_starts + 1) * (of_codes + of_samples)
     of_clusters = s * n * size.n_clusters
@@ -286,10 +294,20 @@ def _kept(size: FitSize) -> dict[str, int]:
         "reading": always + 2 * 16 * n * n_views,
         "settings": always + _start_bytes(size),
         "neighbours": graphs + edges_of_view * 10 + 40 * most,
-        "smoothing": indexed + edges * (4 + s) * size.is_bridged + edges_of_view * (4 + s) + 24 * most,
+        "bridge": (graphs + _joint_bytes(size) + 2 * joint_edges * (8 + s)) * size.is_joint,
+        "smoothing": indexed + (edges + joint_edges) * (4 + s) * size.is_bridged + edges_of_view * (4 + s) + 24 * most,
         "factorisation": indexed + runs + _loop_bytes(size) + _start_bytes(size),
-        "labels": indexed + of_codes + 5 * (of_samples + of_clusters) + 36 * edges * size.is_bridged,
+        "labels": indexed + of_codes + 5 * (of_samples + of_clusters) + 36 * (edges + joint_edges) * size.is_bridged,
     }
+
+
+def _joint_bytes(size: FitSize) -> int:
+    """Return the memory of samples, candidates and donors while missing views are completed."""
+    n_views, n = len(size.n_present), size.n_samples
+    asked = n - min(size.n_present) + min(n, N_VALIDATED)
+    candidates = n_candidates(n_views - 1) * (n_views - 1)
+    of_views = 24 * n * n_views  # samples, rows and variances
+    return of_views + asked * (4 * candidates + 8 * candidates // max(1, n_views - 1) + 4 * N_DONORS + 40)
 
 
 def _n_threads() -> int:

@@ -29,6 +29,15 @@ class RescaledRows(FileRows):
         return np.asarray(times_power(self._matrix[self._rows[rows]], -self._exponent))
 
 
+class QueryRows(RescaledRows):
+    """The same rows as queries: their last column counts as 0."""
+
+    def _select(self, rows: Array) -> Array:
+        found = super()._select(rows)
+        found[:, -1] = 0
+        return found
+
+
 def nearest_rows(
     matrix: FileRows, rows: Array, n_neighbors: int, search: Search, n_bytes: int, scratch: Scratch
 ) -> Array:
@@ -57,56 +66,140 @@ def nearest_rows(
     int32 array of shape (n_rows, n_neighbors)
         Positions in ``rows``, ascending per row.
     """
-    largest = max(largest_magnitude(matrix[block]) for block in matrix.blocks(n_bytes // _SHARE))
-    points = RescaledRows(matrix, rows, common_exponent([np.array([[largest]])]))
+    points = RescaledRows(matrix, rows, _exponent(n_bytes, matrix))
     with closing(StoredCells(points, n_neighbors, n_bytes, scratch)) as kernel:
+        found: Array = run_search(kernel, search)
+    found.sort(axis=1)
+    return found
+
+
+def nearest_of_queries(
+    matrix: FileRows, rows: Array, queries: Array, count: int, search: Search, n_bytes: int, scratch: Scratch
+) -> Array:
+    """Find for some rows of a matrix the nearest of other rows, which may include them; no row is its own neighbour.
+
+    Parameters are those of :func:`nearest_rows`, with ``queries``, the rows to find neighbours for, in any order. The
+    result is nearest first; −1 stands for none.
+    """
+    exponent, own = _exponent(n_bytes, matrix), np.searchsorted(rows, queries)
+    own[own == len(rows)] = 0
+    own = np.where(rows[own] == queries, own, -1)
+    points, asked = RescaledRows(matrix, rows, exponent), RescaledRows(matrix, queries, exponent)
+    with closing(StoredCells(points, min(count, len(rows)), n_bytes, scratch, asked, own)) as kernel:
         return run_search(kernel, search)  # type: ignore[no-any-return]
 
 
+def nearest_expected(matrix: FileRows, n_neighbors: int, search: Search, n_bytes: int, scratch: Scratch) -> Array:
+    """Find the neighbours of all rows, with 0 in the last column of a query; see :func:`nearest_rows`."""
+    exponent, everyone = _exponent(n_bytes, matrix), np.arange(len(matrix))
+    points, asked = RescaledRows(matrix, everyone, exponent), QueryRows(matrix, everyone, exponent)
+    with closing(StoredCells(points, n_neighbors, n_bytes, scratch, asked, everyone)) as kernel:
+        return run_search(kernel, search)  # type: ignore[no-any-return]
+
+
+def _exponent(n_bytes: int, matrix: FileRows) -> int:
+    largest = max(largest_magnitude(matrix[block]) for block in matrix.blocks(n_bytes // _SHARE))
+    return common_exponent([np.array([[largest]])])
+
+
+class RowsByCell:
+    """Rows that are copied to a scratch file, in the order of their cells."""
+
+    def __init__(self, rows: FileRows, n_bytes: int, scratch: Scratch) -> None:
+        self.rows, self._n_bytes = rows, n_bytes
+        self.file = scratch.matrix(rows.shape, rows.dtype)
+        self.order = self.place = np.empty(0, dtype=np.int32)
+
+    def divide(self, centers: Array) -> None:
+        """Store the rows cell by cell."""
+        cell = np.empty(len(self.rows), dtype=np.int32)
+        for block in self.rows.blocks(self._n_bytes // _SHARE):
+            cell[block] = cells.nearest_centers(self.rows[block], centers, 1)[:, 0]
+        order, self.cells = cells.grouped(cell, len(centers))
+        self.store(order)
+
+    def store(self, order: Array) -> None:
+        """Write the rows in another order."""
+        self.order = order.astype(np.int32)  # for every stored row its number
+        self.place = np.empty_like(self.order)  # for every row its place in the file
+        self.place[order] = np.arange(len(order))
+        for part in self.rows.blocks(self._n_bytes // _SHARE):
+            sequence = np.argsort(self.place[part])
+            block, to = self.rows[part][sequence], self.place[part][sequence]
+            # Rows of one cell go to consecutive places
+            runs = np.flatnonzero(np.diff(to, prepend=-2) != 1)
+            for first, last in zip(runs, [*runs[1:], len(to)], strict=True):
+                self.file.write_rows(int(to[first]), block[first:last])
+
+
 class StoredCells(CellKernel):
-    """Rows in a scratch file, cell by cell; a few cells are read at a time."""
+    """Rows in a scratch file, cell by cell; a few cells are read at a time.
+
+    Parameters
+    ----------
+    points : FileRows
+        The rows among which neighbours are searched.
+    n_neighbors : int
+        Neighbours of every query.
+    n_bytes : int
+        Memory for the search.
+    scratch : Scratch
+        Where the rows are stored.
+    queries : FileRows, optional
+        The rows to find neighbours for; by default the points.
+    own : int array, optional
+        With ``queries``, for each of them the point that is the same row; −1 if there is none.
+    """
 
     engine = exact_engine = "scikit-learn"
 
-    def __init__(self, points: FileRows, n_neighbors: int, n_bytes: int, scratch: Scratch) -> None:
-        self.n_points = self.n_queries = len(points)
+    def __init__(
+        self,
+        points: FileRows,
+        n_neighbors: int,
+        n_bytes: int,
+        scratch: Scratch,
+        queries: FileRows | None = None,
+        own: Array | None = None,
+    ) -> None:
+        self.n_points, self.n_queries = len(points), len(points if queries is None else queries)
         self.n_neighbors, self.n_cells, self._n_bytes = n_neighbors, 0, n_bytes
-        self._points, self._stored = points, scratch.matrix(points.shape, points.dtype)
+        self._points = self._queries = RowsByCell(points, n_bytes, scratch)
+        if queries is not None:
+            self._queries = RowsByCell(queries, n_bytes, scratch)
+        self._own = own
 
     def close(self) -> None:
         """Free the disk space."""
-        self._stored.close()
+        for stored in self._stored:
+            stored.file.close()
+
+    @property
+    def _stored(self) -> list[RowsByCell]:
+        return [self._points] if self._queries is self._points else [self._points, self._queries]
 
     def divide(self, n_cells: int, seed: int) -> None:
         """Fit the centres of the cells to a sample of the rows, and store all rows cell by cell."""
-        points, most = self._points, max(_LEAST_PER_CELL, self._n_bytes // 4 // self._points.row_bytes)
+        points = self._points.rows
+        most = max(_LEAST_PER_CELL, self._n_bytes // 4 // points.row_bytes)
         n_cells = min(n_cells, most // _LEAST_PER_CELL)
         n_drawn = min(self.n_points, n_cells * _N_PER_CELL, most)
         drawn = np.sort(np.random.RandomState(seed).choice(self.n_points, n_drawn, replace=False))
         self._centers = cells.cell_centers(points[drawn], n_cells, seed)
         self.n_cells = len(self._centers)
-        cell = np.empty(self.n_points, dtype=np.int32)
-        for block in points.blocks(self._n_bytes // _SHARE):
-            cell[block] = cells.nearest_centers(points[block], self._centers, 1)[:, 0]
-        order, self._cells = cells.grouped(cell, self.n_cells)
-        self._store(order)
-
-    def _store(self, order: Array) -> None:
-        """Write the rows to the scratch file in another order."""
-        self._order = order.astype(np.int32)  # for every stored row its number among the points
-        self._place = np.empty_like(self._order)  # for every point its place in the file
-        self._place[order] = np.arange(self.n_points)
-        for part in self._points.blocks(self._n_bytes // _SHARE):
-            sequence = np.argsort(self._place[part])
-            block, to = self._points[part][sequence], self._place[part][sequence]
-            # Rows of one cell go to consecutive places
-            runs = np.flatnonzero(np.diff(to, prepend=-2) != 1)
-            for first, last in zip(runs, [*runs[1:], len(to)], strict=True):
-                self._stored.write_rows(int(to[first]), block[first:last])
+        for stored in self._stored:
+            stored.divide(self._centers)
 
     def true_neighbors(self, rows: Array) -> tuple[Array, Array]:
-        """Return distances, and the neighbours as places in the file."""
-        return self._nearest(self._stored[self._place[rows]], self._place[rows], None)
+        """Return distances, and the neighbours as places in the file of the points."""
+        return self._nearest(self._queries.file[self._queries.place[rows]], self._own_places(rows), None)
+
+    def _own_places(self, queries: Array) -> Array:
+        """Return the places of some queries in the file of the points; −1 for queries that are not points."""
+        if self._own is None:
+            return self._points.place[queries]
+        own = self._own[queries]
+        return np.where(own >= 0, self._points.place[own], -1)
 
     def _nearest(self, queries: Array, places: Array, n_probes: int | None) -> tuple[Array, Array]:
         """Search the nearest cells of some rows or, if ``n_probes`` is None, all rows."""
@@ -114,7 +207,7 @@ class StoredCells(CellKernel):
             parts = self._read(slice(0, self.n_points), slice(None))
             return cells.nearest_others(queries, places, self.n_neighbors, parts)
         visited = cells.visits(cells.nearest_centers(queries, self._centers, n_probes), self.n_cells)
-        parts = (part for cell, visitors in visited for part in self._read(self._cells[cell], visitors))
+        parts = (part for cell, visitors in visited for part in self._read(self._points.cells[cell], visitors))
         distances, found = cells.nearest_others(queries, places, self.n_neighbors, parts)
         short = np.flatnonzero((found < 0).any(axis=1))
         if len(short):  # the cells near these rows hold too few rows
@@ -123,35 +216,38 @@ class StoredCells(CellKernel):
 
     def _read(self, rows: slice, queries: Array | slice) -> Iterator[cells.Part]:
         """Yield stored rows, to be compared with some queries, in pieces that fit into memory."""
-        step = max(1, self._n_bytes // _SHARE // self._stored.row_bytes)
+        file = self._points.file
+        step = max(1, self._n_bytes // _SHARE // file.row_bytes)
         for begin in range(rows.start, rows.stop, step):
             stop = min(begin + step, rows.stop)
-            yield self._stored[begin:stop], np.arange(begin, stop), queries
+            yield file[begin:stop], np.arange(begin, stop), queries
 
     def cell_ranks(self, sample: RecallSample) -> Array:
         """Return the ranks of the cells of the true neighbours."""
-        own = np.searchsorted([cell.stop for cell in self._cells], sample.neighbors, side="right")
-        return cells.cell_ranks(self._points[sample.rows], self._centers, own)  # type: ignore[no-any-return]
+        own = np.searchsorted([cell.stop for cell in self._points.cells], sample.neighbors, side="right")
+        return cells.cell_ranks(self._queries.rows[sample.rows], self._centers, own)  # type: ignore[no-any-return]
 
     def search(self, setting: CellSetting, rows: Array) -> tuple[Array, Array]:
         """Return the neighbours of all rows, and the distances of those of some rows."""
-        return self._search_all(setting.n_probes, self._place[rows])
+        return self._search_all(setting.n_probes, self._queries.place[rows])
 
     def exact(self) -> Array:
         """Return the neighbours of all rows."""
         if not self.n_cells:
-            self._store(np.arange(self.n_points))
+            for stored in self._stored:
+                stored.store(np.arange(len(stored.rows)))
         return self._search_all(None, np.empty(0, dtype=np.intp))[0]
 
     def _search_all(self, n_probes: int | None, sample: Array) -> tuple[Array, Array]:
-        count = self.n_neighbors
-        found = np.empty((self.n_points, count), dtype=np.int32)
+        count, queries, order = self.n_neighbors, self._queries, self._points.order
+        found = np.empty((self.n_queries, count), dtype=np.int32)
         reached = np.empty((len(sample), count))
-        step = max(1, self._n_bytes // _SHARE // (self._stored.row_bytes + 100 * (count + 1) + 40 * (n_probes or 0)))
-        for begin in range(0, self.n_points, step):
-            places = np.arange(begin, min(begin + step, self.n_points))
-            distances, near = self._nearest(self._stored[begin : begin + step], places, n_probes)
-            found[self._order[places]] = np.sort(self._order[near], axis=1)
+        step = max(1, self._n_bytes // _SHARE // (queries.file.row_bytes + 100 * (count + 1) + 40 * (n_probes or 0)))
+        for begin in range(0, self.n_queries, step):
+            places = slice(begin, min(begin + step, self.n_queries))
+            own = self._own_places(queries.order[places])
+            distances, near = self._nearest(queries.file[places], own, n_probes)
+            found[queries.order[places]] = np.where(near >= 0, order[near], -1)
             here = (sample >= begin) & (sample < begin + step)
             reached[here] = distances[sample[here] - begin]
         return found, reached

@@ -78,3 +78,6 @@ def test_refine_turns_it_off():
     assert not weighed.refined_
     assert (weighed.labels_ != plain.labels_).any()
     np.testing.assert_allclose(weighed.embedding_, plain.embedding_)
+    np.testing.assert_array_equal(weighed.balance_, np.eye(weighed.embedding_.shape[1]))  # equal sizes are not favoured
+    assert weighed.balance_.shape[0] == plain.balance_.shape[0]
+    assert not np.array_equal(plain.balance_, np.eye(len(plain.balance_)))

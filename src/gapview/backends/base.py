@@ -95,8 +95,11 @@ class Backend(Protocol):
     def codes(self, problem: Any, solution: Solution, *, of_all: bool) -> tuple[Handle, Handle]:
         """Return the codes for every view, of its present samples or of all, and the consensus of all samples."""
 
-    def balance(self, embedding: Handle) -> tuple[Array, Handle]:
-        """Return the matrix of :func:`gapview.clusters.balancing`, and the balanced rows."""
+    def balance(self, embedding: Handle, keep: bool = False) -> tuple[Array, Handle]:
+        """Return the matrix of :func:`gapview.clusters.balancing`, and the balanced rows.
+
+        With ``keep``, the representation is only checked: the matrix is that of unity, and the rows are returned.
+        """
 
     def cluster(self, points: Handle, n_clusters: int, random_state: np.random.RandomState) -> tuple[Handle, Array]:
         """Run k-means on rows scaled to unit length; return labels and centres.

@@ -198,9 +198,11 @@ class MemoryBackend:
             return codes_of_all(problem, solution), solution.consensus
         return codes_of_present(solution, problem, self.views, self.scalings)
 
-    def balance(self, embedding: Array) -> tuple[Array, Array]:
-        """Return the matrix that balances codes, and the balanced rows."""
+    def balance(self, embedding: Array, keep: bool = False) -> tuple[Array, Array]:
+        """Return the matrix that balances codes, and the balanced rows; with ``keep``, that of unity and the rows."""
         check_representation(embedding)
+        if keep:
+            return np.eye(embedding.shape[1]), embedding
         matrix = balancing(embedding)
         return matrix, balanced(embedding, matrix)
 

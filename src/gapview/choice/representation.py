@@ -94,10 +94,12 @@ def prepare(
     return ViewGraphs(backend, scalings, needed, explained, tuple(view_weights), shares, done)
 
 
-def represent(prepared: ViewGraphs, setting: Setting, limits: IterationLimits) -> Representation:
-    """Build the problem over all samples, run Algorithm 1 and balance the codes."""
+def represent(
+    prepared: ViewGraphs, setting: Setting, limits: IterationLimits, keep_codes: bool = False
+) -> Representation:
+    """Build the problem over all samples, run Algorithm 1 and balance the codes, unless they are to be kept."""
     # No name refers to the problem here, so that its data can be freed on the way
-    return factorize(prepared.backend, _smoothed(prepared, setting), setting, limits)
+    return factorize(prepared.backend, _smoothed(prepared, setting), setting, limits, keep_codes)
 
 
 def _smoothed(prepared: ViewGraphs, setting: Setting) -> ProblemBlocks:
@@ -106,7 +108,9 @@ def _smoothed(prepared: ViewGraphs, setting: Setting) -> ProblemBlocks:
         return prepared.backend.bridged_problem(graph, setting.reach, prepared.view_weights)
 
 
-def factorize(backend: Backend, problem: ProblemBlocks, setting: Setting, limits: IterationLimits) -> Representation:
+def factorize(
+    backend: Backend, problem: ProblemBlocks, setting: Setting, limits: IterationLimits, keep_codes: bool = False
+) -> Representation:
     """Run Algorithm 1 from a start computed from the data, and balance the codes."""
     weights = Weights(setting.consensus_weight, setting.sparsity_weight)
     with phase("start"):
@@ -116,4 +120,4 @@ def factorize(backend: Backend, problem: ProblemBlocks, setting: Setting, limits
     del sweep  # it holds the data
     problem = problem.without_data()
     with phase("k-means"):
-        return Representation(problem, solution, *backend.balance(solution.consensus))
+        return Representation(problem, solution, *backend.balance(solution.consensus, keep_codes))

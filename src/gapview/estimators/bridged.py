@@ -151,7 +151,8 @@ class BridgedGRMF(LatentSpaceMixin, MultiViewClusterer):
     cluster_centers_ : array of shape (n_clusters, n_directions)
         Centres of the groups among the balanced codes scaled to unit length.
     balance_ : array of shape (n_components, n_directions)
-        Maps codes to the space in which k-means has found the groups.
+        Maps codes to the space in which k-means has found the groups. The matrix of unity where views contradict each
+        other: balanced codes favour groups of equal size.
     graph_ : csr_array of shape (n_samples, n_samples)
         T, the normalised graph over all samples.
     objective_ : array of shape (n_iter_,)
@@ -306,7 +307,9 @@ class BridgedGRMF(LatentSpaceMixin, MultiViewClusterer):
         search, bridge = self._new_search(), setting.bridge
         prepared = prepare_fit(backend, known, setting, plan.weights, search, discriminants)
         del known
-        found = represent(prepared, setting, IterationLimits(self.max_iter, self.tol))
+        # Balanced directions favour groups of equal size, and views that contradict each other cannot correct this
+        keep_codes = self.refine and self.assign == KMEANS and plan.refinement.is_contradicted
+        found = represent(prepared, setting, IterationLimits(self.max_iter, self.tol), keep_codes)
         graph = prepared.graphs[bridge]
         random_state = np.random.RandomState(seed)
         labels, confidence = self._find_clusters(

@@ -212,9 +212,9 @@ class DaskBackend:
         both = self.tasks.map("codes", _codes_of_present, solution.codes, problem.blocks, self.scaled.blocks, bases)
         return [self.tasks.map("codes", itemgetter(i), both) for i in range(2)]  # type: ignore[return-value]
 
-    def balance(self, embedding: list[Any]) -> tuple[Array, list[Any]]:
-        """Return the matrix that balances codes, and handles of the balanced rows."""
-        return balance_blocks(self.tasks, embedding, self.scaled.dtype)
+    def balance(self, embedding: list[Any], keep: bool = False) -> tuple[Array, list[Any]]:
+        """Return the matrix that balances codes, and handles of the balanced rows; with ``keep``, of rows as given."""
+        return balance_blocks(self.tasks, embedding, self.scaled.dtype, keep)
 
     def cluster(
         self, points: list[Any], n_clusters: int, random_state: np.random.RandomState

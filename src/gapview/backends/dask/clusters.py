@@ -36,15 +36,24 @@ _MOST_ITERATIONS = 300
 _TOLERANCE = 1e-4  # of the variance of the points, as in scikit-learn
 
 
-def balance_blocks(tasks: Tasks, embeddings: list[Any], dtype: Any) -> tuple[Array, list[Any]]:
-    """Return the matrix of :func:`gapview.clusters.balancing` for a representation, and handles of balanced rows."""
+def balance_blocks(tasks: Tasks, embeddings: list[Any], dtype: Any, keep: bool) -> tuple[Array, list[Any]]:
+    """Return the matrix of :func:`gapview.clusters.balancing` for a representation, and handles of balanced rows.
+
+    With ``keep``, the matrix is that of unity, and the rows are kept.
+    """
     _check(tasks, embeddings)
+    if keep:
+        return np.eye(max(tasks.collect("balance", _n_columns, embeddings))), embeddings
 
     def reduce(function: Callable[[Array], Any], combine: Callable[[Sequence[Any]], Any]) -> Any:
         return tasks.total("balance", combine, tasks.map("balance", function, embeddings))
 
     balance = balancing_in_blocks(reduce, float(np.finfo(dtype).eps))
     return balance, tasks.map("balance", balanced, embeddings, [balance] * len(embeddings))
+
+
+def _n_columns(rows: Array) -> int:
+    return int(rows.shape[1])
 
 
 def _check(tasks: Tasks, rows: list[Any]) -> int:

@@ -12,6 +12,7 @@ from .cluster.commands import cluster
 from .league.bridged import bridged
 from .league.choices import choices
 from .league.command import league
+from .league.encoder import encoder
 from .league.refinement import refinement
 from .omics.command import omics
 from .paper.command import reproduce
@@ -50,6 +51,7 @@ for _command in (
     bridged,
     choices,
     cluster,
+    encoder,
     handwritten,
     league,
     omics,

@@ -14,7 +14,7 @@ import numpy as np
 from array_api_compat import array_namespace
 from sklearn.cluster import KMeans
 
-from .compute.arrays import host, is_tensor, like
+from .compute.arrays import host, is_on_device, like
 from .compute.engine import on_free_cores, single_threaded
 from .compute.kmeans import kmeans_of_array, kmeans_of_tensor, kmeans_plus_plus
 from .errors import SolutionError
@@ -266,11 +266,10 @@ def kmeans_rows(
     points: Array, n_clusters: int, n_init: int, random_state: np.random.RandomState
 ) -> tuple[Array, Array]:
     """Run k-means on an array or a tensor, and return labels and centres as arrays."""
-    if str(points.device) == "cpu":
-        points = host(points)  # tensors on the processor have the result of arrays
-    if is_tensor(points):
+    if is_on_device(points):
         found = kmeans_of_tensor(points, n_clusters, n_init, int(random_state.randint(2**31 - 1)))
         return host(found[0]).astype(np.int32), host(found[1])
+    points = host(points)  # tensors on the processor have the result of arrays
     # Several threads would slow down small work, above all on a busy machine
     is_small = len(points) < _MANY_ROWS
     init = _starts_at_once(n_init) if is_small else "k-means++"

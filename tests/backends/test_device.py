@@ -7,8 +7,9 @@ import pytest
 from sklearn.metrics import adjusted_rand_score
 
 from gapview import GRMF, BridgedGRMF
-from gapview.compute.arrays import TensorGraph, host, host_graph
+from gapview.compute.arrays import host, host_graph
 from gapview.compute.kmeans import kmeans_of_tensor
+from gapview.compute.tensor_graph import TensorGraph
 from gapview.datasets import make_views
 from gapview.errors import MissingExtraError, ParameterError
 from gapview.graph.bridges import both_graphs, joint_graph, union_graph

@@ -10,6 +10,7 @@ from array_api_compat import array_namespace
 from scipy import sparse
 
 from ..compute.arrays import csr, is_tensor
+from ..compute.tensor_graph import symmetric_links
 from ..errors import InputError, ParameterError
 from ..scaling import row_lengths
 from ..utils.messages import check_integer
@@ -117,9 +118,7 @@ def symmetric_graph(origins: Array, ends: Array, n_rows: int, dtype: Any) -> Any
     """
     shape = (n_rows, n_rows)
     if is_tensor(ends):
-        xp = array_namespace(ends)
-        origins, ends = xp.repeat(origins, ends.shape[1]), xp.reshape(ends, (-1,))
-        return graph_of_edges(xp.concat([origins, ends]), xp.concat([ends, origins]), shape, dtype)
+        return symmetric_links(origins, ends, n_rows, dtype)
     # Edges stay in rows and weigh a byte each: a list of both ends of all edges would take several times the memory
     index = sparse.get_index_dtype(maxval=max(n_rows, 2 * ends.size))
     starts = np.zeros(n_rows + 1, dtype=index)

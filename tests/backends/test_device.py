@@ -8,7 +8,7 @@ from sklearn.metrics import adjusted_rand_score
 
 from gapview import GRMF, BridgedGRMF
 from gapview.compute.arrays import host, host_graph
-from gapview.compute.kmeans import kmeans_of_tensor
+from gapview.compute.kmeans import kmeans_of_tensor, kmeans_of_tensors
 from gapview.compute.tensor_graph import TensorGraph
 from gapview.datasets import make_views
 from gapview.errors import MissingExtraError, ParameterError
@@ -68,6 +68,27 @@ def test_settings_are_chosen_on_tensors_too(made, device):
 
 
 @each_device
+@pytest.mark.parametrize(("shape", "separation"), [((12, 300, 7), 4.0), ((60, 40), 3.0)])
+def test_candidates_have_the_same_groups_on_tensors(device, shape, separation):
+    data = make_views(600, shape, n_clusters=5, separation=separation, missing_rate=0.4, random_state=0)
+    here = BridgedGRMF(5, refine=False, random_state=0).fit(data.views).selection_
+    there = BridgedGRMF(5, refine=False, random_state=0, device=device).fit(data.views).selection_
+    assert there.setting == here.setting
+    assert [trial.setting for trial in there.trials] == [trial.setting for trial in here.trials]
+    for ours, theirs in zip(here.trials, there.trials, strict=True):
+        assert adjusted_rand_score(theirs.labels, ours.labels) > 0.9
+        np.testing.assert_allclose(theirs.score, ours.score, atol=0.05)
+
+
+@each_device
+def test_candidates_of_huge_values_are_tried_one_by_one(made, device):
+    views = made.views.with_matrices([matrix * 1e30 for matrix in made.views.matrices])
+    model = BridgedGRMF(4, scale=None, random_state=0)
+    here = model.fit(views).labels_
+    assert adjusted_rand_score(model.set_params(device=device).fit(views).labels_, here) > 0.95
+
+
+@each_device
 @pytest.mark.parametrize("scale", SCALES)
 def test_scaling_and_graphs_are_the_same(made, scale, device):
     views = made.views
@@ -120,6 +141,9 @@ def test_kmeans_finds_what_is_there(device):
         np.testing.assert_allclose(host(centers[group]), host(points[labels == group].mean(dim=0)), atol=0.05)
     again = kmeans_of_tensor(points, 4, 5, 0)[0]
     assert (again == labels).all()
+    several = kmeans_of_tensors(torch.stack([points, points * 3]), 4, 5, 0)
+    assert (several[0] == labels).all()
+    np.testing.assert_allclose(host(several[1][1]), 3 * host(centers), atol=1e-9)
 
 
 def test_what_a_device_cannot_take_is_said(made, monkeypatch):

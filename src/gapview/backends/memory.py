@@ -21,7 +21,7 @@ from ..clusters import (
     kmeans_rows,
     renumbered,
 )
-from ..compute.arrays import drained, graph_like, host, host_graph, is_tensor, like, weights_of
+from ..compute.arrays import drained, graph_like, host, host_graph, is_on_device, is_tensor, like, weights_of
 from ..correction import Correction, scale_and_correct
 from ..factorization.loop import Solution, codes_of_all, codes_of_present
 from ..factorization.problem import Problem, build_problem
@@ -152,8 +152,12 @@ class MemoryBackend:
 
     @property
     def _are_kept(self) -> bool:
-        """Whether the scaled views are kept until the bridged problem is built; large views are scaled twice."""
-        return not (self.is_last and self.views.by_reference) or bool(self.corrections)
+        """Whether the scaled views are kept until the bridged problem is built.
+
+        Large views are scaled twice, and so are those on a device, which has less memory and more speed.
+        """
+        is_scarce = self.views.by_reference or is_on_device(next(self.views.in_parts())[:0])
+        return not (self.is_last and is_scarce) or bool(self.corrections)
 
     def view_problem(self, graphs: Sequence[Any]) -> Problem:
         """Smooth every view along its graph."""
@@ -241,7 +245,7 @@ class MemoryBackend:
 
     def _placed(self, rows: Array) -> Array:
         """Return rows on the device that computes."""
-        return like(rows, next(self.views.in_parts()))  # type: ignore[no-any-return]
+        return like(rows, next(self.views.in_parts())[:0])  # type: ignore[no-any-return]
 
     def confidence(self, points: Array, labels: Array, centers: Array, graph: Any | None) -> Array:
         """Return the confidence of every sample."""

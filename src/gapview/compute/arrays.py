@@ -14,6 +14,7 @@ from .tensor_graph import TensorGraph, tensor_graph
 
 _ROWS_AT_A_TIME = 2**16
 FEW_ROWS = 2**14  # rows at a time, where several copies of them are made
+_BYTES_ON_DEVICE = 2**27  # of a block of rows there, at least: a step costs time, however few rows it has
 _N_PARTS = 16  # of a sparse matrix, which threads multiply one after the other
 
 
@@ -72,11 +73,13 @@ def to_device(array: Any, device: Any) -> Any:
         ) from None
 
 
-def row_blocks(matrix: Any, most: int = _ROWS_AT_A_TIME) -> list[slice]:
+def row_blocks(matrix: Any, most: int | None = None) -> list[slice]:
     """Return slices of at most ``most`` rows, so that intermediate results stay small; one slice for sparse data."""
-    n_rows = matrix.shape[0]
+    most, n_rows = most or _ROWS_AT_A_TIME, matrix.shape[0]
     if sparse.issparse(matrix) or n_rows <= most:
         return [slice(0, n_rows)]
+    if is_on_device(first := matrix[:1]):
+        most = max(most, _BYTES_ON_DEVICE // max(first.nbytes, 1))
     return [slice(begin, min(begin + most, n_rows)) for begin in range(0, n_rows, most)]
 
 

@@ -11,7 +11,7 @@ from array_api_compat import array_namespace
 from scipy import sparse
 from sklearn.utils.extmath import randomized_svd
 
-from ..compute.arrays import FEW_ROWS, csr, is_tensor, like, row_blocks
+from ..compute.arrays import FEW_ROWS, csr, host, is_tensor, like, row_blocks
 from ..progress import phase
 from ..scaling import largest_magnitude, row_lengths, times_power
 from ..utils.types import Array, Matrix
@@ -22,7 +22,7 @@ from .neighbors import Search, nearest
 N_DONORS = 5  # samples that a missing row is averaged from
 _N_CANDIDATES = 4  # times as many samples are considered in each of several views
 _MANY_ROWS, _TALL = 2**16, 20  # rows, and rows per feature, from which a PCA is computed from the Gram matrix
-_N_PAIRS = 20_000  # pairs of rows whose distance is computed at a time
+_N_PAIRS, _N_PAIRS_TENSOR = 20_000, 2**20  # pairs of rows whose distance is computed at a time
 
 
 @dataclass(frozen=True)
@@ -111,10 +111,10 @@ def _principal_components(matrix: Matrix, n_most: int) -> Array:
     """Return the scores on the leading singular vectors of wide rows; narrow rows as a dense array."""
     if matrix.shape[1] <= n_most:
         return matrix.toarray() if sparse.issparse(matrix) else matrix  # type: ignore[no-any-return]
-    if is_tensor(matrix):
-        return _tensor_components(matrix, n_most)  # type: ignore[no-any-return]
     if not sparse.issparse(matrix) and matrix.shape[0] >= max(_MANY_ROWS, _TALL * matrix.shape[1]):
         return _gram_components(matrix, n_most)
+    if is_tensor(matrix):
+        return _tensor_components(matrix, n_most)  # type: ignore[no-any-return]
     # Without transposition, so that the result does not depend on the order of the samples
     left, values, _ = randomized_svd(matrix, min(n_most, *matrix.shape), n_iter=4, random_state=0, transpose=False)
     return np.asarray(left * values, dtype=matrix.dtype)
@@ -125,16 +125,18 @@ def _gram_components(matrix: Array, n_most: int) -> Array:
 
     Squaring makes small singular values inaccurate, but only the leading ones are used.
     """
+    xp = array_namespace(matrix)
     size = largest_magnitude(matrix) or 1.0  # squares of huge or tiny numbers stay finite
-    products = np.zeros((matrix.shape[1], matrix.shape[1]))
+    products = xp.zeros((matrix.shape[1], matrix.shape[1]), dtype=xp.float64, device=matrix.device)
     for block in row_blocks(matrix, FEW_ROWS):
-        rows = (matrix[block] / size).astype(np.float64)
+        rows = xp.astype(matrix[block] / size, xp.float64)
         products += rows.T @ rows
-    directions = np.linalg.eigh(products)[1][:, ::-1][:, :n_most].astype(matrix.dtype)
-    scores = np.empty((matrix.shape[0], n_most), dtype=matrix.dtype)
+    directions = np.ascontiguousarray(np.linalg.eigh(host(products))[1][:, ::-1][:, :n_most])
+    directions = xp.astype(like(directions, matrix), matrix.dtype)
+    scores = xp.empty((matrix.shape[0], n_most), dtype=matrix.dtype, device=matrix.device)
     for block in row_blocks(matrix, FEW_ROWS):
         scores[block] = matrix[block] @ directions
-    return scores
+    return scores  # type: ignore[no-any-return]
 
 
 def _tensor_components(matrix: Any, n_most: int) -> Any:
@@ -251,7 +253,8 @@ def _add_distances(
     first, second = queries.position[samples], table.position[candidates]
     rows, columns = xp.nonzero((candidates >= 0) & (first[:, None] >= 0) & (second >= 0))
     shared[rows, columns] += table.weight
-    for begin in range(0, len(rows), _N_PAIRS):
-        i, j = rows[begin : begin + _N_PAIRS], columns[begin : begin + _N_PAIRS]
+    step = _N_PAIRS_TENSOR if is_tensor(candidates) else _N_PAIRS
+    for begin in range(0, len(rows), step):
+        i, j = rows[begin : begin + step], columns[begin : begin + step]
         gaps = queries.points[first[i]] - table.points[second[i, j]]
         total[i, j] += table.weight * xp.astype(row_lengths(gaps), xp.float64) ** 2

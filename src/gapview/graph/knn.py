@@ -89,7 +89,9 @@ def knn_graph(matrix: Matrix, n_neighbors: int, search: Search | None = None) ->
     if n_neighbors < 1:
         nothing = array_namespace(rows).zeros_like(rows[:0], dtype=matrix.dtype)
         return csr(rows[:0], rows[:0], nothing, (n_rows, n_rows))
-    _, found = nearest(matrix if len(rows) == n_rows else matrix[rows], n_neighbors, search=search)
+    if len(rows) == n_rows:
+        return symmetric_graph(rows, nearest(matrix, n_neighbors, search=search)[1], n_rows, matrix.dtype)
+    found = nearest(matrix[rows], n_neighbors, search=search)[1]
     return symmetric_graph(rows, rows[found], n_rows, matrix.dtype)
 
 

@@ -19,10 +19,15 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-from gapview import clusters
+from gapview import clusters, scaling
+from gapview.backends import memory
+from gapview.compute import arrays, engine, kmeans, tensor_graph
 from gapview.compute.arrays import is_tensor
+from gapview.graph import bridges, donors, imputation
+from gapview.graph.neighbors import cells as neighbor_cells
+from gapview.graph.neighbors import torch_search
 from gapview.progress import timing
-from gapview.views import containers
+from gapview.views import cells, containers
 
 from .phases import CLOSED, OTHER
 
@@ -32,14 +37,36 @@ _SHAPED_BY_VALUES = frozenset(
     ("nonzero", "_unique2", "unique_dim", "unique_consecutive", "masked_select", "bincount", "_coalesce", "equal")
 )
 _CHECKED = frozenset(("_linalg_eigh", "_linalg_svd", "linalg_qr", "_linalg_solve_ex", "linalg_cholesky_ex"))
-_VIEWS = frozenset(  # no kernels
-    (
-        "_indices _local_scalar_dense _reshape_alias _unsafe_view _values alias as_strided col_indices crow_indices "
-        "detach diagonal expand lift_fresh numpy_T permute select slice split split_with_sizes squeeze t transpose "
-        "unbind unfold unsqueeze values view"
-    ).split()
+_VIEWS = (
+    frozenset(  # no kernels
+        ("view", "values", "unsqueeze", "unfold", "unbind", "transpose", "t", "squeeze", "split_with_sizes", "split")
+    )
+    | frozenset(
+        ("slice", "select", "permute", "numpy_T", "lift_fresh", "expand", "diagonal", "detach", "crow_indices", "alias")
+    )
+    | frozenset(
+        ("col_indices", "as_strided", "_values", "_unsafe_view", "_reshape_alias", "_local_scalar_dense", "_indices")
+    )
 )
 _TO_HOST = ("cpu", "numpy", "tolist", "__array__")
+# Sizes that do not depend on the number of samples, on a GPU
+_SIZES = (
+    (arrays, "_ROWS_AT_A_TIME"),
+    (arrays, "_BYTES_ON_DEVICE"),
+    (scaling, "FEW_ROWS"),
+    (bridges, "FEW_ROWS"),
+    (donors, "FEW_ROWS"),
+    (engine, "_DEVICE_BYTES"),
+    (kmeans, "_N_DISTANCES"),
+    (kmeans, "_N_SEEDED"),
+    (tensor_graph, "_VALUES_AT_A_TIME"),
+    (bridges, "_BYTES_AT_A_TIME"),
+    (donors, "_N_PAIRS_TENSOR"),
+    (imputation, "_MOST_VALUES"),
+    (neighbor_cells, "_N_VALUES_GPU"),
+    (torch_search, "_N_VISITS"),
+    (cells, "LARGE"),
+)
 
 
 class DeviceMeter(TorchDispatchMode):  # type: ignore[misc]
@@ -133,14 +160,21 @@ def _dense_parts(tensor: Any) -> list[Any]:
 
 
 @contextmanager
-def metered() -> Iterator[DeviceMeter]:
-    """Meter the fits within, which treat tensors on the processor as if they were on a device."""
+def metered(shrink: int = 1) -> Iterator[DeviceMeter]:
+    """Meter the fits within, which treat tensors on the processor as if they were on a device.
+
+    With ``shrink``, blocks of a fixed size are smaller by this factor: the share of memory that a fit needs is then
+    that of so many times as many samples.
+    """
     meter = DeviceMeter()
     with ExitStack() as stack:
+        for module, name in _SIZES:
+            stack.enter_context(patch.object(module, name, max(getattr(module, name) // shrink, 1)))
+        stack.enter_context(patch.object(neighbor_cells, "_N_VALUES_TENSOR", neighbor_cells._N_VALUES_GPU))
         for name in _TO_HOST:
             stack.enter_context(patch.object(torch.Tensor, name, _counted(meter, getattr(torch.Tensor, name), name)))
         stack.enter_context(patch.object(torch, "as_tensor", _counted_upload(meter, torch.as_tensor)))
-        for module in (containers, clusters):
+        for module in (arrays, containers, clusters, memory):
             stack.enter_context(patch.object(module, "is_on_device", is_tensor))
         stack.enter_context(timing(meter.listen))
         stack.enter_context(meter)

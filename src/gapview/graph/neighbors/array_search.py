@@ -16,7 +16,7 @@ from ...utils.messages import check_integer
 from ...utils.types import Array, Matrix
 from .cell_index import CellIndex, nearest_cells
 from .cells import grouped
-from .distances import common_exponent, exact, nearest_listed, pair_distances
+from .distances import WithoutLast, common_exponent, exact, nearest_listed, pair_distances
 from .search import CellSetting, Kernel, RecallSample, Search, recall_lower_bound, run_search
 from .search_space import search_space
 
@@ -222,6 +222,8 @@ def nearest(points: Any, n_neighbors: int, queries: Any = None, *, search: Searc
 
 def _check(points: Any, n_neighbors: Any, queries: Any) -> None:
     check_integer("n_neighbors", n_neighbors, low=1)
+    if isinstance(queries, WithoutLast):
+        queries = queries.rows
     if queries is not None and is_tensor(points) != is_tensor(queries):
         kinds = f"{type(points).__name__} and {type(queries).__name__}"
         raise InputTypeError(f"points and queries must both be arrays or both be tensors; got {kinds}.")

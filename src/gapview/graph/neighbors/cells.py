@@ -25,7 +25,7 @@ N_ITERATIONS = 10  # of k-means
 _MANY_PAIRS = 2**16  # from which the overhead of a call to scikit-learn is small
 _N_VALUES = 2**16  # values held at a time in an array: more would not stay in the cache
 _N_VALUES_TENSOR = 2**22
-_N_VALUES_GPU = 2**28
+_N_VALUES_GPU = 2**26
 
 
 def cell_centers(rows: Array, n_cells: int, seed: int) -> Array:
@@ -44,9 +44,10 @@ def rows_at_a_time(rows: Any, width: int) -> int:
 
 def relative_squares(points: Any, queries: Any) -> Any:
     """Return |p|² − 2 p·q for all points (columns) and queries (rows), which orders the points as |p − q|² does."""
-    squares = array_namespace(points).sum(points * points, axis=1)
-    if is_tensor(points):
+    if is_tensor(points):  # products of rows with themselves, without a copy of all points
+        squares = (points[:, None] @ points[:, :, None]).ravel()
         return squares.addmm(queries, points.T, alpha=-2)
+    squares = array_namespace(points).sum(points * points, axis=1)
     table = queries @ (points * -2).T
     table += squares
     return table

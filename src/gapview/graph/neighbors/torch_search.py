@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -13,7 +13,7 @@ from ...errors import InputError
 from ...utils.types import Array
 from . import cells
 from . import search as _search
-from .distances import conditioned, nearest_listed, scaled_back, smallest
+from .distances import WithoutLast, conditioned, nearest_listed, scaled_back, smallest
 from .search import CellKernel, CellSetting, RecallSample, Search, run_search
 
 _N_SPARE = 8  # candidates beyond the neighbours, since the products that rank them round more than differences
@@ -24,14 +24,23 @@ _N_VISITS = 2**25  # pairs of queries and cells listed at a time
 def nearest_tensors(points: Any, n_neighbors: int, queries: Any, search: Search) -> tuple[Any, Any]:
     """Return distances and indices; see :func:`gapview.graph.neighbors.nearest`."""
     _check(points, queries)
-    with torch.inference_mode(), _full_precision():
-        points, queries, exponent = conditioned(points, queries)
+    with torch.no_grad(), _full_precision():
+        points, queries, exponent = _conditioned(points, queries)
         distances, indices = run_search(TensorKernel(points, n_neighbors, queries), search)
-        scaled: Any = scaled_back(distances, exponent)
-    return scaled.clone(), indices.clone()  # clones made here can be used with gradients
+        return scaled_back(distances, exponent), indices
+
+
+def _conditioned(points: Any, queries: Any) -> tuple[Any, Any, int]:
+    """Return points and queries as :func:`conditioned` does; queries that are points without a copy if possible."""
+    if not isinstance(queries, WithoutLast):
+        return conditioned(points, queries)
+    shrunk, _, exponent = conditioned(points, None)
+    return (points, queries, exponent) if shrunk is points else conditioned(points, queries)
 
 
 def _check(points: Any, queries: Any) -> None:
+    if isinstance(queries, WithoutLast):
+        queries = None  # they are points
     for name, tensor in (("points", points), ("queries", queries)):
         if tensor is not None and (tensor.ndim != 2 or tensor.dtype not in (torch.float32, torch.float64)):
             raise InputError(
@@ -79,12 +88,22 @@ class TensorKernel(CellKernel):
 
     def _exact(self, rows: Any) -> tuple[Any, Any]:
         count = min(self.n_neighbors + self.is_own + _N_SPARE, self.n_points)
-        found = []
-        for part in rows.split(cells.rows_at_a_time(self.points, self.n_points)):
-            _, near = smallest(cells.relative_squares(self.points, self.queries[part]), count)
-            found.append(self._nearest_of(part, near))
-        distances, indices = zip(*found, strict=True)
-        return torch.cat(distances), torch.cat(indices)
+
+        def find(part: slice) -> tuple[Any, Any]:
+            _, near = smallest(cells.relative_squares(self.points, self.queries[rows[part]]), count)
+            return self._nearest_of(rows[part], near)
+
+        return self._found(len(rows), cells.rows_at_a_time(self.points, self.n_points), find)
+
+    def _found(self, n_queries: int, step: int, find: Callable[[slice], tuple[Any, Any]]) -> tuple[Any, Any]:
+        """Return what a function finds for queries, a part of them at a time."""
+        shape = n_queries, self.n_neighbors
+        distances = self.points.new_empty(shape)
+        indices = torch.empty(shape, dtype=torch.int64, device=self.points.device)
+        for begin in range(0, n_queries, step):
+            part = slice(begin, min(begin + step, n_queries))
+            distances[part], indices[part] = find(part)
+        return distances, indices
 
     def _nearest_of(self, rows: Any, candidates: Any) -> tuple[Any, Any]:
         """Return the nearest candidates of some queries in order, by differences; −1 is no candidate."""
@@ -121,15 +140,14 @@ class TensorKernel(CellKernel):
 
     def search(self, setting: CellSetting, rows: Array) -> tuple[tuple[Any, Any], Array]:
         """Return distances and indices of the neighbours of all queries, and the distances of some."""
-        found = []
-        for part in torch.arange(self.n_queries, device=self.points.device).split(
-            max(1, _N_VISITS // setting.n_probes)
-        ):
-            queries = self.queries[part]
+
+        def find(part: slice) -> tuple[Any, Any]:
+            queries = self.queries[part]  # no copy of points
             parts = self._visited(cells.nearest_centers(queries, self.centers, setting.n_probes))
             candidates = cells.nearest_in_parts(queries, self.n_neighbors + self.is_own, parts)[1]
-            found.append(self._nearest_of(part, candidates))
-        distances, indices = (torch.cat(arrays) for arrays in zip(*found, strict=True))
+            return self._nearest_of(torch.arange(part.start, part.stop, device=queries.device), candidates)
+
+        distances, indices = self._found(self.n_queries, max(1, _N_VISITS // setting.n_probes), find)
         short = torch.nonzero((indices < 0).any(dim=1)).ravel()
         if len(short):  # the cells near these queries hold too few points
             distances[short], indices[short] = self._exact(short)

@@ -45,6 +45,7 @@ from ..views import Views
 from ..views.cells import draw_from
 from ..views.linking import parts_of, sample_parts
 from .base import SampleResults
+from .tensor_shares import discriminant_shares, mixture_shares, tensor_transition
 
 
 class MemoryBackend:
@@ -220,22 +221,25 @@ class MemoryBackend:
         return self._numbered(labels, self._centers(points, labels))
 
     def _centers(self, points: Array, labels: Array, n_groups: int | None = None) -> Array:
-        sums, counts = group_sums(host(points), labels, n_groups or int(labels.max()) + 1)
+        sums, counts = group_sums(points, labels, n_groups or int(labels.max()) + 1)
         return group_means(sums, counts).astype(host(points[:0]).dtype)
 
     def group_shares(self, discriminants: Discriminants) -> Array:
         """Return the share of each group in every sample by discriminants."""
-        present = [self.views.rows(k) for k in range(self.views.n_views)]
-        return discriminants.shares(self.scaled, present, self.views.n_samples)
+        arguments = self.scaled, [self.views.rows(k) for k in range(self.views.n_views)], self.views.n_samples
+        if is_tensor(self.scaled[0]):
+            return discriminant_shares(discriminants, *arguments)  # type: ignore[no-any-return]
+        return discriminants.shares(*arguments)
 
     def mixture_shares(self, points: Array, centers: Array) -> Array:
         """Return the share of each group in every sample by a mixture that starts from the centres of k-means."""
-        rows = host(points)
-        return fit_mixture(rows[rows_to_fit(len(rows))], centers).shares(rows)
+        mixture = fit_mixture(host(points[like(rows_to_fit(len(points)), points)]), centers)
+        return mixture_shares(mixture, points) if is_tensor(points) else mixture.shares(points)
 
     def reassign(self, points: Array, shares: Array, graph: Any) -> tuple[Array, Array]:
         """Assign samples to the group of the largest share, with those of their neighbours."""
-        labels = walk(shares, transition_of(host_graph(graph))).argmax(axis=1).astype(np.int32)
+        transition = transition_of(graph) if not is_tensor(shares) else tensor_transition(graph, shares.dtype)
+        labels = host(walk(shares, transition).argmax(axis=1)).astype(np.int32)
         return self._numbered(labels, self._centers(points, labels, shares.shape[1]))
 
     def _numbered(self, labels: Array, centers: Array) -> tuple[Array, Array]:

@@ -36,7 +36,12 @@ _ROUNDING = 8  # units in the last place by which equal values may differ after 
 def largest_magnitude(matrix: Matrix) -> float:
     """Return the largest absolute value of a matrix; 0 if it has none."""
     values = matrix.data if sparse.issparse(matrix) else matrix
-    return max(float(values.max()), -float(values.min())) if 0 not in values.shape else 0.0
+    if 0 in values.shape:
+        return 0.0
+    if is_tensor(values):
+        low, high = host(_namespace(values).stack(values.aminmax())).tolist()
+        return max(high, -low)
+    return max(float(values.max()), -float(values.min()))
 
 
 def row_lengths(matrix: Matrix) -> Array:

@@ -7,15 +7,16 @@ import pytest
 from sklearn.metrics import adjusted_rand_score
 
 from gapview import GRMF, BridgedGRMF
-from gapview.compute.arrays import host, host_graph
+from gapview.compute.arrays import graph_like, host, host_graph, is_tensor
 from gapview.compute.kmeans import kmeans_of_tensor, kmeans_of_tensors
 from gapview.compute.tensor_graph import TensorGraph
 from gapview.datasets import make_views
 from gapview.errors import MissingExtraError, ParameterError
 from gapview.graph.bridges import both_graphs, joint_graph, union_graph
 from gapview.graph.imputation import impute_views
-from gapview.graph.knn import knn_graph
+from gapview.graph.knn import knn_graph, modularities, modularity
 from gapview.scaling import SCALES, scale_views
+from gapview.views import measures
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 DEVICES = ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]
@@ -129,6 +130,28 @@ def test_a_graph_of_tensors_behaves_like_one_of_scipy(device):
     np.testing.assert_allclose(host_graph(graph[:, kept]).toarray(), dense[:, kept])
     twice = TensorGraph.of(*(torch.cat([part, part]) for part in parts), (6, 4))
     np.testing.assert_allclose(host_graph(twice).toarray(), 2 * dense)
+
+
+@each_device
+def test_the_facts_on_columns_are_those_of_arrays(made, device, monkeypatch):
+    monkeypatch.setattr(measures, "is_on_device", is_tensor)
+    monkeypatch.setattr(measures, "_DEVICE_CELLS", 3000)
+    rows = np.column_stack([made.views.matrices[0][:200], np.zeros(200), np.arange(200.0) - 7])
+    rows[3, 1] = -0.0
+    rows = np.column_stack([rows, rows[:, 2]]).astype(np.float32)
+    here, there = (measures.ColumnFacts.of(view) for view in (rows, torch.as_tensor(rows, device=device)))
+    for field in ("low", "high", "n_zeros", "n_integers"):
+        np.testing.assert_array_equal(getattr(there, field), getattr(here, field))
+    np.testing.assert_array_equal(there.digest.view(np.uint64), here.digest)
+
+
+@each_device
+def test_modularity_of_several_labellings(made, device):
+    graph = knn_graph(made.views.matrices[0], 5)
+    rng = np.random.RandomState(0)
+    labelings = [rng.randint(count, size=graph.shape[0]) for count in (2, 5, 3)]
+    there = modularities(graph_like(graph, torch.zeros(0, dtype=torch.float64, device=device)), labelings)
+    np.testing.assert_allclose(there, [modularity(graph, labels) for labels in labelings], rtol=1e-12)
 
 
 @each_device

@@ -9,8 +9,8 @@ import numpy as np
 from array_api_compat import array_namespace
 from scipy import sparse
 
-from ..compute.arrays import csr, is_tensor
-from ..compute.tensor_graph import symmetric_links
+from ..compute.arrays import csr, host, is_tensor, like
+from ..compute.tensor_graph import TensorGraph, symmetric_links
 from ..errors import InputError, ParameterError
 from ..scaling import row_lengths
 from ..utils.messages import check_integer
@@ -177,7 +177,7 @@ def has_unit_rows(matrix: Matrix) -> bool:
 
 def _are_unit(lengths: Array) -> bool:
     xp = array_namespace(lengths)
-    return bool(xp.all(xp.abs(lengths[lengths > 0] - 1) <= _UNIT_LENGTH_TOLERANCE))
+    return bool(xp.all((lengths <= 0) | (xp.abs(lengths - 1) <= _UNIT_LENGTH_TOLERANCE)))
 
 
 def user_graphs(graph: Any, views: SampleCounts, mask: Array, dtype: Any) -> list[sparse.csr_array]:
@@ -266,6 +266,42 @@ def modularity(graph: sparse.csr_array, labels: Array) -> float:
     return inside - float(out @ into)
 
 
+def modularities(graph: Any, labelings: Sequence[Array]) -> Array:
+    """Return the modularity of labellings on a symmetric graph; on a device for one of tensors, all at once.
+
+    Parameters
+    ----------
+    graph : csr_array or TensorGraph of shape (n_samples, n_samples)
+        Non-negative weights.
+    labelings : sequence of int arrays of shape (n_samples,)
+        The labellings, with groups counted from 0.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from scipy import sparse
+    >>> from gapview.graph.knn import modularities
+    >>> pairs = sparse.csr_array(np.kron(np.eye(2), [[0, 1], [1, 0]]))
+    >>> modularities(pairs, [np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1])])
+    array([ 0.5, -0.5])
+    """
+    if not isinstance(graph, TensorGraph):
+        return np.array([modularity(graph, labels) for labels in labelings])
+    starts = np.cumsum([0, *(int(labels.max()) + 1 for labels in labelings)])
+    columns = np.stack([labels + begin for labels, begin in zip(labelings, starts[:-1], strict=True)], axis=1)
+    values = graph.values
+    belongs = values.new_zeros((graph.shape[0], int(starts[-1])))
+    belongs.scatter_(1, like(columns.astype(np.int64), values), 1)
+    degrees = graph @ values.new_ones(graph.shape[0])
+    xp = array_namespace(values)
+    inside = xp.sum(belongs * (graph @ belongs), axis=0, dtype=xp.float64)
+    of_groups = xp.sum(belongs * degrees[:, None], axis=0, dtype=xp.float64)
+    found = host(xp.stack([inside, of_groups]))
+    inside, of_groups = (np.add.reduceat(each, starts[:-1]) for each in (found[0], found[1] ** 2))
+    total = found[1][: starts[1]].sum()
+    return inside / total - of_groups / total**2 if total else np.zeros(len(labelings))
+
+
 def mean_modularity(
     labelings: Sequence[Array], scaled: Sequence[Matrix], views: Views, n_neighbors: Sequence[int]
 ) -> Array:
@@ -301,7 +337,7 @@ def mean_modularity(
     for k, (matrix, count) in enumerate(zip(scaled, n_neighbors, strict=True)):
         if matrix.shape[0] > 1:
             graph, rows = knn_graph(matrix, count), views.rows(k)
-            values.append([modularity(graph, labels[rows]) for labels in labelings])
+            values.append(modularities(graph, [labels[rows] for labels in labelings]))
     if not values:
         raise InputError("Modularity needs at least 2 samples that share a view; there are none.")
     return np.asarray(np.mean(values, axis=0))

@@ -27,7 +27,7 @@ from gapview.graph import bridges, donors, imputation
 from gapview.graph.neighbors import cells as neighbor_cells
 from gapview.graph.neighbors import torch_search
 from gapview.progress import timing
-from gapview.views import cells, containers
+from gapview.views import cells, containers, measures
 
 from .phases import CLOSED, OTHER
 
@@ -66,6 +66,7 @@ _SIZES = (
     (neighbor_cells, "_N_VALUES_GPU"),
     (torch_search, "_N_VISITS"),
     (cells, "LARGE"),
+    (measures, "_DEVICE_CELLS"),
 )
 
 
@@ -174,7 +175,7 @@ def metered(shrink: int = 1) -> Iterator[DeviceMeter]:
         for name in _TO_HOST:
             stack.enter_context(patch.object(torch.Tensor, name, _counted(meter, getattr(torch.Tensor, name), name)))
         stack.enter_context(patch.object(torch, "as_tensor", _counted_upload(meter, torch.as_tensor)))
-        for module in (arrays, containers, clusters, memory):
+        for module in (arrays, containers, clusters, measures, memory):
             stack.enter_context(patch.object(module, "is_on_device", is_tensor))
         stack.enter_context(timing(meter.listen))
         stack.enter_context(meter)

@@ -1,9 +1,13 @@
 """What a fit asks of a device: waits and kernels do not grow with candidates, memory in step with the samples."""
 
+import re
+
 import pytest
+from click.testing import CliRunner
 
 from gapview import GRMF, BridgedGRMF
 from gapview.datasets import make_views
+from gapview_lab.cli import main
 from gapview_lab.speed.phases import CLOSED
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
@@ -65,7 +69,7 @@ def test_waits_do_not_grow_with_the_candidates(meter):
 
 @pytest.mark.parametrize("model", [GRMF(4, random_state=0), BridgedGRMF(4, selection="fixed", random_state=0)])
 def test_memory_grows_with_a_small_multiple_of_the_views(meter, model):
-    shrink, sizes = 2000, (4000, 12000)
+    shrink, sizes = 100, (4000, 8000)
     peaks = []
     for n_samples in sizes:
         with meter.metered(shrink) as found:
@@ -73,3 +77,10 @@ def test_memory_grows_with_a_small_multiple_of_the_views(meter, model):
         peaks.append(found.peak)
     n_bytes = 4 * (240 + 76) * 0.75 * (sizes[1] - sizes[0])
     assert (peaks[1] - peaks[0]) / n_bytes < 3.5
+
+
+def test_the_command_prints_every_phase():
+    result = CliRunner().invoke(main, ["device-costs", "--method", "GRMF", "--samples", "300"])
+    assert result.exit_code == 0, result.output
+    assert re.search(r"Phase +neighbours: \d+ kernels, \d+ waits, \d+ copies, memory \d", result.output)
+    assert re.search(r"Peak +\d+\.\d\d times the input of 0 MB", result.output)

@@ -40,7 +40,7 @@ def largest_magnitude(matrix: Matrix) -> float:
         return 0.0
     if is_tensor(values):
         low, high = host(_namespace(values).stack(values.aminmax())).tolist()
-        return max(high, -low)
+        return float(max(high, -low))
     return max(float(values.max()), -float(values.min()))
 
 
@@ -209,6 +209,9 @@ class ScaledRows:
     def device(self) -> Any:
         """Device that holds the rows."""
         return self.rows[:0].device
+
+    def __len__(self) -> int:
+        return self.shape[0]
 
     def __array_namespace__(self, api_version: str | None = None) -> Any:
         return array_namespace(self.rows[:0])

@@ -92,8 +92,11 @@ class MemoryBackend:
         rules = [fit_kind(*part) for part in parts]
         prepared = prepared_views(given, rules)
         if prepared is not given:
-            self.views = prepared.to_device(placed.device) if is_tensor(placed) else prepared
+            self.views = self._on_device(prepared) if is_tensor(placed) else prepared
         return rules
+
+    def _on_device(self, views: Views) -> Views:
+        return views.to_device(next(self.views.in_parts())[:0].device)
 
     def draw(self, n_samples: int, seed: int) -> Views:
         """Return some of the samples."""
@@ -130,7 +133,8 @@ class MemoryBackend:
     def given_graphs(self, graph: Any) -> list[Any]:
         """Check the graphs of a user, and return them."""
         given = user_graphs(graph, self.views, self.views.mask, host(self.scaled[0][:0]).dtype)
-        return self._with_edges([graph_like(own, matrix) for own, matrix in zip(given, self.scaled, strict=True)])
+        pairs = zip(given, self.scaled, strict=True)
+        return self._with_edges([graph_like(own, matrix[:0]) for own, matrix in pairs])
 
     def union_graph(self, n_neighbors: Sequence[int], view_weights: Sequence[float], search: Search | None) -> Any:
         """Return the union graph over all samples."""
@@ -227,7 +231,7 @@ class MemoryBackend:
     def group_shares(self, discriminants: Discriminants) -> Array:
         """Return the share of each group in every sample by discriminants."""
         arguments = self.scaled, [self.views.rows(k) for k in range(self.views.n_views)], self.views.n_samples
-        if is_tensor(self.scaled[0]):
+        if is_tensor(self.scaled[0][:0]):
             return discriminant_shares(discriminants, *arguments)  # type: ignore[no-any-return]
         return discriminants.shares(*arguments)
 

@@ -22,7 +22,7 @@ def discriminant_shares(
     discriminants: Discriminants, scaled: Sequence[Any], present: Sequence[Array], n_samples: int
 ) -> Any:
     """Return the share of each group in every sample; see :meth:`gapview.refinement.Discriminants.shares`."""
-    total = like(np.zeros((n_samples, len(discriminants.offset)), dtype=np.float32), scaled[0])
+    total = like(np.zeros((n_samples, len(discriminants.offset)), dtype=np.float32), scaled[0][:0])
     counts = total.new_zeros((n_samples, 1))
     for view, rows, samples in zip(discriminants.views, scaled, present, strict=True):
         places = like(samples, total)
@@ -37,12 +37,13 @@ def discriminant_shares(
 
 def _scores(view: ViewDiscriminants, rows: Any) -> Iterator[tuple[slice, Any]]:
     """Yield parts of the rows of a view, and their scores."""
-    axes, weights, offset = (like(own, rows).to(rows.dtype) for own in (view.axes, view.weights, view.offset))
-    landmarks = None if view.landmarks is None else like(view.landmarks, rows).to(rows.dtype)
-    middle = like(view.center @ view.axes, rows).to(rows.dtype)
+    none = rows[:0]
+    axes, weights, offset = (like(own, none).to(none.dtype) for own in (view.axes, view.weights, view.offset))
+    landmarks = None if view.landmarks is None else like(view.landmarks, none).to(none.dtype)
+    middle = like(view.center @ view.axes, none).to(none.dtype)
     width = max(rows.shape[1], axes.shape[1] if landmarks is None else len(landmarks))
     step = max(1, _VALUES_AT_A_TIME // width)
-    for begin in range(0, len(rows), step):
+    for begin in range(0, rows.shape[0], step):
         part = slice(begin, begin + step)
         points = (rows[part] / view.size) @ axes - middle
         if landmarks is not None:

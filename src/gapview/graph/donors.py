@@ -13,7 +13,7 @@ from sklearn.utils.extmath import randomized_svd
 
 from ..compute.arrays import FEW_ROWS, csr, host, is_tensor, like, row_blocks
 from ..progress import phase
-from ..scaling import largest_magnitude, row_lengths, times_power
+from ..scaling import ScaledRows, largest_magnitude, row_lengths, times_power
 from ..utils.types import Array, Matrix
 from ..views import Views
 from .knn import comparable_rows, has_unit_rows
@@ -74,6 +74,9 @@ def _located(matrix: Matrix, views: Views, view: int) -> tuple[Matrix, Array, Ar
 
 def _standard_deviation(points: Matrix) -> float:
     """Return the root of the total variance; the largest magnitude if there is none."""
+    if isinstance(points, ScaledRows):
+        variance = mean_square(points, mean_row(points))
+        return variance**0.5 if variance > 0 else 1.0
     largest = largest_magnitude(points)
     if not largest:
         return 1.0
@@ -93,14 +96,14 @@ def divide(points: Matrix, unit: float) -> Matrix:
     return points if unit == 1 else times_power(points, -int(exponent)) / float(fraction)
 
 
-def mean_row(points: Array) -> Array:
+def mean_row(points: Any) -> Array:
     """Return the mean of the rows, summed in double precision."""
     xp = array_namespace(points)
     total = sum(xp.sum(points[block], axis=0, dtype=xp.float64) for block in row_blocks(points))
     return xp.astype(total / points.shape[0], points.dtype)  # type: ignore[no-any-return]
 
 
-def mean_square(rows: Array, center: Array | float = 0.0) -> float:
+def mean_square(rows: Any, center: Array | float = 0.0) -> float:
     """Return the mean squared distance of the rows from a centre."""
     xp = array_namespace(rows)
     totals = [float(xp.sum(xp.square(rows[block] - center), dtype=xp.float64)) for block in row_blocks(rows)]
@@ -109,9 +112,12 @@ def mean_square(rows: Array, center: Array | float = 0.0) -> float:
 
 def _principal_components(matrix: Matrix, n_most: int) -> Array:
     """Return the scores on the leading singular vectors of wide rows; narrow rows as a dense array."""
+    is_tall = matrix.shape[0] >= max(_MANY_ROWS, _TALL * matrix.shape[1])
+    if isinstance(matrix, ScaledRows) and not (is_tall and matrix.shape[1] > n_most):
+        matrix = matrix.whole()
     if matrix.shape[1] <= n_most:
         return matrix.toarray() if sparse.issparse(matrix) else matrix  # type: ignore[no-any-return]
-    if not sparse.issparse(matrix) and matrix.shape[0] >= max(_MANY_ROWS, _TALL * matrix.shape[1]):
+    if is_tall and not sparse.issparse(matrix):
         return _gram_components(matrix, n_most)
     if is_tensor(matrix):
         return _tensor_components(matrix, n_most)  # type: ignore[no-any-return]
@@ -126,13 +132,14 @@ def _gram_components(matrix: Array, n_most: int) -> Array:
     Squaring makes small singular values inaccurate, but only the leading ones are used.
     """
     xp = array_namespace(matrix)
-    size = largest_magnitude(matrix) or 1.0  # squares of huge or tiny numbers stay finite
+    # Squares of huge or tiny numbers stay finite
+    size = max(largest_magnitude(matrix[block]) for block in row_blocks(matrix, FEW_ROWS)) or 1.0
     products = xp.zeros((matrix.shape[1], matrix.shape[1]), dtype=xp.float64, device=matrix.device)
     for block in row_blocks(matrix, FEW_ROWS):
         rows = xp.astype(matrix[block] / size, xp.float64)
         products += rows.T @ rows
     directions = np.ascontiguousarray(np.linalg.eigh(host(products))[1][:, ::-1][:, :n_most])
-    directions = xp.astype(like(directions, matrix), matrix.dtype)
+    directions = xp.astype(like(directions, products), matrix.dtype)
     scores = xp.empty((matrix.shape[0], n_most), dtype=matrix.dtype, device=matrix.device)
     for block in row_blocks(matrix, FEW_ROWS):
         scores[block] = matrix[block] @ directions

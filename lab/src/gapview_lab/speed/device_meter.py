@@ -20,7 +20,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from gapview import clusters, scaling
-from gapview.backends import memory
+from gapview.backends import memory, tensor_shares
 from gapview.compute import arrays, engine, kmeans, tensor_graph
 from gapview.compute.arrays import is_tensor
 from gapview.graph import bridges, donors, imputation
@@ -60,6 +60,7 @@ _SIZES = (
     (kmeans, "_N_DISTANCES"),
     (kmeans, "_N_SEEDED"),
     (tensor_graph, "_VALUES_AT_A_TIME"),
+    (tensor_shares, "_VALUES_AT_A_TIME"),
     (bridges, "_BYTES_AT_A_TIME"),
     (donors, "_N_PAIRS_TENSOR"),
     (imputation, "_MOST_VALUES"),
@@ -110,6 +111,13 @@ class DeviceMeter(TorchDispatchMode):  # type: ignore[misc]
     def upload(self) -> None:
         """Count a copy from the host to the device."""
         self.uploads[self.phase] += 1
+
+    def placed(self, arrays: list[Any]) -> list[Any]:
+        """Return arrays as tensors that count as lying on the device."""
+        tensors = [torch.from_numpy(array) for array in arrays]
+        for tensor in tensors:
+            self.hold(tensor)
+        return tensors
 
     def hold(self, value: Any) -> None:
         """Count the bytes of a tensor until it is freed."""

@@ -12,6 +12,7 @@ from sklearn import get_config
 from ...compute.arrays import is_tensor
 from ...compute.engine import engine_for, single_threaded
 from ...errors import InputTypeError, MissingExtraError, ParameterError
+from ...scaling import ScaledRows
 from ...utils.messages import check_integer
 from ...utils.types import Array, Matrix
 from .cell_index import CellIndex, nearest_cells
@@ -211,7 +212,7 @@ def nearest(points: Any, n_neighbors: int, queries: Any = None, *, search: Searc
     """
     search = Search() if search is None else search
     _check(points, n_neighbors, queries)
-    if is_tensor(points):
+    if is_tensor(points) or isinstance(points, ScaledRows):
         from .torch_search import nearest_tensors  # imports torch
 
         return nearest_tensors(points, int(n_neighbors), queries, search)

@@ -16,7 +16,7 @@ from ...compute.engine import on_free_cores, single_threaded
 from ...scaling import largest_magnitude, row_lengths, times_power
 from ...utils.types import Array, Matrix
 
-_FAR = 100.0  # squared distance of the points from the origin, in units of their variance, above which they are centred
+FAR = 100.0  # squared distance of the points from the origin, in units of their variance, above which they are centred
 _SAFE = 30  # powers of 2 up to which float32 and float64 hold squares and squared differences: no copy is needed
 _WORTH_A_THREAD = 1e8  # operations below which several threads are slower than one
 _N_VALUES = 2**22  # values that are held at a time
@@ -113,7 +113,7 @@ def far_center(points: Any) -> Array | None:
     else:
         squares = np.einsum("ij,ij->", points, points, dtype=np.float64)
     variance = squares / len(points) - center @ center
-    return center if center @ center > _FAR * variance else None
+    return center if center @ center > FAR * variance else None
 
 
 def scaled_back(distances: Array, exponent: int) -> Array:

@@ -44,10 +44,12 @@ def rows_at_a_time(rows: Any, width: int) -> int:
 
 def relative_squares(points: Any, queries: Any) -> Any:
     """Return |p|² − 2 p·q for all points (columns) and queries (rows), which orders the points as |p − q|² does."""
-    if is_tensor(points):  # products of rows with themselves, without a copy of all points
-        squares = (points[:, None] @ points[:, :, None]).ravel()
+    xp = array_namespace(points)
+    if is_tensor(points):  # some rows at a time: the squares of all would be a copy of the points
+        parts = [xp.sum(part * part, axis=1) for part in points.split(rows_at_a_time(points, points.shape[1]))]
+        squares = parts[0] if len(parts) == 1 else xp.concat(parts)
         return squares.addmm(queries, points.T, alpha=-2)
-    squares = array_namespace(points).sum(points * points, axis=1)
+    squares = xp.sum(points * points, axis=1)
     table = queries @ (points * -2).T
     table += squares
     return table

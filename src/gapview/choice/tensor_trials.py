@@ -21,7 +21,7 @@ from ..factorization.loop import Weights
 from ..utils.types import Array
 from .representation import IterationLimits, Setting
 
-_MOST_IMPROVED, _TOLERANCE = 100, 1e-5  # of iterations on moments
+_MOST_IMPROVED, _TOLERANCE = 100, 1e-7  # of iterations on moments
 _STEPS_BETWEEN = 5  # of them between two tests of whether they end, for which the host waits
 _NEARLY_SINGULAR = 1e-10
 

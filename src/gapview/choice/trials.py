@@ -203,8 +203,7 @@ def _groups_together(
     from .tensor_trials import groups_together  # imports torch
 
     n_vectors = max(_N_VECTORS, _VECTORS_PER_COMPONENT * settings[0].n_components)
-    coarse, tried_seed = _coarse(limits), int(np.random.RandomState(seed).randint(2**31 - 1))
-    return groups_together(prepared, settings, n_clusters, N_RESTARTS, n_vectors, tried_seed, coarse)
+    return groups_together(prepared, settings, n_clusters, N_RESTARTS, n_vectors, seed, _coarse(limits))
 
 
 def _coarse(limits: IterationLimits) -> IterationLimits:

@@ -195,8 +195,8 @@ def kmeans_of_tensor(points: Any, n_clusters: int, n_init: int, seed: int) -> tu
 def kmeans_of_tensors(points: Any, n_clusters: int, n_init: int, seed: int) -> tuple[Any, Any]:
     """Cluster the rows of several data sets by Lloyd's algorithm; the start with the smallest inertia of each counts.
 
-    All starts of all data sets run at once, since one alone would leave a device idle. First centres are drawn as in
-    k-means++ (Arthur and Vassilvitskii, 2007), among a sample of the rows.
+    All starts of all data sets run at once, since one alone would leave a device idle. First centres are those of
+    :func:`kmeans_plus_plus`, among a sample if there are many rows.
 
     Parameters
     ----------
@@ -216,19 +216,20 @@ def kmeans_of_tensors(points: Any, n_clusters: int, n_init: int, seed: int) -> t
     """
     import torch
 
-    generator = torch.Generator().manual_seed(seed)
+    source = np.random.RandomState(seed)
     n_sets, n_points, _ = points.shape
     drawn = points
     if n_points > _N_SEEDED:
-        drawn = points[:, torch.randperm(n_points, generator=generator)[:_N_SEEDED].to(points.device)]
-    centers = _first_centers(drawn, n_clusters, n_init, generator)
-    tolerance = _TOLERANCE * points.var(dim=1, correction=0).mean(dim=1)
+        drawn = points[:, torch.as_tensor(source.permutation(n_points)[:_N_SEEDED], device=points.device)]
+    centers = _first_centers(drawn, n_clusters, n_init, source)
+    tolerance = _TOLERANCE * points.var(dim=1, correction=0).mean(dim=1, keepdim=True)
+    active = torch.ones(centers.shape[:2], dtype=torch.bool, device=points.device)
     for done in range(1, _MOST_ITERATIONS + 1):
         _, sums, counts = _assign(points, centers)
-        moved = torch.where(counts > 0, sums / counts.clamp(min=1), centers)
-        changes = (moved - centers).square().sum(dim=(2, 3)).amax(dim=1)
+        moved = torch.where((counts > 0) & active[..., None, None], sums / counts.clamp(min=1), centers)
+        active = active & ((moved - centers).square().sum(dim=(2, 3)) > tolerance)
         centers = moved
-        if done % _STEPS_BETWEEN == 0 and bool((changes <= tolerance).all()):
+        if done % _STEPS_BETWEEN == 0 and not bool(active.any()):
             break
     inertia = _assign(points, centers)[0]
     # The first of those that are equal up to rounding, which may differ from run to run
@@ -248,27 +249,34 @@ def _products(points: Any, centers: Any) -> Any:
     return (-half[:, None]).baddbmm(points, centers.transpose(1, 2))
 
 
-def _first_centers(points: Any, n_clusters: int, n_init: int, generator: Any) -> Any:
-    """Return the first centres of all starts: sets × starts × centres × features."""
+def _first_centers(points: Any, n_clusters: int, n_init: int, source: np.random.RandomState) -> Any:
+    """Return the first centres of :func:`kmeans_plus_plus` for all starts: sets × starts × centres × features."""
     import torch
 
-    draws = torch.rand((n_clusters, n_init), generator=generator, dtype=torch.float64).to(points.device)
-    sets = torch.arange(len(points), device=points.device)[:, None]
-    squares = points.square().sum(dim=2)[:, None]
+    n_trials = 2 + int(np.log(n_clusters))
+    numbers = source.random_sample((n_init, 1 + (n_clusters - 1) * n_trials))
+    draws = torch.as_tensor(numbers, device=points.device)
+    n_sets, n_points, _ = points.shape
+    sets, wide = torch.arange(n_sets, device=points.device)[:, None], points.double()
+    squares = wide.square().sum(dim=2)[:, None]
 
-    def distances(centers: Any) -> Any:
-        found = centers.square().sum(dim=2, keepdim=True) + squares
-        return found.baddbmm(centers, points.transpose(1, 2), alpha=-2).clamp(min=0)
+    def distances(rows: Any) -> Any:
+        chosen = wide[sets, rows]
+        found = chosen.square().sum(dim=2, keepdim=True) + squares
+        return found.baddbmm(chosen, wide.transpose(1, 2), alpha=-2).clamp(min=0)
 
-    first = (draws[0] * points.shape[1]).long()
-    centers = [points[:, first]]
-    nearest = distances(centers[0])
-    for drawn in draws[1:]:
-        ends = nearest.cumsum(dim=2, dtype=torch.float64)
-        places = torch.searchsorted(ends, drawn[:, None] * ends[:, :, -1:])[:, :, 0]
-        centers.append(points[sets, places.clamp(max=points.shape[1] - 1)])
-        nearest = torch.minimum(nearest, distances(centers[-1]))
-    return torch.stack(centers, dim=2)
+    chosen = [(draws[:, 0] * n_points).long().expand(n_sets, -1)]
+    nearest = distances(chosen[0])
+    for k in range(1, n_clusters):
+        ends = nearest.cumsum(dim=2)
+        wanted = draws[:, k * n_trials - n_trials + 1 : k * n_trials + 1] * ends[:, :, -1:]
+        found = torch.searchsorted(ends, wanted).clamp(max=n_points - 1)
+        tried = distances(found.flatten(1)).unflatten(1, (n_init, n_trials))
+        tried = torch.minimum(tried, nearest[:, :, None])
+        best = tried.sum(dim=3).argmin(dim=2, keepdim=True)
+        nearest = tried.gather(2, best[..., None].expand(-1, -1, 1, n_points))[:, :, 0]
+        chosen.append(found.gather(2, best)[:, :, 0])
+    return points[sets[..., None], torch.stack(chosen, dim=2)]
 
 
 def _assign(points: Any, centers: Any) -> tuple[Any, Any, Any]:

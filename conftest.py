@@ -6,7 +6,7 @@ from importlib.util import find_spec
 import pytest
 
 collect_ignore_glob = [
-    *([] if find_spec("torch") else ["src/gapview/graph/neighbors/torch_search.py"]),
+    *([] if find_spec("torch") else [f"*/{name}.py" for name in ("torch_search", "tensor_trials", "device_meter")]),
     *([] if find_spec("sknetwork") else ["src/gapview/graph/communities.py"]),
 ]
 

@@ -14,7 +14,7 @@ import numpy as np
 from array_api_compat import array_namespace
 from sklearn.cluster import KMeans
 
-from .compute.arrays import host, is_tensor, like
+from .compute.arrays import host, is_on_device, is_tensor, like, row_blocks
 from .compute.engine import on_free_cores, single_threaded
 from .compute.kmeans import kmeans_of_array, kmeans_of_tensor, kmeans_plus_plus
 from .errors import SolutionError
@@ -193,7 +193,7 @@ def cluster_rows(
     size = 1.0 if normalize else largest_magnitude(embedding)
     points = unit_rows(embedding) if normalize else embedding / size
     labels, centers = (kmeans or kmeans_rows)(points, n_clusters, n_init, random_state)
-    n_found = len(np.unique(labels))
+    n_found = np.count_nonzero(np.bincount(labels))
     if n_found < n_clusters:
         warn_user(
             f"Only {n_found} distinct groups were found for n_clusters={n_clusters}: the samples "
@@ -245,6 +245,12 @@ def cluster_parts(
 
 def group_sums(rows: Array, labels: Array, n_groups: int) -> tuple[Array, Array]:
     """Return for every group the sum of its rows, scaled to unit length, and their number."""
+    if is_tensor(rows):
+        sums = np.zeros((n_groups, rows.shape[1]))
+        for block in row_blocks(rows):
+            belongs = like(labels[block][None, :] == np.arange(n_groups)[:, None], rows).double()
+            sums += host(belongs @ unit_rows(rows[block]).double())
+        return sums, np.bincount(labels, minlength=n_groups)
     belongs = labels[None, :] == np.arange(n_groups)[:, None]
     return belongs @ unit_rows(rows).astype(np.float64), belongs.sum(axis=1)
 
@@ -266,11 +272,10 @@ def kmeans_rows(
     points: Array, n_clusters: int, n_init: int, random_state: np.random.RandomState
 ) -> tuple[Array, Array]:
     """Run k-means on an array or a tensor, and return labels and centres as arrays."""
-    if str(points.device) == "cpu":
-        points = host(points)  # tensors on the processor have the result of arrays
-    if is_tensor(points):
+    if is_on_device(points):
         found = kmeans_of_tensor(points, n_clusters, n_init, int(random_state.randint(2**31 - 1)))
         return host(found[0]).astype(np.int32), host(found[1])
+    points = host(points)  # tensors on the processor have the result of arrays
     # Several threads would slow down small work, above all on a busy machine
     is_small = len(points) < _MANY_ROWS
     init = _starts_at_once(n_init) if is_small else "k-means++"

@@ -16,6 +16,7 @@ from .compute.arrays import FEW_ROWS, host, is_tensor, like, row_blocks
 from .errors import InputError
 from .utils.types import Array, Matrix
 from .views import Views
+from .views.cells import SelectedRows
 
 WHITE = "white+unit"
 SCALES = ("unit", "center+unit", "standard", "standard+view", "standard+unit", WHITE, None)
@@ -36,7 +37,12 @@ _ROUNDING = 8  # units in the last place by which equal values may differ after 
 def largest_magnitude(matrix: Matrix) -> float:
     """Return the largest absolute value of a matrix; 0 if it has none."""
     values = matrix.data if sparse.issparse(matrix) else matrix
-    return max(float(values.max()), -float(values.min())) if 0 not in values.shape else 0.0
+    if 0 in values.shape:
+        return 0.0
+    if is_tensor(values):
+        low, high = host(_namespace(values).stack(values.aminmax())).tolist()
+        return float(max(high, -low))
+    return max(float(values.max()), -float(values.min()))
 
 
 def row_lengths(matrix: Matrix) -> Array:
@@ -205,6 +211,9 @@ class ScaledRows:
         """Device that holds the rows."""
         return self.rows[:0].device
 
+    def __len__(self) -> int:
+        return self.shape[0]
+
     def __array_namespace__(self, api_version: str | None = None) -> Any:
         return array_namespace(self.rows[:0])
 
@@ -212,6 +221,14 @@ class ScaledRows:
         """Return some of the rows, scaled."""
         scaled = self.scaling.apply(self.rows[part])
         return _namespace(scaled).astype(scaled, self.dtype, copy=False)  # type: ignore[no-any-return]
+
+    def whole(self) -> Array:
+        """Return all rows, scaled block by block."""
+        xp = self.__array_namespace__()
+        found = xp.empty(self.shape, dtype=self.dtype, device=self.device)
+        for block in row_blocks(self):
+            found[block] = self[block]
+        return found  # type: ignore[no-any-return]
 
 
 def _too_large(name: str, what: str, matrix: Matrix) -> InputError:
@@ -451,9 +468,15 @@ def scale_views(views: Views, scale: str | Sequence[str | None] | None) -> tuple
         If a scaled view is the same for all samples up to rounding, as a single positive feature with rows of unit
         length is; or if its values are too large to be scaled.
     """
-    named = zip(views.names, views.one_by_one(), scale_per_view(scale, views.n_views), strict=True)
+    held = map(_copied_unless_tensors, views.in_parts())
+    named = zip(views.names, held, scale_per_view(scale, views.n_views), strict=True)
     scaled, scalings = zip(*(scale_view(*each) for each in named), strict=True)
     return list(scaled), list(scalings)
+
+
+def _copied_unless_tensors(held: Any) -> Any:
+    """Return rows without a reference to others; those on a device, which has less memory, are scaled in blocks."""
+    return held.copied() if isinstance(held, SelectedRows) and not is_tensor(held.whole) else held
 
 
 def scale_per_view(scale: str | Sequence[str | None] | None, n_views: int) -> list[str | None]:
@@ -464,7 +487,8 @@ def scale_per_view(scale: str | Sequence[str | None] | None, n_views: int) -> li
 def scale_view(name: str, matrix: Matrix, scale: str | None) -> tuple[Matrix, Scaling]:
     """Return one view scaled on its present rows, and the scaling."""
     scaling = fit_scaling(name, matrix, scale)
-    scaled = scaling.apply(matrix)
+    lazily = ScaledRows(matrix, scaling, matrix.dtype)
+    scaled = lazily.whole() if isinstance(matrix, SelectedRows) else scaling.apply(matrix)
     check_variation(name, scaled, scale)
     return scaled, scaling
 

@@ -576,9 +576,6 @@ BAD_PARAMETERS = {
     "partial_rows": Bad("ParameterError: partial_rows must be one of", settings={"partial_rows": "guess"}),
     "random_state": Bad("ParameterError: random_state", settings={"random_state": "seed"}),
     "memory_budget": Bad("ParameterError: memory_budget must be None, a finite", settings={"memory_budget": "lots"}),
-    "memory_budget and device": Bad(
-        "ParameterError: memory_budget is for fits on the processor", settings={"memory_budget": "1GB", "device": "cpu"}
-    ),
 }
 CODES = [np.ones((N, 3)), np.ones((N, 3))]
 GRAPHS = [np.eye(N), np.eye(N)]
@@ -761,11 +758,10 @@ def test_errors_of_new_samples_are_those_of_memory(bad, where, fitted, places):
 
 GAPS = changed(0, (3, 0))
 ONLY_HERE = r"^(device|memory_budget) is for fits in this process, .* leave (device|memory_budget) out"
-ONE_OF_BOTH = "memory_budget is for fits on the processor, .* leave one of them out"
 IN_CSR = r"Convert them with \.map_blocks\(lambda block: block\.toarray\(\)\), or fit in memory"
 UNSUPPORTED = {
-    "device": (GRMF(3, device="cpu"), PLAIN, {"disk": ONE_OF_BOTH, "dask": ONLY_HERE}),
-    "memory_budget": (GRMF(3, memory_budget="1GB"), PLAIN, {"device": ONE_OF_BOTH, "dask": ONLY_HERE}),
+    "device": (GRMF(3, device="cpu"), PLAIN, {"dask": ONLY_HERE}),
+    "memory_budget": (GRMF(3, memory_budget="1GB"), PLAIN, {"dask": ONLY_HERE}),
     "filled gaps": (
         GRMF(3, partial_rows="fill"),
         GAPS,

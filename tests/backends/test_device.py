@@ -7,14 +7,16 @@ import pytest
 from sklearn.metrics import adjusted_rand_score
 
 from gapview import GRMF, BridgedGRMF
-from gapview.compute.arrays import TensorGraph, host, host_graph
-from gapview.compute.kmeans import kmeans_of_tensor
+from gapview.compute.arrays import graph_like, host, host_graph, is_tensor
+from gapview.compute.kmeans import kmeans_of_tensor, kmeans_of_tensors
+from gapview.compute.tensor_graph import TensorGraph
 from gapview.datasets import make_views
 from gapview.errors import MissingExtraError, ParameterError
 from gapview.graph.bridges import both_graphs, joint_graph, union_graph
 from gapview.graph.imputation import impute_views
-from gapview.graph.knn import knn_graph
+from gapview.graph.knn import knn_graph, modularities, modularity
 from gapview.scaling import SCALES, scale_views
+from gapview.views import measures
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 DEVICES = ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]
@@ -67,6 +69,27 @@ def test_settings_are_chosen_on_tensors_too(made, device):
 
 
 @each_device
+@pytest.mark.parametrize(("shape", "separation"), [((12, 300, 7), 4.0), ((60, 40), 3.0)])
+def test_candidates_have_the_same_groups_on_tensors(device, shape, separation):
+    data = make_views(600, shape, n_clusters=5, separation=separation, missing_rate=0.4, random_state=0)
+    here = BridgedGRMF(5, refine=False, random_state=0).fit(data.views).selection_
+    there = BridgedGRMF(5, refine=False, random_state=0, device=device).fit(data.views).selection_
+    assert there.setting == here.setting
+    assert [trial.setting for trial in there.trials] == [trial.setting for trial in here.trials]
+    for ours, theirs in zip(here.trials, there.trials, strict=True):
+        assert adjusted_rand_score(theirs.labels, ours.labels) > 0.9
+        np.testing.assert_allclose(theirs.score, ours.score, atol=0.05)
+
+
+@each_device
+def test_candidates_of_huge_values_are_tried_one_by_one(made, device):
+    views = made.views.with_matrices([matrix * 1e30 for matrix in made.views.matrices])
+    model = BridgedGRMF(4, scale=None, random_state=0)
+    here = model.fit(views).labels_
+    assert adjusted_rand_score(model.set_params(device=device).fit(views).labels_, here) > 0.95
+
+
+@each_device
 @pytest.mark.parametrize("scale", SCALES)
 def test_scaling_and_graphs_are_the_same(made, scale, device):
     views = made.views
@@ -110,6 +133,28 @@ def test_a_graph_of_tensors_behaves_like_one_of_scipy(device):
 
 
 @each_device
+def test_the_facts_on_columns_are_those_of_arrays(made, device, monkeypatch):
+    monkeypatch.setattr(measures, "is_on_device", is_tensor)
+    monkeypatch.setattr(measures, "_DEVICE_CELLS", 3000)
+    rows = np.column_stack([made.views.matrices[0][:200], np.zeros(200), np.arange(200.0) - 7])
+    rows[3, 1] = -0.0
+    rows = np.column_stack([rows, rows[:, 2]]).astype(np.float32)
+    here, there = (measures.ColumnFacts.of(view) for view in (rows, torch.as_tensor(rows, device=device)))
+    for field in ("low", "high", "n_zeros", "n_integers"):
+        np.testing.assert_array_equal(getattr(there, field), getattr(here, field))
+    np.testing.assert_array_equal(there.digest.view(np.uint64), here.digest)
+
+
+@each_device
+def test_modularity_of_several_labellings(made, device):
+    graph = knn_graph(made.views.matrices[0], 5)
+    rng = np.random.RandomState(0)
+    labelings = [rng.randint(count, size=graph.shape[0]) for count in (2, 5, 3)]
+    there = modularities(graph_like(graph, torch.zeros(0, dtype=torch.float64, device=device)), labelings)
+    np.testing.assert_allclose(there, [modularity(graph, labels) for labels in labelings], rtol=1e-12)
+
+
+@each_device
 def test_kmeans_finds_what_is_there(device):
     data = make_views(600, [5], n_clusters=4, separation=12.0, random_state=0)
     points = torch.as_tensor(data.views.matrices[0], device=device)
@@ -119,6 +164,9 @@ def test_kmeans_finds_what_is_there(device):
         np.testing.assert_allclose(host(centers[group]), host(points[labels == group].mean(dim=0)), atol=0.05)
     again = kmeans_of_tensor(points, 4, 5, 0)[0]
     assert (again == labels).all()
+    several = kmeans_of_tensors(torch.stack([points, points * 3]), 4, 5, 0)
+    assert (several[0] == labels).all()
+    np.testing.assert_allclose(host(several[1][1]), 3 * host(centers), atol=1e-9)
 
 
 def test_what_a_device_cannot_take_is_said(made, monkeypatch):

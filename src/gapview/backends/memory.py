@@ -21,7 +21,7 @@ from ..clusters import (
     kmeans_rows,
     renumbered,
 )
-from ..compute.arrays import drained, graph_like, host, host_graph, is_tensor, like, weights_of
+from ..compute.arrays import drained, graph_like, host, host_graph, is_on_device, is_tensor, like, weights_of
 from ..correction import Correction, scale_and_correct
 from ..factorization.loop import Solution, codes_of_all, codes_of_present
 from ..factorization.problem import Problem, build_problem
@@ -45,6 +45,7 @@ from ..views import Views
 from ..views.cells import draw_from
 from ..views.linking import parts_of, sample_parts
 from .base import SampleResults
+from .tensor_shares import discriminant_shares, mixture_shares, tensor_transition
 
 
 class MemoryBackend:
@@ -91,8 +92,11 @@ class MemoryBackend:
         rules = [fit_kind(*part) for part in parts]
         prepared = prepared_views(given, rules)
         if prepared is not given:
-            self.views = prepared.to_device(placed.device) if is_tensor(placed) else prepared
+            self.views = self._on_device(prepared) if is_tensor(placed) else prepared
         return rules
+
+    def _on_device(self, views: Views) -> Views:
+        return views.to_device(next(self.views.in_parts())[:0].device)
 
     def draw(self, n_samples: int, seed: int) -> Views:
         """Return some of the samples."""
@@ -129,7 +133,8 @@ class MemoryBackend:
     def given_graphs(self, graph: Any) -> list[Any]:
         """Check the graphs of a user, and return them."""
         given = user_graphs(graph, self.views, self.views.mask, host(self.scaled[0][:0]).dtype)
-        return self._with_edges([graph_like(own, matrix) for own, matrix in zip(given, self.scaled, strict=True)])
+        pairs = zip(given, self.scaled, strict=True)
+        return self._with_edges([graph_like(own, matrix[:0]) for own, matrix in pairs])
 
     def union_graph(self, n_neighbors: Sequence[int], view_weights: Sequence[float], search: Search | None) -> Any:
         """Return the union graph over all samples."""
@@ -152,8 +157,12 @@ class MemoryBackend:
 
     @property
     def _are_kept(self) -> bool:
-        """Whether the scaled views are kept until the bridged problem is built; large views are scaled twice."""
-        return not (self.is_last and self.views.by_reference) or bool(self.corrections)
+        """Whether the scaled views are kept until the bridged problem is built.
+
+        Large views are scaled twice, and so are those on a device, which has less memory and more speed.
+        """
+        is_scarce = self.views.by_reference or is_on_device(next(self.views.in_parts())[:0])
+        return not (self.is_last and is_scarce) or bool(self.corrections)
 
     def view_problem(self, graphs: Sequence[Any]) -> Problem:
         """Smooth every view along its graph."""
@@ -218,22 +227,25 @@ class MemoryBackend:
         return self._numbered(labels, self._centers(points, labels))
 
     def _centers(self, points: Array, labels: Array, n_groups: int | None = None) -> Array:
-        sums, counts = group_sums(host(points), labels, n_groups or int(labels.max()) + 1)
+        sums, counts = group_sums(points, labels, n_groups or int(labels.max()) + 1)
         return group_means(sums, counts).astype(host(points[:0]).dtype)
 
     def group_shares(self, discriminants: Discriminants) -> Array:
         """Return the share of each group in every sample by discriminants."""
-        present = [self.views.rows(k) for k in range(self.views.n_views)]
-        return discriminants.shares(self.scaled, present, self.views.n_samples)
+        arguments = self.scaled, [self.views.rows(k) for k in range(self.views.n_views)], self.views.n_samples
+        if is_tensor(self.scaled[0][:0]):
+            return discriminant_shares(discriminants, *arguments)  # type: ignore[no-any-return]
+        return discriminants.shares(*arguments)
 
     def mixture_shares(self, points: Array, centers: Array) -> Array:
         """Return the share of each group in every sample by a mixture that starts from the centres of k-means."""
-        rows = host(points)
-        return fit_mixture(rows[rows_to_fit(len(rows))], centers).shares(rows)
+        mixture = fit_mixture(host(points[like(rows_to_fit(len(points)), points)]), centers)
+        return mixture_shares(mixture, points) if is_tensor(points) else mixture.shares(points)
 
     def reassign(self, points: Array, shares: Array, graph: Any) -> tuple[Array, Array]:
         """Assign samples to the group of the largest share, with those of their neighbours."""
-        labels = walk(shares, transition_of(host_graph(graph))).argmax(axis=1).astype(np.int32)
+        transition = transition_of(graph) if not is_tensor(shares) else tensor_transition(graph, shares.dtype)
+        labels = host(walk(shares, transition).argmax(axis=1)).astype(np.int32)
         return self._numbered(labels, self._centers(points, labels, shares.shape[1]))
 
     def _numbered(self, labels: Array, centers: Array) -> tuple[Array, Array]:
@@ -243,7 +255,7 @@ class MemoryBackend:
 
     def _placed(self, rows: Array) -> Array:
         """Return rows on the device that computes."""
-        return like(rows, next(self.views.in_parts()))  # type: ignore[no-any-return]
+        return like(rows, next(self.views.in_parts())[:0])  # type: ignore[no-any-return]
 
     def confidence(self, points: Array, labels: Array, centers: Array, graph: Any | None) -> Array:
         """Return the confidence of every sample."""

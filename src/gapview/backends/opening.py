@@ -15,6 +15,7 @@ from .base import Backend
 from .dask import dask_kind
 from .disk import backend as on_disk
 from .memory import MemoryBackend
+from .streamed import device_backend
 
 
 @contextmanager
@@ -34,7 +35,7 @@ def open_backend(model: Any, data: Any, mask: Any, batch: Any, checkpoint: Any) 
         with on_cluster.open_backend(model, data, mask, checkpoint) as backend:
             yield backend
         return
-    if model.memory_budget is not None:
+    if model.memory_budget is not None and model.device is None:
         with on_disk.open_backend(model, data, mask) as here, recording(checkpoint, model, here.training):
             warn_of_parts(here.training.names, here.training.mask)
             yield here
@@ -44,4 +45,7 @@ def open_backend(model: Any, data: Any, mask: Any, batch: Any, checkpoint: Any) 
     views = batched(views, batch, model.batch_correction)
     warn_of_parts(views.names, views.mask)
     with recording(checkpoint, model, views):
-        yield MemoryBackend(views, is_last=True, device=model.device)
+        if model.device is None:
+            yield MemoryBackend(views, is_last=True)
+        else:
+            yield device_backend(views, model.device, model.memory_budget)

@@ -77,9 +77,10 @@ _ERRORS: dict[str, tuple[type[Exception], str]] = {
         "each view with np.save and give it as np.load(path, mmap_mode='r'), so that it stays on disk and {least} are "
         "enough.",
     ),
-    "budget on a device": (
+    "too large for a device": (
         ParameterError,
-        "memory_budget is for fits on the processor, and device={device!r}: leave one of them out.",
+        "memory_budget: with device, it is the memory of the device, where graphs and codes take about {least}; you "
+        "gave {budget}: use a larger budget, or leave device out.",
     ),
 }
 

@@ -24,7 +24,7 @@ from ..compute.arrays import host, host_graph
 from ..correction import scale_and_correct
 from ..errors import SolutionError
 from ..graph.communities import KMEANS
-from ..graph.knn import mean_modularity, modularity, resolve_n_neighbors
+from ..graph.knn import mean_modularity, modularities, modularity, resolve_n_neighbors
 from ..metrics import adjusted_rand_indices
 from ..persist.checkpoints import checkpointed
 from ..persist.registry import storable_record
@@ -302,12 +302,14 @@ def choose(candidates: Sequence[tuple[Setting, ViewGraphs, Array]]) -> Selection
     plain = [own for own, is_white in zip(candidates, white, strict=True) if not is_white]
     each = list({id(prepared): prepared for _, prepared, _ in plain}.values())
     explained = float(np.mean([prepared.explained for prepared in each]))
-    union = _modularity_shares([host_graph(prepared.graphs["union"]) for prepared in each], labelings)
-    joint = _modularity_shares([host_graph(prepared.graphs["joint"]) for prepared in each], labelings)
+    union, joint = (_modularity_shares([own.graphs[name] for own in each], labelings) for name in ("union", "joint"))
     agreement = _agreement(labelings, np.flatnonzero(~white))
     trust = min(1.0, explained / _FULL_TRUST)
     scores = union ** (1 - trust) * joint**trust + (1 - trust / 2) * agreement
-    clarity = np.array([modularity(host_graph(own.graphs["union"]), labels) for _, own, labels in candidates])
+    clarity = np.empty(len(candidates))
+    for prepared in {id(own): own for _, own, _ in candidates}.values():
+        places = [place for place, (_, own, _) in enumerate(candidates) if own is prepared]
+        clarity[places] = modularities(prepared.graphs["union"], [labelings[place] for place in places])
     clearer = clarity / max(float(clarity[~white].max()), np.finfo(float).tiny)
     best = float(scores[~white].max())
     scores = np.where(white, np.where(clearer > _CLEARER, best * clearer, 0.0), scores)
@@ -330,11 +332,11 @@ def _is_white(setting: Setting) -> bool:
     return WHITE in setting.scales
 
 
-def _modularity_shares(graphs: Sequence[sparse.csr_array], labelings: Sequence[Array]) -> Array:
+def _modularity_shares(graphs: Sequence[Any], labelings: Sequence[Array]) -> Array:
     """Return the modularity of all labels on every graph, as a share of the best, averaged over the graphs."""
     shares = []
     for graph in graphs:
-        values = np.array([max(modularity(graph, labels), 0.0) for labels in labelings])
+        values = np.maximum(modularities(graph, labelings), 0.0)
         shares.append(values / values.max() if values.max() > 0 else np.ones_like(values))
     return np.asarray(np.mean(shares, axis=0))
 

@@ -13,7 +13,7 @@ from scipy import sparse
 
 from ..backends.base import Backend
 from ..backends.memory import MemoryBackend
-from ..clusters import cluster_parts
+from ..clusters import N_RESTARTS, cluster_parts
 from ..compute.arrays import host_graph, is_tensor
 from ..errors import GapviewWarning
 from ..factorization.problem import Problem, ViewTerm, stack_terms
@@ -67,10 +67,18 @@ class TrialBackend(MemoryBackend):
     @cached_property
     def is_small(self) -> bool:
         """Whether trials may use the leading singular vectors: dense views of few features and of usual values."""
-        if any(is_tensor(rows) or sparse.issparse(rows) for rows in self.scaled):
+        return not is_tensor(self.scaled[0]) and self._is_usual
+
+    @cached_property
+    def is_together(self) -> bool:
+        """Whether all settings are tried at once; the same for views on a device."""
+        return is_tensor(self.scaled[0]) and self._is_usual and not self.parts.any()
+
+    @cached_property
+    def _is_usual(self) -> bool:
+        if sum(self.views.n_features) > MOST_FEATURES or any(sparse.issparse(rows) for rows in self.scaled):
             return False
-        largest = [largest_magnitude(rows) for rows in self.scaled]
-        return sum(self.views.n_features) <= MOST_FEATURES and all(1 / _SAFE < size < _SAFE for size in largest)
+        return all(1 / _SAFE < largest_magnitude(rows) < _SAFE for rows in self.scaled)
 
     def nested_problems(
         self, graph: sparse.csr_array, reaches: Sequence[int], view_weights: Sequence[float], n_components: int
@@ -164,10 +172,18 @@ class Trials:
         for setting in settings:
             self.reaches.setdefault((setting.bridge, setting.n_components), set()).add(setting.reach)
         self._problems: dict[Any, dict[int, Problem]] = {}
+        self._settings, self._together = list(settings), dict[tuple[Setting, int], Array | None]()
 
     def groups(self, setting: Setting, n_clusters: int, seed: int, limits: IterationLimits) -> Array:
         """Return the groups of a setting; see :func:`groups_of_trial`."""
         backend: Any = self.prepared.backend
+        if backend.is_together:
+            if (setting, seed) not in self._together:
+                of_all = _groups_together(self.prepared, self._settings, n_clusters, seed, limits)
+                self._together |= {(own, seed): labels for own, labels in zip(self._settings, of_all, strict=True)}
+            labels = self._together[setting, seed]
+            if labels is not None:
+                return labels
         if not backend.is_small:
             return groups_of_trial(self.prepared, setting, n_clusters, seed, limits)
         key = setting.bridge, setting.n_components
@@ -179,6 +195,15 @@ class Trials:
         with muted(GapviewWarning):
             found = factorize(backend, self._problems[key][setting.reach], setting, _coarse(limits))
             return _clustered(backend, found.points, n_clusters, seed)
+
+
+def _groups_together(
+    prepared: ViewGraphs, settings: Sequence[Setting], n_clusters: int, seed: int, limits: IterationLimits
+) -> list[Array | None]:
+    from .tensor_trials import groups_together  # imports torch
+
+    n_vectors = max(_N_VECTORS, _VECTORS_PER_COMPONENT * settings[0].n_components)
+    return groups_together(prepared, settings, n_clusters, N_RESTARTS, n_vectors, seed, _coarse(limits))
 
 
 def _coarse(limits: IterationLimits) -> IterationLimits:
@@ -199,6 +224,10 @@ def groups_of_trial(
     backend: Any = prepared.backend
     if assign != KMEANS:
         return leiden_parts(host_graph(prepared.graphs[setting.bridge]), backend.parts, n_clusters, seed)
+    if getattr(backend, "is_together", False):
+        (labels,) = _groups_together(prepared, [setting], n_clusters, seed, limits)
+        if labels is not None:
+            return labels
     with muted(GapviewWarning):  # the final fit warns
         return _clustered(backend, represent(prepared, setting, _coarse(limits)).points, n_clusters, seed)
 

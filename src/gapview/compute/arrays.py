@@ -2,26 +2,30 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from array_api_compat import array_namespace
 from scipy import sparse
 
 from ..errors import MissingExtraError, ParameterError
+from .tensor_graph import TensorGraph, tensor_graph
 
 _ROWS_AT_A_TIME = 2**16
 FEW_ROWS = 2**14  # rows at a time, where several copies of them are made
+_BYTES_ON_DEVICE = 2**27  # of a block of rows there, at least: a step costs time, however few rows it has
 _N_PARTS = 16  # of a sparse matrix, which threads multiply one after the other
 
 
 def is_tensor(array: Any) -> bool:
     """Return whether an object is a tensor of PyTorch, without an import of it."""
     return any(c.__module__.partition(".")[0] == "torch" and c.__name__ == "Tensor" for c in type(array).__mro__)
+
+
+def is_on_device(array: Any) -> bool:
+    """Return whether an object is a tensor on another device than the processor."""
+    return is_tensor(array) and array.device.type != "cpu"
 
 
 def host(array: Any) -> Any:
@@ -69,11 +73,13 @@ def to_device(array: Any, device: Any) -> Any:
         ) from None
 
 
-def row_blocks(matrix: Any, most: int = _ROWS_AT_A_TIME) -> list[slice]:
+def row_blocks(matrix: Any, most: int | None = None) -> list[slice]:
     """Return slices of at most ``most`` rows, so that intermediate results stay small; one slice for sparse data."""
-    n_rows = matrix.shape[0]
+    most, n_rows = most or _ROWS_AT_A_TIME, matrix.shape[0]
     if sparse.issparse(matrix) or n_rows <= most:
         return [slice(0, n_rows)]
+    if is_on_device(first := matrix[:1]):
+        most = max(most, _BYTES_ON_DEVICE // max(first.nbytes, 1))
     return [slice(begin, min(begin + most, n_rows)) for begin in range(0, n_rows, most)]
 
 
@@ -104,24 +110,15 @@ def graph_like(graph: sparse.csr_array, other: Any) -> Any:
     """Return a sparse matrix of SciPy as tensors on the device of ``other`` if that is a tensor, else as it is."""
     if not is_tensor(other):
         return graph
-    rows, columns, values = (like(part, other) for part in coordinates(graph))
-    return csr(rows.long(), columns.long(), values.to(other.dtype), graph.shape)
+    return tensor_graph(graph, other)
 
 
 def host_graph(graph: Any) -> sparse.csr_array:
     """Return a sparse matrix of SciPy with the values of a sparse matrix of either kind."""
     if not isinstance(graph, TensorGraph):
         return graph
-    parts = (graph.values, graph.compressed.col_indices(), graph.compressed.crow_indices())
+    parts = graph.values, graph.columns, graph.starts
     return sparse.csr_array(tuple(host(part) for part in parts), shape=graph.shape)
-
-
-def coordinates(graph: Any) -> tuple[Any, Any, Any]:
-    """Return rows, columns and values of a sparse matrix."""
-    if isinstance(graph, TensorGraph):
-        return graph.rows, graph.columns, graph.values
-    places = graph.tocoo()
-    return places.row, places.col, places.data
 
 
 def weights_of(graph: Any) -> Any:
@@ -134,11 +131,10 @@ def divide_weights(
 ) -> Any:
     """Return a sparse matrix with every value divided by the divisors of its row and column, times a factor.
 
-    The pattern is shared with ``graph``. With ``overwrite``, the values of a SciPy matrix are changed in place.
+    The pattern is shared with ``graph``. With ``overwrite``, the values of ``graph`` are changed in place.
     """
     if isinstance(graph, TensorGraph):
-        values = graph.values / (row_divisors[graph.rows] * column_divisors[graph.columns])
-        return csr(graph.rows, graph.columns, values * factor, graph.shape)
+        return graph.divided(row_divisors, column_divisors, factor, overwrite=overwrite)
     values = graph.data if overwrite else np.empty(graph.nnz, dtype=row_divisors.dtype)
     for begin in range(0, graph.shape[0], FEW_ROWS):
         starts = graph.indptr[begin : begin + FEW_ROWS + 1]
@@ -156,8 +152,7 @@ def expand_graph(graph: Any, rows: Any, columns: Any, shape: tuple[int, int]) ->
     Values are shared with ``graph``.
     """
     if isinstance(graph, TensorGraph):
-        rows, columns = like(rows, graph.values), like(columns, graph.values)
-        return csr(rows[graph.rows], columns[graph.columns], graph.values, shape)
+        return graph.expanded(like(rows, graph.values), like(columns, graph.values), shape)
     starts = np.zeros(shape[0] + 1, dtype=graph.indptr.dtype)
     starts[rows + 1] = np.diff(graph.indptr)
     indices = graph.indices if graph.shape[1] == shape[1] else columns.astype(graph.indices.dtype)[graph.indices]
@@ -173,49 +168,3 @@ def row_parts(graph: sparse.csr_array) -> list[tuple[slice, sparse.csr_array]]:
         own = graph.data[first:last], graph.indices[first:last], graph.indptr[begin : end + 1] - first
         parts.append((slice(begin, end), sparse.csr_array(own, shape=(end - begin, graph.shape[1]))))
     return parts
-
-
-@dataclass(frozen=True)
-class TensorGraph:
-    """A sparse matrix of tensors that can be multiplied, transposed and sliced like one of SciPy."""
-
-    rows: Any  # in ascending order, as the columns of each row are
-    columns: Any
-    values: Any
-    shape: tuple[int, int]
-    compressed: Any  # the same matrix in the format that PyTorch multiplies
-
-    @classmethod
-    def of(cls, rows: Any, columns: Any, values: Any, shape: tuple[int, int]) -> TensorGraph:
-        """Build one from values in any order; those in the same place are added up."""
-        import torch
-
-        with warnings.catch_warnings():  # PyTorch warns that sparse tensors are in beta and are not checked
-            warnings.simplefilter("ignore", UserWarning)
-            placed = torch.sparse_coo_tensor(torch.stack([rows, columns]), values, shape, check_invariants=False)
-            placed = placed.coalesce()
-            indices = placed.indices()
-            return cls(indices[0], indices[1], placed.values(), shape, placed.to_sparse_csr())
-
-    @property
-    def T(self) -> TensorGraph:
-        """The transposed matrix."""
-        return TensorGraph.of(self.columns, self.rows, self.values, self.shape[::-1])
-
-    def __getitem__(self, part: tuple[slice, Any]) -> TensorGraph:
-        """Return some of the columns, given by a mask."""
-        kept = like(part[1], self.values)
-        inside = kept[self.columns]
-        columns = (kept.cumsum(dim=0) - 1)[self.columns[inside]]
-        shape = (self.shape[0], int(kept.sum()))
-        return TensorGraph.of(self.rows[inside], columns, self.values[inside], shape)
-
-    def __add__(self, other: TensorGraph) -> TensorGraph:
-        """Return the sum with a matrix of the same shape."""
-        pairs = zip(coordinates(self), coordinates(other), strict=True)
-        rows, columns, values = (array_namespace(pair[0]).concat(pair) for pair in pairs)
-        return TensorGraph.of(rows, columns, values, self.shape)
-
-    def __matmul__(self, values: Any) -> Any:
-        """Return the product with a dense tensor."""
-        return self.compressed @ values

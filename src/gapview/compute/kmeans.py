@@ -14,7 +14,8 @@ _DISTANCES_AT_A_TIME = 2**17  # distances held at a time: more would not stay in
 _TABLE = 2**20  # distances of restarts that run at once; one restart alone may have twice as many
 _MOST_ITERATIONS = 300
 _N_SEEDED = 2**15  # rows among which the first centres are drawn
-_N_DISTANCES = 2**28  # distances held at a time on a device
+_N_DISTANCES = 2**26  # distances held at a time on a device
+_STEPS_BETWEEN = 4  # iterations on a device between two tests of whether they end, for which the host waits
 _ROUNDING = 1e-6
 _TOLERANCE = 1e-4  # of the variance of the points, as in scikit-learn
 
@@ -186,74 +187,114 @@ def _half_squares(centers: Array) -> Array:
 
 
 def kmeans_of_tensor(points: Any, n_clusters: int, n_init: int, seed: int) -> tuple[Any, Any]:
-    """Cluster the rows of a tensor by Lloyd's algorithm; the start with the smallest inertia of ``n_init`` counts.
+    """Cluster the rows of a tensor; see :func:`kmeans_of_tensors`."""
+    labels, centers = kmeans_of_tensors(points[None], n_clusters, n_init, seed)
+    return labels[0], centers[0]
 
-    All starts run at once, since one alone would leave a device idle. First centres are drawn as in k-means++ (Arthur
-    and Vassilvitskii, 2007), among a sample of the rows.
+
+def kmeans_of_tensors(points: Any, n_clusters: int, n_init: int, seed: int) -> tuple[Any, Any]:
+    """Cluster the rows of several data sets by Lloyd's algorithm; the start with the smallest inertia of each counts.
+
+    All starts of all data sets run at once, since one alone would leave a device idle. First centres are those of
+    :func:`kmeans_plus_plus`, among a sample if there are many rows.
+
+    Parameters
+    ----------
+    points : tensor of shape (n_sets, n_points, n_features)
+        The rows.
+    n_clusters : int
+        Number of groups.
+    n_init : int
+        Number of starts.
+    seed : int
+        Random seed; the same for all data sets.
 
     Returns
     -------
     labels, centers
-        Tensors on the device of the points.
+        Tensors on the device of the points, of shape (n_sets, n_points) and (n_sets, n_clusters, n_features).
     """
     import torch
 
-    generator = torch.Generator().manual_seed(seed)
-    chosen = torch.randperm(len(points), generator=generator)[:_N_SEEDED].to(points.device)
-    centers = torch.stack([_first_centers(points[chosen], n_clusters, generator) for _ in range(n_init)])
-    tolerance = _TOLERANCE * float(points.var(dim=0, correction=0).mean())
-    for _ in range(_MOST_ITERATIONS):
+    source = np.random.RandomState(seed)
+    n_sets, n_points, _ = points.shape
+    drawn = points
+    if n_points > _N_SEEDED:
+        drawn = points[:, torch.as_tensor(source.permutation(n_points)[:_N_SEEDED], device=points.device)]
+    centers = _first_centers(drawn, n_clusters, n_init, source)
+    tolerance = _TOLERANCE * points.var(dim=1, correction=0).mean(dim=1, keepdim=True)
+    active = torch.ones(centers.shape[:2], dtype=torch.bool, device=points.device)
+    for done in range(1, _MOST_ITERATIONS + 1):
         _, sums, counts = _assign(points, centers)
-        moved = torch.where(counts[..., None] > 0, sums / counts.clamp(min=1)[..., None], centers)
-        change = float((moved - centers).square().sum(dim=(1, 2)).max())
+        moved = torch.where((counts > 0) & active[..., None, None], sums / counts.clamp(min=1), centers)
+        active = active & ((moved - centers).square().sum(dim=(2, 3)) > tolerance)
         centers = moved
-        if change <= tolerance:
+        if done % _STEPS_BETWEEN == 0 and not bool(active.any()):
             break
     inertia = _assign(points, centers)[0]
     # The first of those that are equal up to rounding, which may differ from run to run
-    best = centers[int((inertia <= inertia.min() * (1 + _ROUNDING)).int().argmax())]
-    return _nearest_center(points, best[None])[1][:, 0], best
+    best = (inertia <= inertia.amin(dim=1, keepdim=True) * (1 + _ROUNDING)).int().argmax(dim=1)
+    chosen = centers[torch.arange(n_sets, device=points.device), best]
+    parts = points.split(_rows_at_a_time(n_sets * n_clusters), dim=1)
+    return torch.cat([_products(part, chosen).argmax(dim=2) for part in parts], dim=1), chosen
 
 
-def _first_centers(points: Any, n_clusters: int, generator: Any) -> Any:
+def _rows_at_a_time(n_centers: int) -> int:
+    return max(1, _N_DISTANCES // n_centers)
+
+
+def _products(points: Any, centers: Any) -> Any:
+    """Return x·c − |c|²/2, which is largest for the nearest centre: sets × rows × centres."""
+    half = centers.square().sum(dim=2) / 2
+    return (-half[:, None]).baddbmm(points, centers.transpose(1, 2))
+
+
+def _first_centers(points: Any, n_clusters: int, n_init: int, source: np.random.RandomState) -> Any:
+    """Return the first centres of :func:`kmeans_plus_plus` for all starts: sets × starts × centres × features."""
     import torch
 
-    first = int(torch.randint(len(points), (1,), generator=generator))
-    centers = [points[first]]
-    distances = (points - centers[0]).square().sum(dim=1)
-    for _ in range(1, n_clusters):
-        ends = distances.double().cumsum(dim=0)
-        drawn = torch.rand(1, generator=generator, dtype=torch.float64).to(points.device) * ends[-1]
-        centers.append(points[torch.searchsorted(ends, drawn).clamp(max=len(points) - 1)[0]])
-        distances = torch.minimum(distances, (points - centers[-1]).square().sum(dim=1))
-    return torch.stack(centers)
+    n_trials = 2 + int(np.log(n_clusters))
+    numbers = source.random_sample((n_init, 1 + (n_clusters - 1) * n_trials))
+    draws = torch.as_tensor(numbers, device=points.device)
+    n_sets, n_points, _ = points.shape
+    sets, wide = torch.arange(n_sets, device=points.device)[:, None], points.double()
+    squares = wide.square().sum(dim=2)[:, None]
 
+    def distances(rows: Any) -> Any:
+        chosen = wide[sets, rows]
+        found = chosen.square().sum(dim=2, keepdim=True) + squares
+        return found.baddbmm(chosen, wide.transpose(1, 2), alpha=-2).clamp(min=0)
 
-def _nearest_center(points: Any, centers: Any) -> tuple[Any, Any]:
-    """Return for every row and start the squared distance to the nearest centre, and its index."""
-    n_starts, n_clusters, _ = centers.shape
-    flat = centers.reshape(n_starts * n_clusters, -1)
-    squares = flat.square().sum(dim=1) - 2 * (points @ flat.T)
-    smallest, labels = squares.reshape(len(points), n_starts, n_clusters).min(dim=2)
-    return smallest + points.square().sum(dim=1, keepdim=True), labels
+    chosen = [(draws[:, 0] * n_points).long().expand(n_sets, -1)]
+    nearest = distances(chosen[0])
+    for k in range(1, n_clusters):
+        ends = nearest.cumsum(dim=2)
+        wanted = draws[:, k * n_trials - n_trials + 1 : k * n_trials + 1] * ends[:, :, -1:]
+        found = torch.searchsorted(ends, wanted).clamp(max=n_points - 1)
+        tried = distances(found.flatten(1)).unflatten(1, (n_init, n_trials))
+        tried = torch.minimum(tried, nearest[:, :, None])
+        best = tried.sum(dim=3).argmin(dim=2, keepdim=True)
+        nearest = tried.gather(2, best[..., None].expand(-1, -1, 1, n_points))[:, :, 0]
+        chosen.append(found.gather(2, best)[:, :, 0])
+    return points[sets[..., None], torch.stack(chosen, dim=2)]
 
 
 def _assign(points: Any, centers: Any) -> tuple[Any, Any, Any]:
     """Return for every start its inertia, and sum and number of the rows nearest to each centre."""
     import torch
 
-    n_starts, n_clusters, width = centers.shape
-    inertia = torch.zeros(n_starts, dtype=torch.float64, device=points.device)
-    sums = torch.zeros((n_starts * n_clusters, width), dtype=points.dtype, device=points.device)
-    counts = torch.zeros(n_starts * n_clusters, dtype=points.dtype, device=points.device)
-    groups = torch.arange(n_clusters, device=points.device)
-    for block in points.split(max(1, _N_DISTANCES // (n_starts * n_clusters))):
-        distances, labels = _nearest_center(block, centers)
-        inertia += distances.clamp(min=0).sum(dim=0, dtype=torch.float64)
-        for start in range(n_starts):
-            # A matrix product, since sums by index are not reproducible on a GPU
-            members = (labels[:, start, None] == groups).to(points.dtype)
-            part = slice(start * n_clusters, (start + 1) * n_clusters)
-            sums[part] += members.T @ block
-            counts[part] += members.sum(dim=0)
-    return inertia, sums.reshape(centers.shape), counts.reshape(n_starts, n_clusters)
+    n_sets, n_init, n_clusters, _ = centers.shape
+    flat = centers.flatten(1, 2)
+    inertia = torch.zeros((n_sets, n_init), dtype=torch.float64, device=points.device)
+    sums = torch.zeros_like(flat)
+    counts = torch.zeros_like(flat[:, :, :1])
+    for rows in points.split(_rows_at_a_time(n_sets * n_init * n_clusters), dim=1):
+        largest, labels = _products(rows, flat).unflatten(2, (n_init, n_clusters)).max(dim=3)
+        squares = rows.square().sum(dim=2, keepdim=True)
+        inertia += (squares - 2 * largest).clamp(min=0).sum(dim=1, dtype=torch.float64)
+        # Matrix products with 0 and 1, since sums by index are not reproducible on a GPU
+        members = torch.zeros((*labels.shape, n_clusters), dtype=points.dtype, device=points.device)
+        members = members.scatter_(3, labels[..., None], 1).flatten(2).transpose(1, 2)
+        sums += members @ rows
+        counts += members.sum(dim=2, keepdim=True)
+    return inertia, sums.reshape(centers.shape), counts.reshape(n_sets, n_init, n_clusters, 1)

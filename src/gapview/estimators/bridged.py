@@ -101,12 +101,14 @@ class BridgedGRMF(LatentSpaceMixin, MultiViewClusterer):
         samples, or 20 for each group; there the search is ``"auto"``.
     device : str or None, default=None
         Device that computes the fit: ``"cuda"`` for a GPU, through PyTorch. None is the processor, or the device of
-        tensors given as views. Methods for new samples use the processor.
+        tensors given as views. Methods for new samples use the processor. Views that do not fit into the memory
+        of a GPU stay on the host, and blocks of them are copied when they are used.
     memory_budget : str, number or None, default=None
         Maximum memory of a fit besides the interpreter, as text (``"2GB"``, ``"500 MiB"``) or in bytes. A fit that
         needs more raises an error before it starts, with the memory it needs. Views that are memory maps of ``.npy``
         files (``np.load(path, mmap_mode="r")``) stay on disk if they do not fit into the budget, with scratch files in
         the folder for temporary files (``TMPDIR``). Methods other than ``fit`` read what they need into memory.
+        With ``device``: the memory of the device.
     batch_correction : {"none", "harmony"}, default="none"
         Whether differences between batches are removed from the scaled views; ``fit(views, batch=...)`` gives the
         batches. ``"harmony"``: in each view, samples are assigned to soft clusters that favour a mixture of all

@@ -85,8 +85,7 @@ class LatentSpaceMixin(AssessedMixin, ClassNamePrefixFeaturesOutMixin, Transform
         check_real("tol", self.tol, low=0)
         if not isinstance(self.search, Search):
             check_choice("search", self.search, ("auto", "exact", "approximate"))
-        if read_budget(self.memory_budget) is not None and self.device is not None:
-            raise unsupported("budget on a device", device=self.device)
+        read_budget(self.memory_budget)
         check_choice("batch_correction", self.batch_correction, CORRECTIONS)
         if self.memory_budget is not None and self.batch_correction != "none":
             raise unsupported("correction within a budget", way=self.batch_correction)

@@ -185,7 +185,9 @@ def join_views(problems: Sequence[Problem]) -> Problem:
         replace(problem.terms[0], part=slice(end - len(problem.rows), end))
         for problem, end in zip(problems, ends, strict=True)
     ]
-    rows, degrees = (np.concatenate([getattr(own, name) for own in problems]) for name in ("rows", "degrees"))
+    xp = array_namespace(problems[0].rows)
+    rows, degrees = (xp.concat([getattr(own, name) for own in problems]) for name in ("rows", "degrees"))
     constant = float(sum(problem.constant for problem in problems))
     demand_finite(np.isfinite(constant), degrees.dtype)
-    return Problem(tuple(terms), rows, degrees, np.sum([own.n_codes for own in problems], axis=0), constant)
+    n_codes: Array = sum(own.n_codes for own in problems)  # type: ignore[assignment]
+    return Problem(tuple(terms), rows, degrees, n_codes, constant)

@@ -213,7 +213,9 @@ def joint_graph(
         found = nearest(rows, count + 1, without_last(rows), search=search)[1]
     others = found != xp.arange(len(samples), device=samples.device)[:, None]
     others[xp.all(others, axis=1), -1] = False  # with its own excess, a sample may not be among its neighbours
-    ends = samples[xp.reshape(found[others], (-1, count))]
+    ends = xp.reshape(found[others], (-1, count))
+    del found, others
+    ends = ends if len(samples) == n_samples else samples[ends]
     return normalized(symmetric_graph(samples, ends, n_samples, dtype), overwrite=True)
 
 

@@ -11,9 +11,9 @@ import numpy as np
 from array_api_compat import array_namespace
 from scipy import sparse
 
-from ..compute.arrays import FEW_ROWS, csr, is_tensor, like, row_blocks
+from ..compute.arrays import FEW_ROWS, csr, host, is_tensor, like, row_blocks
 from ..progress import phase
-from ..scaling import BlockedRows, largest_magnitude, row_lengths, rows_in_blocks, times_power
+from ..scaling import BlockedRows, ScaledRows, largest_magnitude, row_lengths, rows_in_blocks, times_power
 from ..utils.types import Array, Matrix
 from ..views import Views
 from .knn import comparable_rows, has_unit_rows
@@ -23,7 +23,7 @@ N_DONORS = 5  # samples that a missing row is averaged from
 _N_CANDIDATES = 4  # times as many samples are considered in each of several views
 _MANY_ROWS, _TALL = 2**16, 20  # rows, and rows per feature, from which a PCA is computed from the Gram matrix
 _N_SPARE, _N_ROUNDS = 10, 5  # otherwise: directions beyond those kept, and rounds of subspace iteration
-_N_PAIRS = 20_000  # pairs of rows whose distance is computed at a time
+_N_PAIRS, _N_PAIRS_TENSOR = 20_000, 2**20  # pairs of rows whose distance is computed at a time
 
 
 @dataclass(frozen=True)
@@ -75,10 +75,14 @@ def training_rows(
     weights = [1.0] * views.n_views if view_weights is None else view_weights
     tables = []
     for k, (matrix, weight) in enumerate(zip(scaled, weights, strict=True)):
-        units = fit_units(rows_in_blocks(views.names[k], matrix), None if is_tensor(matrix) else n_most)
+        is_in_blocks = n_most is not None and matrix.shape[1] > n_most and _is_tall(matrix.shape)
+        if isinstance(matrix, ScaledRows) and not is_in_blocks:
+            matrix = matrix.whole()
+        uses_svd = is_tensor(matrix[:0]) and not is_in_blocks
+        units = fit_units(rows_in_blocks(views.names[k], matrix), None if uses_svd else n_most)
         if n_most is not None and matrix.shape[1] <= n_most and sparse.issparse(matrix):
             matrix = matrix.toarray()
-        elif n_most is not None and is_tensor(matrix):
+        elif n_most is not None and uses_svd:
             matrix = _tensor_components(matrix, n_most)
         tables.append(comparable_view(matrix, views, k, units, weight))
     return tables
@@ -148,12 +152,12 @@ def sum_squares(rows: Matrix, center: Array | float = 0.0) -> float:
     return sum(float(xp.sum(xp.square(rows[block] - middle), dtype=xp.float64)) for block in row_blocks(rows))
 
 
-def mean_row(points: Array) -> Array:
+def mean_row(points: Any) -> Array:
     """Return the mean of the rows, summed in double precision."""
     return array_namespace(points).astype(sum_rows(points) / points.shape[0], points.dtype)  # type: ignore[no-any-return]
 
 
-def mean_square(rows: Array, center: Array | float = 0.0) -> float:
+def mean_square(rows: Any, center: Array | float = 0.0) -> float:
     """Return the mean squared distance of the rows from a centre."""
     return sum_squares(rows, center) / max(int(rows.shape[0]), 1)
 
@@ -168,13 +172,17 @@ def _leading_directions(rows: BlockedRows, n_most: int) -> Array:
     n_rows, width = rows.shape
     largest = rows.reduce(largest_magnitude, max) or 1.0  # squares of huge or tiny numbers stay finite
     n_most = min(n_most, n_rows)
-    if n_rows >= max(_MANY_ROWS, _TALL * width):
-        return _leading_vectors(rows.reduce(partial(_gram, largest=largest), sum), n_most)
+    if _is_tall(rows.shape):
+        return _leading_vectors(host(rows.reduce(partial(_gram, largest=largest), sum)), n_most)
     basis = np.random.RandomState(0).normal(size=(width, min(n_most + _N_SPARE, width)))
     for _ in range(_N_ROUNDS):
         basis = np.linalg.qr(rows.reduce(partial(_gram_times, basis=basis, largest=largest), sum))[0]
     inner = rows.reduce(partial(_gram, largest=largest, basis=basis), sum)
     return np.asarray(basis @ _leading_vectors(inner, n_most))
+
+
+def _is_tall(shape: tuple[int, int]) -> bool:
+    return shape[0] >= max(_MANY_ROWS, _TALL * shape[1])
 
 
 def _leading_vectors(matrix: Array, count: int) -> Array:
@@ -184,12 +192,16 @@ def _leading_vectors(matrix: Array, count: int) -> Array:
 def _gram(matrix: Matrix, *, largest: float, basis: Array | None = None) -> Array:
     """Return BᵀXᵀXB for a basis B, or XᵀX."""
     width = matrix.shape[1] if basis is None else basis.shape[1]
-    total = np.zeros((width, width))
+    total: Any = np.zeros((width, width))
+    xp = np if sparse.issparse(matrix) else array_namespace(matrix)
+    if is_tensor(matrix):
+        total = xp.zeros((width, width), dtype=xp.float64, device=matrix.device)
     for block in row_blocks(matrix, FEW_ROWS):
-        rows = divide(matrix[block], largest).astype(np.float64)
+        rows = divide(matrix[block], largest)
+        rows = xp.astype(rows, xp.float64) if is_tensor(rows) else rows.astype(np.float64)
         rows = rows if basis is None else rows @ basis
         total += rows.T @ rows
-    return total
+    return total  # type: ignore[no-any-return]
 
 
 def _gram_times(matrix: Matrix, *, basis: Array, largest: float) -> Array:
@@ -202,11 +214,17 @@ def _gram_times(matrix: Matrix, *, basis: Array, largest: float) -> Array:
 
 
 def _projected(matrix: Matrix, directions: Array) -> Array:
-    directions = directions.astype(matrix.dtype)
-    scores = np.empty((matrix.shape[0], directions.shape[1]), dtype=matrix.dtype)
+    scores: Any
+    if is_tensor(matrix[:0]):
+        xp = array_namespace(matrix)
+        directions = xp.astype(like(np.ascontiguousarray(directions), matrix[:0]), matrix.dtype)
+        scores = xp.empty((matrix.shape[0], directions.shape[1]), dtype=matrix.dtype, device=matrix.device)
+    else:
+        directions = directions.astype(matrix.dtype)
+        scores = np.empty((matrix.shape[0], directions.shape[1]), dtype=matrix.dtype)
     for block in row_blocks(matrix, FEW_ROWS):
         scores[block] = matrix[block] @ directions
-    return scores
+    return scores  # type: ignore[no-any-return]
 
 
 def _tensor_components(matrix: Any, n_most: int) -> Any:
@@ -368,7 +386,8 @@ def add_distances(own: Matrix, first: Array, others: Matrix, second: Array, weig
     """
     xp = array_namespace(total)
     rows, columns = xp.nonzero((first[:, None] >= 0) & (second >= 0))
-    for begin in range(0, len(rows), _N_PAIRS):
-        i, j = rows[begin : begin + _N_PAIRS], columns[begin : begin + _N_PAIRS]
+    step = _N_PAIRS_TENSOR if is_tensor(total) else _N_PAIRS
+    for begin in range(0, len(rows), step):
+        i, j = rows[begin : begin + step], columns[begin : begin + step]
         gaps = own[first[i]] - others[second[i, j]]
         total[i, j] += weight * xp.astype(row_lengths(gaps), xp.float64) ** 2

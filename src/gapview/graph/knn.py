@@ -9,7 +9,8 @@ import numpy as np
 from array_api_compat import array_namespace
 from scipy import sparse
 
-from ..compute.arrays import csr, is_tensor
+from ..compute.arrays import csr, host, is_tensor, like
+from ..compute.tensor_graph import TensorGraph, symmetric_links
 from ..errors import InputError, ParameterError
 from ..scaling import row_lengths
 from ..utils.messages import check_integer
@@ -88,7 +89,9 @@ def knn_graph(matrix: Matrix, n_neighbors: int, search: Search | None = None) ->
     if n_neighbors < 1:
         nothing = array_namespace(rows).zeros_like(rows[:0], dtype=matrix.dtype)
         return csr(rows[:0], rows[:0], nothing, (n_rows, n_rows))
-    _, found = nearest(matrix if len(rows) == n_rows else matrix[rows], n_neighbors, search=search)
+    if len(rows) == n_rows:
+        return symmetric_graph(rows, nearest(matrix, n_neighbors, search=search)[1], n_rows, matrix.dtype)
+    found = nearest(matrix[rows], n_neighbors, search=search)[1]
     return symmetric_graph(rows, rows[found], n_rows, matrix.dtype)
 
 
@@ -117,9 +120,7 @@ def symmetric_graph(origins: Array, ends: Array, n_rows: int, dtype: Any) -> Any
     """
     shape = (n_rows, n_rows)
     if is_tensor(ends):
-        xp = array_namespace(ends)
-        origins, ends = xp.repeat(origins, ends.shape[1]), xp.reshape(ends, (-1,))
-        return graph_of_edges(xp.concat([origins, ends]), xp.concat([ends, origins]), shape, dtype)
+        return symmetric_links(origins, ends, n_rows, dtype)
     # Edges stay in rows and weigh a byte each: a list of both ends of all edges would take several times the memory
     index = sparse.get_index_dtype(maxval=max(n_rows, 2 * ends.size))
     starts = np.zeros(n_rows + 1, dtype=index)
@@ -178,7 +179,7 @@ def has_unit_rows(matrix: Matrix) -> bool:
 
 def _are_unit(lengths: Array) -> bool:
     xp = array_namespace(lengths)
-    return bool(xp.all(xp.abs(lengths[lengths > 0] - 1) <= _UNIT_LENGTH_TOLERANCE))
+    return bool(xp.all((lengths <= 0) | (xp.abs(lengths - 1) <= _UNIT_LENGTH_TOLERANCE)))
 
 
 def user_graphs(graph: Any, views: SampleCounts, mask: Array, dtype: Any) -> list[sparse.csr_array]:
@@ -267,6 +268,42 @@ def modularity(graph: sparse.csr_array, labels: Array) -> float:
     return inside - float(out @ into)
 
 
+def modularities(graph: Any, labelings: Sequence[Array]) -> Array:
+    """Return the modularity of labellings on a symmetric graph; on a device for one of tensors, all at once.
+
+    Parameters
+    ----------
+    graph : csr_array or TensorGraph of shape (n_samples, n_samples)
+        Non-negative weights.
+    labelings : sequence of int arrays of shape (n_samples,)
+        The labellings, with groups counted from 0.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from scipy import sparse
+    >>> from gapview.graph.knn import modularities
+    >>> pairs = sparse.csr_array(np.kron(np.eye(2), [[0, 1], [1, 0]]))
+    >>> modularities(pairs, [np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1])])
+    array([ 0.5, -0.5])
+    """
+    if not isinstance(graph, TensorGraph):
+        return np.array([modularity(graph, labels) for labels in labelings])
+    starts = np.cumsum([0, *(int(labels.max()) + 1 for labels in labelings)])
+    columns = np.stack([labels + begin for labels, begin in zip(labelings, starts[:-1], strict=True)], axis=1)
+    values = graph.values
+    belongs = values.new_zeros((graph.shape[0], int(starts[-1])))
+    belongs.scatter_(1, like(columns.astype(np.int64), values), 1)
+    degrees = graph @ values.new_ones(graph.shape[0])
+    xp = array_namespace(values)
+    inside = xp.sum(belongs * (graph @ belongs), axis=0, dtype=xp.float64)
+    of_groups = xp.sum(belongs * degrees[:, None], axis=0, dtype=xp.float64)
+    found = host(xp.stack([inside, of_groups]))
+    inside, of_groups = (np.add.reduceat(each, starts[:-1]) for each in (found[0], found[1] ** 2))
+    total = found[1][: starts[1]].sum()
+    return inside / total - of_groups / total**2 if total else np.zeros(len(labelings))
+
+
 def mean_modularity(
     labelings: Sequence[Array], scaled: Sequence[Matrix], views: Views, n_neighbors: Sequence[int]
 ) -> Array:
@@ -302,7 +339,7 @@ def mean_modularity(
     for k, (matrix, count) in enumerate(zip(scaled, n_neighbors, strict=True)):
         if matrix.shape[0] > 1:
             graph, rows = knn_graph(matrix, count), views.rows(k)
-            values.append([modularity(graph, labels[rows]) for labels in labelings])
+            values.append(modularities(graph, [labels[rows] for labels in labelings]))
     if not values:
         raise InputError("Modularity needs at least 2 samples that share a view; there are none.")
     return np.asarray(np.mean(values, axis=0))

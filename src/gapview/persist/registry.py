@@ -15,7 +15,8 @@ from zoneinfo import ZoneInfo
 import numpy as np
 
 from ..clusters import Clustering
-from ..compute.arrays import TensorGraph, graph_like, host, host_graph, is_tensor, to_device
+from ..compute.arrays import graph_like, host, host_graph, is_tensor, to_device
+from ..compute.tensor_graph import TensorGraph
 from ..correction import Correction
 from ..errors import InputTypeError, extra
 from ..graph.neighbors import Search, SearchReport

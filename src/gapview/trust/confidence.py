@@ -9,7 +9,8 @@ from array_api_compat import array_namespace
 from scipy import sparse
 from scipy.special import betainc
 
-from ..compute.arrays import TensorGraph, coordinates, csr, divide_weights, host, like, weights_of
+from ..compute.arrays import csr, divide_weights, host, like, weights_of
+from ..compute.tensor_graph import TensorGraph
 from ..errors import InputError
 from ..utils.types import Array
 
@@ -179,11 +180,13 @@ def row_shares(graph: Any) -> tuple[Any, Array]:
 
 
 def _without_loops(graph: Any) -> Any:
-    if not isinstance(graph, TensorGraph) and not graph.diagonal().any() and (graph.data > 0).all():
+    if isinstance(graph, TensorGraph):
+        return graph.without_loops()
+    if not graph.diagonal().any() and (graph.data > 0).all():
         return graph
-    origins, ends, weights = coordinates(graph)
-    kept = (origins != ends) & (weights > 0)
-    return csr(origins[kept], ends[kept], weights[kept], graph.shape)
+    places = graph.tocoo()
+    kept = (places.row != places.col) & (places.data > 0)
+    return csr(places.row[kept], places.col[kept], places.data[kept], graph.shape)
 
 
 def read_graph(graph: Any, n_rows: int, name: str) -> sparse.csr_array:

@@ -12,7 +12,7 @@ from scipy import sparse
 from sklearn.impute import KNNImputer
 from sklearn.utils.random import sample_without_replacement
 
-from ..compute.arrays import host, like, row_blocks
+from ..compute.arrays import host, is_tensor, like, row_blocks
 from ..errors import InputError, some
 from ..utils.types import Array, Matrix
 
@@ -135,6 +135,16 @@ class SelectedRows:
         """Number of rows and of columns."""
         return len(self.rows), int(self.whole.shape[1])
 
+    @property
+    def dtype(self) -> Any:
+        """Type of the values."""
+        return self.whole.dtype
+
+    @property
+    def device(self) -> Any:
+        """Device that holds the values."""
+        return self.whole.device
+
     def __getitem__(self, part: slice) -> Matrix:
         """Return a slice of the rows as a new matrix."""
         return self.whole[like(self.rows[part], self.whole)]
@@ -151,6 +161,18 @@ def select_rows(matrix: Matrix, rows: Array) -> Any:
     size = 0 if sparse.issparse(matrix) else len(rows) * matrix.shape[1] * matrix.dtype.itemsize
     lazily = SelectedRows(matrix, rows)
     return lazily if size >= LARGE else lazily.copied()
+
+
+def moved_rows(held: Any, place: Any) -> Any:
+    """Return rows on the device of a tensor: as they are if they are there, else as a tensor."""
+    if is_tensor(held[:0]) and held.device == place.device:
+        return held
+    if not isinstance(held, SelectedRows):
+        return like(held, place)
+    moved = like(held[:0], place).new_empty(held.shape)
+    for block in row_blocks(held):  # without a copy of all rows on the host
+        moved[block] = like(held[block], place)
+    return moved
 
 
 # -- samples to try parameters on ---------------------------------------------------------------------------

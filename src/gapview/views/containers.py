@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from ..compute.arrays import is_tensor
+from ..compute.arrays import is_on_device
 from ..errors import InputError, InputTypeError, some
 from ..utils.types import Array, Matrix
 from .places import columns_at, matrix_at
@@ -135,7 +135,7 @@ def _read_array(name: str, view: Any) -> Array:
     _demand_no_containers_within(name, view)
     if isinstance(view, np.ma.MaskedArray):
         return _read_masked(name, view)
-    if is_tensor(view) and view.device.type != "cpu":  # it stays on its device
+    if is_on_device(view):  # it stays there
         demand_two_dimensions(name, view)
         return view if str(view.dtype) == "torch.float64" else view.float()  # type: ignore[no-any-return]
     try:

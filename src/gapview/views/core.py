@@ -13,7 +13,15 @@ from ..errors import InputError, InputTypeError, some
 from ..utils.messages import check_choice, printable, warn_user
 from ..utils.shown import Table, as_html
 from ..utils.types import Array, Matrix
-from .cells import PARTIAL_ROWS, SelectedRows, complete_rows, count_missing_cells, demand_finite, select_rows
+from .cells import (
+    PARTIAL_ROWS,
+    SelectedRows,
+    complete_rows,
+    count_missing_cells,
+    demand_finite,
+    moved_rows,
+    select_rows,
+)
 from .containers import EXPECTED, Container, RawView, demand_encodable, is_missing, named_views
 from .description import Description, describe
 from .ids import check_links, report_similar
@@ -443,13 +451,14 @@ class Views:
         >>> views.on_host() is views
         True
         """
-        for name, matrix in zip(self.names, self.matrices, strict=True):
-            if sparse.issparse(matrix):
+        for name, held in zip(self.names, self._held, strict=True):
+            if sparse.issparse(held):
                 raise InputError(
                     f"View '{name}' is sparse, and a device takes dense views only. Leave device out, or pass the view "
                     "as a dense array (.toarray()) if it fits into the memory of the device."
                 )
-        return self.with_matrices([to_device(m, device) for m in self.matrices])
+        place = to_device(np.zeros(0), device)
+        return self.with_matrices([moved_rows(held, place) for held in self._held])
 
     def on_host(self) -> Views:
         """Return the same samples with matrices in the memory of the host."""

@@ -7,13 +7,15 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
+from array_api_compat import array_namespace
 from scipy import sparse
 
-from ..compute.arrays import host, like
+from ..compute.arrays import host, is_on_device, like
 from ..utils.types import Array, Matrix
 from .cells import SelectedRows, dense
 
 _BLOCK_CELLS = 2**17
+_DEVICE_CELLS = 2**25
 _SAMPLE_CELLS = 2**18
 _SAMPLE_ROWS = (300, 2000)  # least and most
 _SCALE_COLUMNS = 2000  # from which the scale of a row is estimated
@@ -45,9 +47,11 @@ class ColumnFacts:
     @classmethod
     def of(cls, view: Any) -> ColumnFacts:
         """Compute the facts from blocks of rows; a sparse view stays sparse."""
-        parts = [_block_facts(block, weights) for block, weights in blocks(view)]
+        is_there = is_on_device(view[:0])
+        parts = list(_tensor_facts(view)) if is_there else [_block_facts(*block) for block in blocks(view)]
         together = {"low": np.min, "high": np.max}
-        found = {each.name: np.stack([getattr(part, each.name) for part in parts]) for each in fields(cls)}
+        xp = array_namespace(parts[0].low)
+        found = {each.name: host(xp.stack([getattr(part, each.name) for part in parts])) for each in fields(cls)}
         return cls(**{name: together.get(name, np.sum)(values, axis=0) for name, values in found.items()})
 
 
@@ -74,6 +78,22 @@ def _block_facts(rows: Matrix, weights: Array) -> ColumnFacts:
     n_integers = (rows == np.rint(rows)).sum(axis=0)
     digest = (_bits(rows) * weights[:, None]).sum(axis=0, dtype=np.uint64)
     return ColumnFacts(rows.min(axis=0), rows.max(axis=0), (rows == 0).sum(axis=0), n_integers, digest)
+
+
+def _tensor_facts(view: Any) -> Iterator[ColumnFacts]:
+    """Yield the facts on blocks of rows on a device, computed there; digests are those of arrays, as signed numbers."""
+    xp, source = array_namespace(view[:0]), np.random.RandomState(0)
+    odd, step = int(_ODD.astype(np.int64)), max(1, _DEVICE_CELLS // view.shape[1])
+    for begin in range(0, view.shape[0], step):
+        rows = view[begin : begin + step]
+        weights = like(source.randint(1, 2**63, size=len(rows)), rows)
+        n_zeros, n_integers = ((rows == other).sum(axis=0) for other in (0, rows.round()))
+        bits = (xp.astype(rows, xp.float64) + 0.0).view(xp.int64)
+        bits ^= (bits >> 32) & 0xFFFFFFFF
+        bits *= odd
+        bits ^= (bits >> 29) & (2**35 - 1)
+        bits *= weights[:, None]
+        yield ColumnFacts(xp.min(rows, axis=0), xp.max(rows, axis=0), n_zeros, n_integers, bits.sum(axis=0))
 
 
 def _bits(values: Array) -> Array:

@@ -16,8 +16,8 @@ from ..common.run_file import largest_process
 
 __all__ = ["PHASES", "PhaseClock", "clocked_phases", "memory_now", "peak_memory"]
 
-_OTHER = "other"
-_CLOSED = "choice"  # tries whole fits on few samples: what they do belongs to the choice
+OTHER = "other"
+CLOSED = "choice"  # tries whole fits on few samples: what they do belongs to the choice
 PHASES: Mapping[str, str] = {
     "reading": "arrays are checked, and the rows that are present packed",
     "to the device": "views are copied to the device",
@@ -31,7 +31,7 @@ PHASES: Mapping[str, str] = {
     "iterations": "Algorithm 1",
     "k-means": "20 restarts, balancing included",
     "confidence": "confidence of every sample",
-    _OTHER: "what is left",
+    OTHER: "what is left",
 }
 _PAUSE = 0.005  # seconds between two looks at the memory
 
@@ -51,7 +51,7 @@ class PhaseClock:
         self.seconds: dict[str, float] = dict.fromkeys(PHASES, 0.0)
         self.memory: dict[str, float] = {}  # MB
         self._settle, self._watch_memory = settle, watch_memory
-        self._stack, self._since = [_OTHER], 0.0
+        self._stack, self._since = [OTHER], 0.0
 
     @property
     def total(self) -> float:
@@ -79,7 +79,7 @@ class PhaseClock:
         """Switch to another phase; see :func:`gapview.progress.timing`."""
         self._note()
         if begins:
-            self._stack.append(_CLOSED if self._stack[-1] == _CLOSED else phase)
+            self._stack.append(CLOSED if self._stack[-1] == CLOSED else phase)
         else:
             self._stack.pop()
 

@@ -12,11 +12,12 @@ from sklearn import get_config
 from ...compute.arrays import is_tensor
 from ...compute.engine import engine_for, single_threaded
 from ...errors import InputTypeError, MissingExtraError, ParameterError
+from ...scaling import ScaledRows
 from ...utils.messages import check_integer
 from ...utils.types import Array, Matrix
 from .cell_index import CellIndex, nearest_cells
 from .cells import grouped
-from .distances import common_exponent, exact, nearest_listed, pair_distances
+from .distances import WithoutLast, common_exponent, exact, nearest_listed, pair_distances
 from .search import CellSetting, Kernel, RecallSample, Search, recall_lower_bound, run_search
 from .search_space import search_space
 
@@ -211,7 +212,7 @@ def nearest(points: Any, n_neighbors: int, queries: Any = None, *, search: Searc
     """
     search = Search() if search is None else search
     _check(points, n_neighbors, queries)
-    if is_tensor(points):
+    if is_tensor(points) or isinstance(points, ScaledRows):
         from .torch_search import nearest_tensors  # imports torch
 
         return nearest_tensors(points, int(n_neighbors), queries, search)
@@ -222,6 +223,8 @@ def nearest(points: Any, n_neighbors: int, queries: Any = None, *, search: Searc
 
 def _check(points: Any, n_neighbors: Any, queries: Any) -> None:
     check_integer("n_neighbors", n_neighbors, low=1)
+    if isinstance(queries, WithoutLast):
+        queries = queries.rows
     if queries is not None and is_tensor(points) != is_tensor(queries):
         kinds = f"{type(points).__name__} and {type(queries).__name__}"
         raise InputTypeError(f"points and queries must both be arrays or both be tensors; got {kinds}.")

@@ -25,7 +25,7 @@ N_ITERATIONS = 10  # of k-means
 _MANY_PAIRS = 2**16  # from which the overhead of a call to scikit-learn is small
 _N_VALUES = 2**16  # values held at a time in an array: more would not stay in the cache
 _N_VALUES_TENSOR = 2**22
-_N_VALUES_GPU = 2**28
+_N_VALUES_GPU = 2**26
 
 
 def cell_centers(rows: Array, n_cells: int, seed: int) -> Array:
@@ -44,9 +44,12 @@ def rows_at_a_time(rows: Any, width: int) -> int:
 
 def relative_squares(points: Any, queries: Any) -> Any:
     """Return |p|² − 2 p·q for all points (columns) and queries (rows), which orders the points as |p − q|² does."""
-    squares = array_namespace(points).sum(points * points, axis=1)
-    if is_tensor(points):
+    xp = array_namespace(points)
+    if is_tensor(points):  # some rows at a time: the squares of all would be a copy of the points
+        parts = [xp.sum(part * part, axis=1) for part in points.split(rows_at_a_time(points, points.shape[1]))]
+        squares = parts[0] if len(parts) == 1 else xp.concat(parts)
         return squares.addmm(queries, points.T, alpha=-2)
+    squares = xp.sum(points * points, axis=1)
     table = queries @ (points * -2).T
     table += squares
     return table

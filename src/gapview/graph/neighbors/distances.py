@@ -16,7 +16,7 @@ from ...compute.engine import on_free_cores, single_threaded
 from ...scaling import largest_magnitude, row_lengths, times_power
 from ...utils.types import Array, Matrix
 
-_FAR = 100.0  # squared distance of the points from the origin, in units of their variance, above which they are centred
+FAR = 100.0  # squared distance of the points from the origin, in units of their variance, above which they are centred
 _SAFE = 30  # powers of 2 up to which float32 and float64 hold squares and squared differences: no copy is needed
 _WORTH_A_THREAD = 1e8  # operations below which several threads are slower than one
 _N_VALUES = 2**22  # values that are held at a time
@@ -41,9 +41,12 @@ class WithoutLast:
 
     def __getitem__(self, part: Any) -> Array:
         """Return a copy of some of the rows."""
-        copied = np.array(self.rows[part])
+        copied = array_namespace(self.rows).asarray(self.rows[part], copy=True)
         copied[:, -1] = 0
-        return copied
+        return copied  # type: ignore[no-any-return]
+
+    def __len__(self) -> int:
+        return len(self.rows)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         return np.asarray(self[:], dtype=dtype)
@@ -71,11 +74,7 @@ def without_last(points: Any) -> Any:
     >>> nearest(points, 1, without_last(points))[1].ravel()
     array([1, 1, 2])
     """
-    if not is_tensor(points):
-        return WithoutLast(points)
-    queries = points.clone()
-    queries[:, -1] = 0
-    return queries
+    return WithoutLast(points)
 
 
 def conditioned(points: Matrix, queries: Matrix | None) -> tuple[Matrix, Matrix | None, int]:
@@ -85,7 +84,8 @@ def conditioned(points: Matrix, queries: Matrix | None) -> tuple[Matrix, Matrix 
     products lose all digits if the points lie far from the origin; dense points are centred there. Other points are
     not changed: centring would break exact ties by rounding, and sparse data would become dense.
     """
-    queries = np.asarray(queries) if isinstance(queries, WithoutLast) else queries
+    if isinstance(queries, WithoutLast):
+        queries = queries[:]
     given = [points] if queries is None else [points, queries]
     exponent = common_exponent(given)
     shrunk = [times_power(matrix, -exponent) for matrix in given]
@@ -113,7 +113,7 @@ def far_center(points: Any) -> Array | None:
     else:
         squares = np.einsum("ij,ij->", points, points, dtype=np.float64)
     variance = squares / len(points) - center @ center
-    return center if center @ center > _FAR * variance else None
+    return center if center @ center > FAR * variance else None
 
 
 def scaled_back(distances: Array, exponent: int) -> Array:

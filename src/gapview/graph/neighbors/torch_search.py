@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 import torch
+from array_api_compat import array_namespace
 
+from ...compute.arrays import row_blocks
 from ...errors import InputError
+from ...scaling import times_power
 from ...utils.types import Array
 from . import cells
 from . import search as _search
-from .distances import conditioned, nearest_listed, scaled_back, smallest
+from .distances import FAR, WithoutLast, common_exponent, conditioned, nearest_listed, scaled_back, smallest
 from .search import CellKernel, CellSetting, RecallSample, Search, run_search
 
 _N_SPARE = 8  # candidates beyond the neighbours, since the products that rank them round more than differences
@@ -24,14 +27,61 @@ _N_VISITS = 2**25  # pairs of queries and cells listed at a time
 def nearest_tensors(points: Any, n_neighbors: int, queries: Any, search: Search) -> tuple[Any, Any]:
     """Return distances and indices; see :func:`gapview.graph.neighbors.nearest`."""
     _check(points, queries)
-    with torch.inference_mode(), _full_precision():
-        points, queries, exponent = conditioned(points, queries)
+    with torch.no_grad(), _full_precision():
+        points, queries, exponent = _conditioned(points, queries)
         distances, indices = run_search(TensorKernel(points, n_neighbors, queries), search)
-        scaled: Any = scaled_back(distances, exponent)
-    return scaled.clone(), indices.clone()  # clones made here can be used with gradients
+        return scaled_back(distances, exponent), indices
+
+
+def _conditioned(points: Any, queries: Any) -> tuple[Any, Any, int]:
+    """Return points and queries as :func:`conditioned` does; queries that are points without a copy if possible."""
+    if not isinstance(points, torch.Tensor):
+        return _moved_rows(points)
+    if not isinstance(queries, WithoutLast):
+        return conditioned(points, queries)
+    shrunk, _, exponent = conditioned(points, None)
+    return (points, queries, exponent) if shrunk is points else conditioned(points, queries)
+
+
+class _Rows:
+    """Rows that are changed when they are read: others of some rows, or the same without their centre."""
+
+    def __init__(self, points: Any, read: Callable[[Any], Any]) -> None:
+        self._read, self.shape, self.dtype, self.device = read, points.shape, points.dtype, points.device
+
+    def __len__(self) -> int:
+        return int(self.shape[0])
+
+    def __getitem__(self, part: Any) -> Any:
+        return self._read(part)
+
+    def __array_namespace__(self, api_version: str | None = None) -> Any:
+        return array_namespace(self[:0])
+
+
+def _moved_rows(points: Any) -> tuple[Any, Any, int]:
+    """Return rows that are read in blocks as :func:`conditioned` returns points."""
+    exponent = common_exponent([torch.stack([_largest(points[block]) for block in row_blocks(points)])])
+    sums: Any = 0.0
+    squares: Any = 0.0
+    for block in row_blocks(points):
+        rows = times_power(points[block], -exponent).double()
+        sums, squares = sums + rows.sum(dim=0), squares + rows.square().sum()
+    center = sums / len(points)
+    is_far = bool(center @ center > FAR * (squares / len(points) - center @ center))
+    if not is_far and not exponent:
+        return points, None, 0
+    middle = (center if is_far else torch.zeros_like(center)).to(points.dtype)
+    return _Rows(points, lambda part: times_power(points[part], -exponent) - middle), None, exponent
+
+
+def _largest(rows: Any) -> Any:
+    return torch.stack(rows.aminmax()).abs().max()
 
 
 def _check(points: Any, queries: Any) -> None:
+    if isinstance(queries, WithoutLast):
+        queries = None  # they are points
     for name, tensor in (("points", points), ("queries", queries)):
         if tensor is not None and (tensor.ndim != 2 or tensor.dtype not in (torch.float32, torch.float64)):
             raise InputError(
@@ -67,32 +117,56 @@ class TensorKernel(CellKernel):
     def __init__(self, points: Any, n_neighbors: int, queries: Any) -> None:
         self.points, self.queries, self.is_own = points, points if queries is None else queries, queries is None
         self.n_points, self.n_queries, self.n_neighbors = len(points), len(self.queries), n_neighbors
+        self.device, self.dtype = points.device, points.dtype
 
     @property
     def most_pairs(self) -> int:
         """Pairs of points and queries up to which search is exact by default."""
-        return _search.EXACT_PAIRS_GPU if self.points.is_cuda else _search.EXACT_PAIRS
+        return _search.EXACT_PAIRS_GPU if self.device.type == "cuda" else _search.EXACT_PAIRS
 
     def exact(self) -> tuple[Any, Any]:
         """Return distances and indices of the neighbours of all queries."""
-        return self._exact(torch.arange(self.n_queries, device=self.points.device))
+        return self._exact(torch.arange(self.n_queries, device=self.device))
 
     def _exact(self, rows: Any) -> tuple[Any, Any]:
         count = min(self.n_neighbors + self.is_own + _N_SPARE, self.n_points)
-        found = []
-        for part in rows.split(cells.rows_at_a_time(self.points, self.n_points)):
-            _, near = smallest(cells.relative_squares(self.points, self.queries[part]), count)
-            found.append(self._nearest_of(part, near))
-        distances, indices = zip(*found, strict=True)
-        return torch.cat(distances), torch.cat(indices)
+
+        def find(part: slice) -> tuple[Any, Any]:
+            queries = self.queries[rows[part]]
+            if isinstance(self.points, torch.Tensor):
+                near = smallest(cells.relative_squares(self.points, queries), count)[1]
+            else:
+                near = cells.nearest_in_parts(queries, count, self._all_points())[1]
+            return self._nearest_of(rows[part], near)
+
+        return self._found(len(rows), self._rows_at_a_time(self.n_points), find)
+
+    def _all_points(self) -> Iterator[cells.Part]:
+        """Yield blocks of all points, to be compared with all queries."""
+        for block in row_blocks(self.points):
+            yield self.points[block], torch.arange(block.start, block.stop, device=self.device), slice(None)
+
+    def _rows_at_a_time(self, width: int) -> int:
+        return cells.rows_at_a_time(self.points[:1], width)
+
+    def _found(self, n_queries: int, step: int, find: Callable[[slice], tuple[Any, Any]]) -> tuple[Any, Any]:
+        """Return what a function finds for queries, a part of them at a time."""
+        shape = n_queries, self.n_neighbors
+        distances = torch.empty(shape, dtype=self.dtype, device=self.device)
+        indices = torch.empty(shape, dtype=torch.int64, device=self.device)
+        for begin in range(0, n_queries, step):
+            part = slice(begin, min(begin + step, n_queries))
+            distances[part], indices[part] = find(part)
+        return distances, indices
 
     def _nearest_of(self, rows: Any, candidates: Any) -> tuple[Any, Any]:
         """Return the nearest candidates of some queries in order, by differences; −1 is no candidate."""
-        distances = self.points.new_empty(candidates.shape)
-        step = cells.rows_at_a_time(self.points, candidates.shape[1] * self.points.shape[1])
+        distances = torch.empty(candidates.shape, dtype=self.dtype, device=self.device)
+        step = self._rows_at_a_time(candidates.shape[1] * self.points.shape[1])
         for begin in range(0, len(rows), step):
             part = slice(begin, begin + step)
-            gaps = self.points[candidates[part].clamp(min=0)] - self.queries[rows[part]][:, None]
+            near = self.points[candidates[part].clamp(min=0).ravel()].unflatten(0, (-1, candidates.shape[1]))
+            gaps = near - self.queries[rows[part]][:, None]
             distances[part] = torch.linalg.vector_norm(gaps, dim=2)
         distances.masked_fill_(candidates < 0, torch.inf)
         return nearest_listed(distances, candidates, self.n_neighbors, rows if self.is_own else None)
@@ -100,40 +174,42 @@ class TensorKernel(CellKernel):
     def divide(self, n_cells: int, seed: int) -> None:
         """Assign points to cells around centres learnt by k-means on a sample."""
         chosen = np.random.RandomState(seed).permutation(self.n_points)[: n_cells * _N_PER_CELL]
-        drawn = self.points[torch.as_tensor(chosen, device=self.points.device)]
+        drawn = self.points[torch.as_tensor(chosen, device=self.device)]
         self.centers, self.n_cells = drawn[:n_cells].clone(), n_cells
         for _ in range(cells.N_ITERATIONS):
             self.centers = _means(drawn, cells.nearest_centers(drawn, self.centers, 1)[:, 0], self.centers)
         self.cell = cells.nearest_centers(self.points, self.centers, 1)[:, 0]
         self.order, self.cells = cells.grouped(self.cell, n_cells)
-        self.sorted_points = self.points[self.order]
+        if isinstance(self.points, torch.Tensor):
+            self.sorted_points: Any = self.points[self.order]
+        else:
+            self.sorted_points = _Rows(self.points, lambda part: self.points[self.order[part]])
 
     def true_neighbors(self, rows: Array) -> tuple[Array, Any]:
         """Return distances on the host, and indices."""
-        distances, indices = self._exact(torch.as_tensor(rows, device=self.points.device))
+        distances, indices = self._exact(torch.as_tensor(rows, device=self.device))
         return distances.cpu().numpy(), indices
 
     def cell_ranks(self, sample: RecallSample) -> Array:
         """Return the ranks of the cells of the true neighbours."""
-        queries = self.queries[torch.as_tensor(sample.rows, device=self.points.device)]
+        queries = self.queries[torch.as_tensor(sample.rows, device=self.device)]
         ranks = cells.cell_ranks(queries, self.centers, self.cell[sample.neighbors])
         return ranks.cpu().numpy()  # type: ignore[no-any-return]
 
     def search(self, setting: CellSetting, rows: Array) -> tuple[tuple[Any, Any], Array]:
         """Return distances and indices of the neighbours of all queries, and the distances of some."""
-        found = []
-        for part in torch.arange(self.n_queries, device=self.points.device).split(
-            max(1, _N_VISITS // setting.n_probes)
-        ):
-            queries = self.queries[part]
+
+        def find(part: slice) -> tuple[Any, Any]:
+            queries = self.queries[part]  # no copy of points
             parts = self._visited(cells.nearest_centers(queries, self.centers, setting.n_probes))
             candidates = cells.nearest_in_parts(queries, self.n_neighbors + self.is_own, parts)[1]
-            found.append(self._nearest_of(part, candidates))
-        distances, indices = (torch.cat(arrays) for arrays in zip(*found, strict=True))
+            return self._nearest_of(torch.arange(part.start, part.stop, device=queries.device), candidates)
+
+        distances, indices = self._found(self.n_queries, max(1, _N_VISITS // setting.n_probes), find)
         short = torch.nonzero((indices < 0).any(dim=1)).ravel()
         if len(short):  # the cells near these queries hold too few points
             distances[short], indices[short] = self._exact(short)
-        return (distances, indices), distances[torch.as_tensor(rows, device=self.points.device)].cpu().numpy()
+        return (distances, indices), distances[torch.as_tensor(rows, device=self.device)].cpu().numpy()
 
     def _visited(self, visited: Any) -> Iterator[cells.Part]:
         """Yield the points of every visited cell with some of the queries that visit it."""

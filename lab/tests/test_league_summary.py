@@ -123,8 +123,8 @@ class TestSummary:
         assert [one.is_behind_by(2) for one in summary.held_out("accuracy").values()] == [False, False, False]
         scores["a", 0.1, "First", "{}"] = [0.6, 0.6, 0.54, 0.55]  # 4.5 points, standard error 0.5
         text = " ".join(answer(league_of(scores)))
-        assert "Ours has a mean lead of +5.2 in ACC, " in text
-        assert "points over 3 cells. In ACC it is behind by more than 2 points and two standard errors" in text
+        assert "Ours has a mean lead of +5.2 points in ACC, " in text
+        assert "points in ARI, over 3 cells. In ACC it is behind by more than 2 points and two standard errors" in text
         assert "two standard errors in 1 of 3 cells (33 %): a, 10 % paired. In NMI it is" in text
         assert "In ARI it is behind by more than 2 points and two standard errors in 0 of 3 cells (0 %)." in text
         table = render_markdown(Page("T", (), (Section("S", (held_out_table(league_of(scores)),)),), ""))
@@ -142,7 +142,7 @@ class TestSummary:
         assert one.points == pytest.approx(points.mean())
         assert one.error == pytest.approx(points.std(ddof=1) / np.sqrt(3))
         assert one.rival == "Second, First"
-        assert "a mean lead of +40.0 in ACC" in " ".join(answer(league_of(scores)))
+        assert "a mean lead of +40.0 points in ACC" in " ".join(answer(league_of(scores)))
         alone = league_of({key: values[:1] for key, values in scores.items()})
         assert not alone.held_out("accuracy")
         assert "other seeds" not in " ".join(answer(alone))

@@ -79,12 +79,10 @@ def _held_out(summary: LeagueSummary) -> str:
     """Return sentences on the leads over rivals that were chosen with other seeds than those compared."""
     found = {NAMES[score]: summary.held_out(score) for score in ("accuracy", "nmi", "ari")}
     n_cells = counted(len(found["ACC"]), "cell")
-    means = [
-        f"{signed(sum(one.points for one in leads.values()) / len(leads))} in {name}" for name, leads in found.items()
-    ]
+    means = {name: signed(sum(one.points for one in leads.values()) / len(leads)) for name, leads in found.items()}
     text = (
         f"Against the best rival of every cell, chosen with other seeds than those compared, {summary.ours} has a mean "
-        f"lead of {joined(means)} points over {n_cells}."
+        f"lead of {joined([f'{mean} points in {name}' for name, mean in means.items()])}, over {n_cells}."
     )
     for name, leads in found.items():
         behind = [cell.text for cell, one in leads.items() if one.is_behind_by(NEAR)]

@@ -21,20 +21,20 @@ from league_problems import folds, gaps, masks, save
 
 class TestData:
     @pytest.mark.parametrize(
-        ("contents", "hiding", "rates", "n_seeds"),
+        ("contents", "hiding", "rates", "n_published"),
         [
             ({"folds": folds()}, "paired", (0.1, 0.3, 0.5, 0.7, 0.9), 3),
             ({"miss20": masks(), "miss10": masks(4)}, "published masks", (0.1, 0.2), 2),
             ({"folds": folds(), "miss10": masks()}, "paired", (0.1, 0.3, 0.5, 0.7, 0.9), 3),
-            ({}, "paired", (0.1, 0.5, 0.9), 30),
-            ({"n_views": 3}, "random", (0.1, 0.3, 0.5), 30),
-            ({"n_views": 3, "folds": folds()}, "random", (0.1, 0.3, 0.5), 30),
-            ({"n_views": 3, "mask": gaps()}, "by nature", (0.0, 0.3), 30),
+            ({}, "paired", (0.1, 0.5, 0.9), None),
+            ({"n_views": 3}, "random", (0.1, 0.3, 0.5), None),
+            ({"n_views": 3, "folds": folds()}, "random", (0.1, 0.3, 0.5), None),
+            ({"n_views": 3, "mask": gaps()}, "by nature", (0.0, 0.3), None),
         ],
     )
-    def test_how_views_are_hidden_follows_from_what_a_file_holds(self, tmp_path, contents, hiding, rates, n_seeds):
+    def test_how_views_are_hidden_follows_from_what_a_file_holds(self, tmp_path, contents, hiding, rates, n_published):
         source = read_source("any", save(tmp_path / "any.npz", **contents))
-        assert (source.hiding, source.rates, source.n_seeds) == (hiding, rates, n_seeds)
+        assert (source.hiding, source.rates, source.n_published) == (hiding, rates, n_published)
         loaded = load("any", source.path)
         for cell, seed in product(source.cells, (0, 1)):
             views, target = hidden(loaded, cell, seed)
@@ -68,6 +68,29 @@ class TestData:
         loaded = load("a", save(tmp_path / "a.npz", miss20=masks()))
         views, _ = hidden(loaded, LeagueCell("a", "published masks", 0.2), 1)
         np.testing.assert_array_equal(views.mask, masks()[1][views.sample_ids.astype(int)].astype(bool))
+
+    def test_seeds_beyond_the_published_masks_give_them_to_other_samples(self, tmp_path):
+        loaded = load("a", save(tmp_path / "a.npz", miss20=masks(3)))
+        cell, published = LeagueCell("a", "published masks", 0.2), {mask.astype(bool).tobytes() for mask in masks(3)}
+        found = []
+        for seed in range(8):
+            views, target = hidden(loaded, cell, seed)
+            rows = views.sample_ids.astype(int)
+            mask = np.empty_like(views.mask)
+            mask[rows] = views.mask
+            found.append(mask)
+            np.testing.assert_array_equal(target, loaded.target[rows])
+        assert [mask.tobytes() in published for mask in found] == [True] * 3 + [False] * 5
+        assert len({mask.tobytes() for mask in found}) == 8
+        patterns = [np.sort(mask @ [1, 2]).tolist() for mask in found]
+        assert patterns == [patterns[seed % 3] for seed in range(8)]  # as many samples with the same views
+
+    def test_seeds_beyond_the_published_folds_draw_their_own(self, tmp_path):
+        loaded = load("a", save(tmp_path / "a.npz", folds=folds()))
+        orders = [hidden(loaded, LeagueCell("a", "paired", 0.3), seed)[0].sample_ids.astype(int) for seed in range(5)]
+        np.testing.assert_array_equal(orders[:3], folds())
+        assert len({order.tobytes() for order in orders}) == 5
+        assert all((np.sort(order) == np.arange(40)).all() for order in orders)
 
     def test_missing_by_nature_as_it_is_and_with_more_hidden(self, tmp_path):
         loaded = load("a", save(tmp_path / "a.npz", n_views=3, mask=gaps()))
@@ -220,4 +243,4 @@ class TestRuns:
         source = read_source("a", save(tmp_path / "a.npz", folds=folds()))
         entrants = [ENTRANTS["GRMF"], ENTRANTS["Concat"]]
         assert len(all_tasks([source], entrants, 2, False)) == 5 * 2 * 2
-        assert len(all_tasks([source], entrants, 5, True)) == 5 * 3 * (12 + 4)  # three folds are published
+        assert len(all_tasks([source], entrants, 5, True)) == 5 * 5 * (12 + 4)  # three folds are published, two drawn

@@ -104,7 +104,12 @@ def rows(path):
         return list(csv.DictReader(stream))
 
 
-FILES = {"runs.csv", "cells.csv", "overall.csv", "differences.csv", "league.md", "league.html", "run.json"}
+FILES = {
+    *(f"{name}.csv" for name in ("runs", "cells", "overall", "differences", "leads")),
+    "league.md",
+    "league.html",
+    "run.json",
+}
 
 
 def test_the_quick_run_goes_on_where_it_stopped(tmp_path):
@@ -197,6 +202,23 @@ def test_an_interrupt_keeps_what_is_finished(tmp_path, monkeypatch):
     result = run("--quick", "-o", tmp_path / "out")
     assert result.exit_code == 130
     assert "run the same command again to resume" in result.output
+
+
+def test_tables_of_what_is_there(tmp_path):
+    options = ("--quick", "--jobs", 1, "-o", tmp_path / "out")
+    assert run(*options, "--methods", "GRMF,Concat", "--data", "made-small").exit_code == 0
+    assert run(*options, "--methods", "ImputedKMeans", "--data", "made-small", "--seeds", 2).exit_code == 0
+    before = (tmp_path / "out" / "runs.csv").read_text()
+    result = run(*options, "--methods", "GRMF,Concat,ImputedKMeans,PVC", "--data", "made-small", "--tables-only")
+    assert result.exit_code == 0, result.output
+    assert "0 done now, 3 in all" in result.output
+    assert (tmp_path / "out" / "runs.csv").read_text() == before
+    text = (tmp_path / "out" / "league.md").read_text()
+    assert "in which all 3 methods ran" in text
+    assert "**PVC:** not run" in text
+    two = run(*options, "--methods", "GRMF,ImputedKMeans", "--data", "made-small", "--seeds", 2, "--tables-only")
+    assert two.exit_code == 0, two.output
+    assert "**GRMF:** run with 1 of 2 seeds" in (tmp_path / "out" / "league.md").read_text()
 
 
 def test_nothing_is_written_when_the_page_cannot_be(tmp_path, monkeypatch):

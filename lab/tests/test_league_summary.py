@@ -5,9 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from gapview.report.page import Page, Section
+from gapview_lab.common.markdown import render_markdown
 from gapview_lab.league.data import LeagueCell
 from gapview_lab.league.findings import answer
 from gapview_lab.league.summary import bootstrap_interval
+from gapview_lab.league.tables import held_out_table
 from league_problems import league_of
 
 
@@ -92,19 +95,56 @@ class TestSummary:
             assert lead.ours == pytest.approx(100 * np.mean(scores[(*place, "Ours", "{}")]))
         assert len(leads) == 6
 
-    def test_crossed_leads_choose_the_rival_with_other_seeds(self):
+    def test_the_first_half_of_the_seeds_chooses_the_rival_of_the_second(self):
+        scores = {
+            ("a", 0.1, "Ours", "{}"): [0.0, 0.0, 0.5, 0.6, 0.7],
+            ("a", 0.1, "First", "{}"): [0.5, 0.7, 0.1, 0.2, 0.3],  # best with seeds 0 and 1: 0.6, and 0.36 overall
+            ("a", 0.1, "Second", "{}"): [0.5, 0.5, 0.9, 0.9, 0.9],  # best with seeds 2 to 4 and overall
+            ("b", 0.1, "Ours", "{}"): [0.5, 0.5, 0.3, 0.3, 0.3],
+            ("b", 0.1, "First", "{}"): [0.4, 0.4, 0.3, 0.4, 0.5],
+            ("b", 0.1, "Second", "{}"): [0.0, 0.0, 0.0, 0.0, 0.0],
+        }
+        summary = league_of(scores)
+        assert {lead.cell.data: lead.rival for lead in summary.leads_in("accuracy")} == {"a": "Second", "b": "First"}
+        found = {cell.data: one for cell, one in summary.held_out("accuracy").items()}
+        assert list(found) == ["b", "a"]  # the worst first
+        assert (found["a"].rival, found["a"].ours, found["a"].theirs) == ("First", pytest.approx(60), pytest.approx(20))
+        assert (found["a"].points, found["a"].error) == (pytest.approx(40), pytest.approx(0, abs=1e-9))
+        assert found["b"].points == pytest.approx(-10)
+        assert found["b"].error == pytest.approx(10 / np.sqrt(3))
+        assert not found["b"].is_behind_by(2)  # 2 points and two standard errors are 13.5
+        assert summary.held_out("nmi")[LeagueCell("a", "paired", 0.1)].theirs == pytest.approx(100 * 0.14 / 3)
+        assert summary.held_out("ari")[LeagueCell("a", "paired", 0.1)].ours == pytest.approx(30)
+
+    def test_a_clear_loss_is_named_with_its_share(self):
+        scores = {("a", 0.1, "Ours", "{}"): [0.5] * 4, ("a", 0.1, "First", "{}"): [0.6, 0.5, 0.55, 0.53]}
+        scores |= {("b", r, m, "{}"): [0.9 if m == "Ours" else 0.8] * 4 for r in (0.1, 0.3) for m in ("Ours", "First")}
+        summary = league_of(scores)
+        assert [one.is_behind_by(2) for one in summary.held_out("accuracy").values()] == [False, False, False]
+        scores["a", 0.1, "First", "{}"] = [0.6, 0.6, 0.54, 0.55]  # 4.5 points, standard error 0.5
+        text = " ".join(answer(league_of(scores)))
+        assert "Ours has a mean lead of +5.2 points in ACC, " in text
+        assert "points in ARI, over 3 cells. In ACC it is behind by more than 2 points and two standard errors" in text
+        assert "two standard errors in 1 of 3 cells (33 %): a, 10 % paired. In NMI it is" in text
+        assert "In ARI it is behind by more than 2 points and two standard errors in 0 of 3 cells (0 %)." in text
+        table = render_markdown(Page("T", (), (Section("S", (held_out_table(league_of(scores)),)),), ""))
+        assert "| a, 10 % paired | 50.0 | 54.5 First | −4.5 ‡ ±0.5 |" in table
+        assert "| b, 30 % paired | 90.0 | 80.0 First | +10.0 ±0.0 |" in table
+
+    def test_with_few_seeds_every_seed_is_compared_with_the_rival_of_the_others(self):
         scores = {
             ("a", 0.1, "Ours", "{}"): [0.5, 0.6, 0.7],
             ("a", 0.1, "First", "{}"): [0.9, 0.1, 0.1],  # best with seed 0 only, so that it is never compared there
             ("a", 0.1, "Second", "{}"): [0.4, 0.5, 0.4],
         }
-        lead = league_of(scores).leads_in("accuracy")[0]
+        one = league_of(scores).held_out("accuracy")[LeagueCell("a", "paired", 0.1)]
         points = np.array([50 - 40, 60 - 10, 70 - 10])  # Second has 0.9 and First 0.2 without seed 0; First 1.0 else
-        assert lead.crossed == pytest.approx(points.mean())
-        assert lead.crossed_error == pytest.approx(points.std(ddof=1) / np.sqrt(3))
-        assert "its mean lead is +40.0 points; in 0 of 1 cell" in " ".join(answer(league_of(scores)))
+        assert one.points == pytest.approx(points.mean())
+        assert one.error == pytest.approx(points.std(ddof=1) / np.sqrt(3))
+        assert one.rival == "Second, First"
+        assert "a mean lead of +40.0 points in ACC" in " ".join(answer(league_of(scores)))
         alone = league_of({key: values[:1] for key, values in scores.items()})
-        assert np.isnan(alone.leads_in("accuracy")[0].crossed)
+        assert not alone.held_out("accuracy")
         assert "other seeds" not in " ".join(answer(alone))
 
     def test_labels_choose_by_mean_accuracy_within_a_cell(self):

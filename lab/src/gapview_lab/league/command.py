@@ -37,7 +37,12 @@ def _listed_rates(context: click.Context, parameter: click.Parameter, values: tu
 @click.option("--data", multiple=True, help="Only this data set, by its name, or a file of yours (may be repeated).")
 @click.option("--methods", multiple=True, callback=listed, help="Only these methods, separated by commas.")
 @click.option("--rates", multiple=True, callback=_listed_rates, help="Only these rates, of those a data set has.")
-@click.option("--seeds", type=click.IntRange(1), help="Ways of hiding views; by default 5, with --quick 1.")
+@click.option(
+    "--seeds",
+    type=click.IntRange(1),
+    help="Ways of hiding views; by default 5, with --quick 1. From 4 on, the best rival of a cell is chosen with the "
+    "first half and compared with the second.",
+)
 @click.option(
     "--published",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
@@ -47,6 +52,7 @@ def _listed_rates(context: click.Context, parameter: click.Parameter, values: tu
 @click.option(
     "--tuned", is_flag=True, help="Also the best of 12 settings by the true labels: an upper bound, 12 × time."
 )
+@click.option("--tables-only", is_flag=True, help="Run nothing: tables of the runs in the folder; others are absent.")
 @click.option("--quick", is_flag=True, help="Small made data, one rate and seed, few methods: to see whether it runs.")
 @click.option(
     "--time-limit",
@@ -66,6 +72,7 @@ def league(
     published: Path | None,
     complete_view: bool,
     tuned: bool,
+    tables_only: bool,
     quick: bool,
     time_limit: float,
     jobs: int,
@@ -79,7 +86,19 @@ def league(
     With --published, the cells are those of a file of printed figures: data, views, protocol and rate.
     """
     request = LeagueRequest(
-        output, data_dir, data, methods, rates, seeds, complete_view, tuned, quick, time_limit, jobs, published
+        output,
+        data_dir,
+        data,
+        methods,
+        rates,
+        seeds,
+        complete_view,
+        tuned,
+        quick,
+        time_limit,
+        jobs,
+        published,
+        tables_only,
     )
     console = new_console()
     with runs_shown(console) as progress:

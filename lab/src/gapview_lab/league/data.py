@@ -40,7 +40,10 @@ COMPLETER, SUBSET, LOSES = "completer", "random proper subset", "share of sample
 COMPLETE, FEW_VIEWS = "published masks of complete samples", "few_views"
 HIDINGS = {
     PAIRED: "a share of the samples, the rate, keeps both views, the others keep one, half of them each",
-    MASKS: "by the masks published with the data; the rate is the share of every view that is missing",
+    MASKS: (
+        "by the masks published with the data; the rate is the share of every view that is missing; seeds beyond the "
+        "published masks give the same masks to the samples in another order, drawn with the seed"
+    ),
     RANDOM: "from every view a share, the rate, is hidden at random, never the last view of a sample",
     NATURE: "views are missing by nature; the rate is the share of every view hidden at random on top of that",
     COMPLETE_VIEW: "from every view but the first a share, the rate, is hidden at random",
@@ -61,7 +64,7 @@ HIDINGS = {
     FEW_VIEWS: "by the masks of the file masks/DATA_few_views.npz beside the data",
 }
 _COMPLETE_VIEW_RATES = (0.3, 0.5, 0.7)
-_MOST_SEEDS = 30  # where nothing published sets a limit
+_MOST_SEEDS = 30
 
 
 @dataclass(frozen=True, order=True)
@@ -107,6 +110,7 @@ class Source:
     hiding: str
     rates: tuple[float, ...]
     n_seeds: int  # the most there can be
+    n_published: int | None = None  # with this many seeds folds or masks are as published; None: all are drawn
     widths: tuple[int, ...] = ()  # numbers of features of the views to take, in this order; none: all views
 
     @property
@@ -116,7 +120,7 @@ class Source:
 
     def with_complete_view(self) -> Source:
         """Return the data set with all gaps in views other than the first."""
-        return replace(self, hiding=COMPLETE_VIEW, rates=_COMPLETE_VIEW_RATES, n_seeds=_MOST_SEEDS)
+        return replace(self, hiding=COMPLETE_VIEW, rates=_COMPLETE_VIEW_RATES, n_published=None)
 
 
 # Groups so close to each other that they overlap; otherwise every method finds them, and nothing is compared.
@@ -196,14 +200,15 @@ def read_source(name: str, path: Path | None, widths: tuple[int, ...] = ()) -> S
     """Load a data set once, and derive from its contents how views are hidden."""
     loaded = load(name, path, widths)
     views = loaded.data.views
-    hiding, rates, n_seeds = _how_to_hide(loaded)
+    hiding, rates, n_published = _how_to_hide(loaded)
     kind = " + ".join(map(str, views.n_features))
     groups = len(np.unique(loaded.target))
     gaps = int((~views.mask.all(axis=1)).sum())
     contents = f"{views.n_samples} samples, {kind} features, {groups} groups"
     contents += f"; {gaps} samples lack a view by nature" if gaps else ""
     size = views.n_samples * sum(views.n_features)
-    source = Source(name, path, contents, size, _fingerprint(loaded, hiding), hiding, rates, n_seeds, widths)
+    fingerprint = _fingerprint(loaded, hiding)
+    source = Source(name, path, contents, size, fingerprint, hiding, rates, _MOST_SEEDS, n_published, widths)
     for cell in source.cells:
         hidden(loaded, cell, 0)  # what cannot be hidden is said now, not in the middle of the league
     return source
@@ -225,18 +230,21 @@ def hide_otherwise(source: Source, hiding: str, rates: tuple[float, ...]) -> Sou
             f"There are no masks {hiding!r} of rate {lacking[0]:g} in its file or in masks/ beside it; there are: "
             f"{', '.join(known) or 'none'}."
         )
-    n_seeds = min((len(masks[rate]) for rate in rates if masks), default=_MOST_SEEDS)
+    n_published = min((len(masks[rate]) for rate in rates if masks), default=None)
     fingerprint = _fingerprint(loaded, hiding)
-    other = replace(source, fingerprint=fingerprint, hiding=hiding, rates=rates, n_seeds=n_seeds)
+    n_seeds = n_published or _MOST_SEEDS  # printed figures are compared on published masks alone
+    other = replace(
+        source, fingerprint=fingerprint, hiding=hiding, rates=rates, n_seeds=n_seeds, n_published=n_published
+    )
     for cell in other.cells:
         hidden(loaded, cell, 0)
     return other
 
 
-def _how_to_hide(loaded: Loaded) -> tuple[str, tuple[float, ...], int]:
+def _how_to_hide(loaded: Loaded) -> tuple[str, tuple[float, ...], int | None]:
     views, folds = loaded.data.views, loaded.data.folds
     if not views.mask.all():
-        return NATURE, (0.0, 0.3) if _can_hide(views, 0.3) else (0.0,), _MOST_SEEDS
+        return NATURE, (0.0, 0.3) if _can_hide(views, 0.3) else (0.0,), None
     if views.n_views == 2 and folds is not None:
         if folds.ndim != 2 or not np.array_equal(np.sort(folds, axis=1), _counted_rows(folds, views.n_samples)):
             raise DataFileError(f"folds of {loaded.data.name!r} must hold a permutation of all samples in every row.")
@@ -244,7 +252,7 @@ def _how_to_hide(loaded: Loaded) -> tuple[str, tuple[float, ...], int]:
     masks = {rate: found for (way, rate), found in loaded.masks.items() if way == MASKS}
     if masks:
         return MASKS, tuple(masks), min(map(len, masks.values()))
-    return (RANDOM, (0.1, 0.3, 0.5), _MOST_SEEDS) if views.n_views > 2 else (PAIRED, (0.1, 0.5, 0.9), _MOST_SEEDS)
+    return (RANDOM, (0.1, 0.3, 0.5), None) if views.n_views > 2 else (PAIRED, (0.1, 0.5, 0.9), None)
 
 
 def _counted_rows(folds: Array, n_samples: int) -> Array:
@@ -281,7 +289,7 @@ def hidden(loaded: Loaded, cell: LeagueCell, seed: int) -> tuple[Views, Array]:
     """
     n_samples = loaded.data.views.n_samples
     folds = loaded.data.folds
-    use_folds = cell.hiding == PAIRED and folds is not None
+    use_folds = cell.hiding == PAIRED and folds is not None and seed < len(folds)
     order = folds[seed] if use_folds else np.random.RandomState(seed).permutation(n_samples)  # type: ignore[index]
     views, target = loaded.data.views[order], loaded.target[order]
     if cell.hiding == PAIRED:
@@ -291,7 +299,9 @@ def hidden(loaded: Loaded, cell: LeagueCell, seed: int) -> tuple[Views, Array]:
         return views.hide(_DRAWN[cell.hiding](n_samples, views.n_views, cell.rate, state)), target
     if cell.hiding in (RANDOM, NATURE):
         return (hide_views(views, cell.rate, random_state=seed) if cell.rate else views), target
-    return views.hide(loaded.masks[cell.hiding, cell.rate][seed][order]), target
+    masks = loaded.masks[cell.hiding, cell.rate]
+    # The samples are in a drawn order: beyond the published masks, a mask that does not follow it is another one
+    return views.hide(masks[seed][order] if seed < len(masks) else masks[seed % len(masks)]), target
 
 
 def _first_complete(n_samples: int, n_views: int, rate: float, state: np.random.RandomState) -> Array:

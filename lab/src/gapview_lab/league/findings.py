@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 from gapview.utils.messages import counted, joined
 
+from ..common.words import signed
 from .summary import LABEL_FREE, Lead, LeagueSummary, Ranking
 
 __all__ = ["NAMES", "NEAR", "answer", "failures", "rare_words"]
@@ -29,6 +29,7 @@ def answer(summary: LeagueSummary) -> tuple[str, ...]:
         sentences.append("No method of ours took part, so that nothing is compared with it.")
     else:
         sentences += [_worst(summary, score) for score in _HEADLINES if summary.leads_in(score)]
+        sentences += [_held_out(summary)] if summary.held_out("accuracy") else []
         absent = sum(not summary.scores[cell, summary.ours].mean for cell in summary.cells)
         if absent:
             sentences.append(f"{summary.ours} has no score in {counted(absent, 'cell')}, where it failed.")
@@ -68,21 +69,27 @@ def _worst(summary: LeagueSummary, score: str) -> str:
     worst = leads[0]
     below, ahead = sum(lead.points < -NEAR for lead in leads), sum(lead.points > 0 for lead in leads)
     far = "in no cell" if not below else f"in {below} of {counted(len(leads), 'cell')}"
-    text = (
+    return (
         f"In {NAMES[score]} {summary.ours} is {far} more than {NEAR:g} points below the best rival there, and ahead of "
         f"every rival in {ahead} of {len(leads)}; its worst cell is {_cell_words(worst)}."
     )
-    return text if math.isnan(worst.crossed) else f"{text} {_crossed(leads)}"
 
 
-def _crossed(leads: Sequence[Lead]) -> str:
-    """Return a sentence on the leads over rivals that were chosen with other seeds than those compared."""
-    mean = sum(lead.crossed for lead in leads) / len(leads)
-    behind = sum(lead.crossed < -NEAR - 2 * lead.crossed_error for lead in leads)
-    return (
-        f"Compared with the rival that is best with the other seeds of a cell, its mean lead is {mean:+.1f} points; in "
-        f"{behind} of {counted(len(leads), 'cell')} it is behind by more than {NEAR:g} points and two standard errors."
+def _held_out(summary: LeagueSummary) -> str:
+    """Return sentences on the leads over rivals that were chosen with other seeds than those compared."""
+    found = {NAMES[score]: summary.held_out(score) for score in ("accuracy", "nmi", "ari")}
+    n_cells = counted(len(found["ACC"]), "cell")
+    means = {name: signed(sum(one.points for one in leads.values()) / len(leads)) for name, leads in found.items()}
+    text = (
+        f"Against the best rival of every cell, chosen with other seeds than those compared, {summary.ours} has a mean "
+        f"lead of {joined([f'{mean} points in {name}' for name, mean in means.items()])}, over {n_cells}."
     )
+    for name, leads in found.items():
+        behind = [cell.text for cell, one in leads.items() if one.is_behind_by(NEAR)]
+        share = f"{len(behind)} of {n_cells} ({100 * len(behind) / len(leads):.0f} %)"
+        where = f": {'; '.join(behind)}" if behind else ""
+        text += f" In {name} it is behind by more than {NEAR:g} points and two standard errors in {share}{where}."
+    return text
 
 
 def _cell_words(lead: Lead) -> str:

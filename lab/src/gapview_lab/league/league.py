@@ -45,6 +45,7 @@ class LeagueRequest:
     time_limit: float = 600.0  # seconds for each run
     n_jobs: int = os.cpu_count() or 1  # processes
     published: Path | None = None  # CSV file of figures that papers print: run these cells only, and compare
+    tables_only: bool = False  # from the runs in the folder; what was not run is absent
 
 
 @dataclass(frozen=True)
@@ -106,7 +107,8 @@ def run_league(request: LeagueRequest, progress: Progress, say: Callable[[str], 
     sources = plan.sources if plan is not None else _sources(request, leave_out)
     for source in sources:
         if source.n_seeds < n_seeds:
-            leave_out(f"{source.name}: all but {source.n_seeds} of {n_seeds} seeds, since no more were published")
+            why = ", since no more were published" if source.n_published == source.n_seeds else ""
+            leave_out(f"{source.name}: all but {source.n_seeds} of {n_seeds} seeds{why}")
     output = make_folder(request.output)
     run_file = RunFile(output)
     store = LeagueStore(output / "runs.csv", __version__, request.time_limit)
@@ -115,7 +117,7 @@ def run_league(request: LeagueRequest, progress: Progress, say: Callable[[str], 
     widths = {source.name: source.widths for source in sources}
     work = LeagueWork({source.name: source.path for source in sources}, __version__, widths)
     run_all(
-        tasks,
+        [] if request.tables_only else tasks,
         store,
         work,
         request.n_jobs,
@@ -128,12 +130,12 @@ def run_league(request: LeagueRequest, progress: Progress, say: Callable[[str], 
     ways = (LABEL_FREE, LABEL_TUNED) if request.tuned else (LABEL_FREE,)
     summaries = [summarise(runs, tasks, entrants, way) for way in ways]
     comparisons = compare(plan.figures, [runs[task] for task in tasks], entrants) if plan is not None else []
-    state = f"{request} {left_out} {[runs[task] for task in tasks]} {comparisons or ''}"
+    state = f"{request} {left_out} {[runs.get(task) for task in tasks]} {comparisons or ''}"
     fingerprint = hashlib.sha256(state.encode()).hexdigest()
     known = run_file.unchanged(fingerprint)
     if n_new == 0 and known:
         return LeagueOutcome([*known, run_file.path], summaries, run_file.old, 0, comparisons)
-    run = run_file.describe(_command(request), len(tasks), request.n_jobs)
+    run = run_file.describe(_command(request), sum(task in runs for task in tasks), request.n_jobs)
     run |= {"left_out": left_out, "programs": {entrant.name: entrant.program for entrant in entrants}}
     setup = Setup(sources, entrants, n_seeds, request.tuned, request.time_limit, left_out)
     files = _write(output, summaries, setup, run) if plan is None else _write_published(output, comparisons, setup, run)
@@ -148,6 +150,7 @@ def _plan(request: LeagueRequest, path: Path, say: Callable[[str], None]) -> Pub
         "--complete-view": request.complete_view,
         "--tuned": request.tuned,
         "--quick": request.quick,
+        "--tables-only": request.tables_only,
     }
     for name, value in options.items():
         if value:
@@ -217,9 +220,10 @@ def _write(output: Path, summaries: Sequence[LeagueSummary], setup: Setup, run: 
     write_table(output / "cells.csv", _CELLS, _cell_rows(summaries))
     write_table(output / "overall.csv", _OVERALL, _overall_rows(summaries))
     write_table(output / "differences.csv", _DIFFERENCES, _difference_rows(summaries))
+    write_table(output / "leads.csv", _LEADS, _lead_rows(summaries))
     for name, text in texts.items():
         write_whole(output / name, text.encode())
-    return [output / name for name in ("runs.csv", "cells.csv", "overall.csv", "differences.csv", *texts)]
+    return [output / name for name in ("runs.csv", "cells.csv", "overall.csv", "differences.csv", "leads.csv", *texts)]
 
 
 def _write_published(
@@ -243,6 +247,10 @@ _OVERALL = [
 ]
 _DIFFERENCES = [
     *("way", "ours", "rival", "score", "difference", "low", "high", "n_cells", "n_data", "n_ahead", "n_behind"),
+]
+_LEADS = [
+    *("way", "data", "hiding", "rate", "score", "ours", "rival", "theirs", "lead"),
+    *("held_out_ours", "held_out_rival", "held_out_theirs", "held_out_lead", "held_out_error"),
 ]
 
 
@@ -270,6 +278,15 @@ def _difference_rows(summaries: Sequence[LeagueSummary]) -> Iterator[list[Any]]:
             yield [summary.way, summary.ours, *found, one.n_cells, one.n_data, one.n_ahead, one.n_behind]
 
 
+def _lead_rows(summaries: Sequence[LeagueSummary]) -> Iterator[list[Any]]:
+    for summary in summaries:
+        for lead in summary.leads:
+            place = [summary.way, lead.cell.data, lead.cell.hiding, lead.cell.rate, lead.score]
+            one = lead.held_out
+            chosen = ["", "", "", "", ""] if one is None else [one.ours, one.rival, one.theirs, one.points, one.error]
+            yield [*place, lead.ours, lead.rival, lead.theirs, lead.points, *chosen]
+
+
 def _command(request: LeagueRequest) -> str:
     """Return the command that repeats the run, with placeholders for folders."""
     files = [name if name in BUILT_IN else Path(name).name for name in request.data]
@@ -280,5 +297,6 @@ def _command(request: LeagueRequest) -> str:
     options += [f"--seeds {request.n_seeds}"] if request.n_seeds else []
     options += [f"--time-limit {request.time_limit:g}"]
     flags = {"--complete-view": request.complete_view, "--tuned": request.tuned, "--quick": request.quick}
+    flags |= {"--tables-only": request.tables_only}
     options += [name for name, is_on in flags.items() if is_on]
     return " ".join(["gapview-lab league", *options, "--data-dir DATA -o RESULTS"])

@@ -18,6 +18,7 @@ from .tables import (
     LEGEND,
     data_table,
     difference_table,
+    held_out_table,
     lead_table,
     method_table,
     ranking_table,
@@ -91,7 +92,8 @@ def _against(summary: LeagueSummary, figures: bool) -> Section:
 
 
 def _cell_by_cell(summary: LeagueSummary) -> Section:
-    return Section(f"{summary.ours} against the best rival of every cell", (lead_table(summary), LEGEND))
+    held_out = (held_out_table(summary),) if summary.held_out("accuracy") else ()
+    return Section(f"{summary.ours} against the best rival of every cell", (lead_table(summary), *held_out, LEGEND))
 
 
 def _data_section(summary: LeagueSummary, data: str) -> Section:

@@ -24,6 +24,7 @@ __all__ = [
     "LABEL_FREE",
     "LABEL_TUNED",
     "Difference",
+    "HeldOut",
     "Lead",
     "LeagueSummary",
     "Place",
@@ -96,20 +97,39 @@ class Difference:
 
 
 @dataclass(frozen=True)
-class Lead:
-    """Lead of ours over the best rival in one cell, in points; negative where it is behind.
+class HeldOut:
+    """Ours and the best rival of one cell, chosen with some seeds and compared with others, in %.
 
-    ``crossed`` has no bias towards the rivals: with every seed, ours is compared with the rival that is best with the
-    other seeds, so that no rival is chosen by the scores that are compared. NaN with one seed.
+    No rival is chosen by the scores that are compared, so that there is no bias towards the rivals. With at least four
+    seeds the first half chooses and the second half compares. With two or three, every seed is compared with the rival
+    that is best with the others.
     """
+
+    rival: str  # with two or three seeds, all that were best
+    ours: float
+    theirs: float
+    error: float  # standard error of the lead, which is paired by seed
+
+    @property
+    def points(self) -> float:
+        """The lead; negative where ours is behind."""
+        return self.ours - self.theirs
+
+    def is_behind_by(self, points: float) -> bool:
+        """Return whether ours is behind by more than these points and two standard errors."""
+        return self.points < -points - 2 * self.error
+
+
+@dataclass(frozen=True)
+class Lead:
+    """Lead of ours over the best rival in one cell, in points; negative where it is behind."""
 
     cell: LeagueCell
     score: str
     ours: float
     rival: str
     theirs: float
-    crossed: float
-    crossed_error: float  # standard error of it over the seeds
+    held_out: HeldOut | None  # None with one seed
 
     @property
     def points(self) -> float:
@@ -131,11 +151,16 @@ class LeagueSummary:
     ours: str | None  # the method that the others are compared with
     rivals: tuple[str, ...]  # those it is compared with: neither absent everywhere nor a variant of ours
     differences: tuple[Difference, ...]
-    leads: tuple[Lead, ...]  # of accuracy and NMI, the worst first
+    leads: tuple[Lead, ...]  # of accuracy, NMI and ARI, the worst first
 
     def leads_in(self, score: str) -> list[Lead]:
         """Return the leads in one score, the worst first."""
         return [lead for lead in self.leads if lead.score == score]
+
+    def held_out(self, score: str) -> dict[LeagueCell, HeldOut]:
+        """Return the leads over rivals that were chosen with other seeds, the worst first; none with one seed."""
+        found = {lead.cell: lead.held_out for lead in self.leads_in(score) if lead.held_out is not None}
+        return dict(sorted(found.items(), key=lambda pair: pair[1].points))
 
 
 def summarise(
@@ -172,7 +197,7 @@ def summarise(
         if ours is not None
         and (difference := _difference(scores, cells, (ours, rival), score, random_state, n_resamples))
     ]
-    leads = [lead for score in ("accuracy", "nmi") for lead in _leads(scores, cells, ours, rivals, score)]
+    leads = [lead for score in ("accuracy", "nmi", "ari") for lead in _leads(scores, cells, ours, rivals, score)]
     return LeagueSummary(
         way,
         cells,
@@ -192,7 +217,8 @@ def _score(found: Sequence[LeagueRun | None], setting: str) -> Score:
     runs = [run for run in found if run is not None]
     failed = [run.status for run in runs if run.status != "done"]
     if failed or len(runs) < len(found) or not runs:
-        problem = f"failed in {len(failed)} of {len(found)} runs: {failed[0]}" if failed else "not run"
+        problem = f"run with {len(runs)} of {len(found)} seeds" if runs else "not run"
+        problem = f"failed in {len(failed)} of {len(found)} runs: {failed[0]}" if failed else problem
         return Score({}, {}, {}, 0, float("nan"), setting, 1, problem)
     values = {name: [100 * getattr(run, name) for run in runs] for name in SCORES}
     return Score(
@@ -289,19 +315,27 @@ def _leads(
         theirs = {name: scores[cell, name].mean[score] for name in rivals if scores[cell, name].mean}
         if ours is not None and theirs and scores[cell, ours].mean:
             rival = max(theirs, key=lambda name: theirs[name])
-            crossed = _crossed_leads(
-                np.array(scores[cell, ours].by_seed[score]),
-                np.array([scores[cell, name].by_seed[score] for name in theirs]),
-            )
-            figures = float(np.mean(crossed)), float(np.std(crossed, ddof=1) / np.sqrt(len(crossed)))
-            found.append(Lead(cell, score, scores[cell, ours].mean[score], rival, theirs[rival], *figures))
+            by_seed = {name: np.array(scores[cell, name].by_seed[score]) for name in theirs}
+            held_out = _held_out(np.array(scores[cell, ours].by_seed[score]), by_seed)
+            found.append(Lead(cell, score, scores[cell, ours].mean[score], rival, theirs[rival], held_out))
     return found
 
 
-def _crossed_leads(ours: Array, theirs: Array) -> Array:
-    """Return with every seed the lead over the rival (row) that is best with the other seeds; NaN with one seed."""
-    n_seeds = len(ours)
-    if n_seeds < 2:
-        return np.full(2, np.nan)
-    best = (theirs.sum(axis=1, keepdims=True) - theirs).argmax(axis=0)
-    return np.asarray(ours - theirs[best, np.arange(n_seeds)])
+def _held_out(ours: Array, theirs: Mapping[str, Array]) -> HeldOut | None:
+    """Compare with rivals that are best with other seeds; scores of every seed are given."""
+    compared = [seeds for _, seeds in _splits(len(ours))]
+    if not compared:
+        return None
+    rivals = [max(theirs, key=lambda name: theirs[name][choosing].mean()) for choosing, _ in _splits(len(ours))]
+    own = np.concatenate([ours[seeds] for seeds in compared])
+    other = np.concatenate([theirs[name][seeds] for name, seeds in zip(rivals, compared, strict=True)])
+    error = float(np.std(own - other, ddof=1) / np.sqrt(len(own)))
+    return HeldOut(", ".join(dict.fromkeys(rivals)), float(own.mean()), float(other.mean()), error)
+
+
+def _splits(n_seeds: int) -> list[tuple[list[int], list[int]]]:
+    """Return pairs of the seeds that choose the rival and those that compare with it."""
+    seeds, half = list(range(n_seeds)), n_seeds // 2
+    if n_seeds >= 4:
+        return [(seeds[:half], seeds[half:])]
+    return [([other for other in seeds if other != seed], [seed]) for seed in seeds] if n_seeds > 1 else []

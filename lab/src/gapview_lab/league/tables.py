@@ -13,12 +13,13 @@ from .data import HIDINGS, LeagueCell, Source
 from .entrants import Entrant
 from .findings import NAMES, NEAR
 from .runs import SCORES
-from .summary import Difference, Lead, LeagueSummary, Ranking, Score
+from .summary import Difference, HeldOut, Lead, LeagueSummary, Ranking, Score
 
 __all__ = [
     "LEGEND",
     "data_table",
     "difference_table",
+    "held_out_table",
     "lead_table",
     "method_table",
     "ranking_table",
@@ -95,11 +96,31 @@ def lead_table(summary: LeagueSummary) -> Table:
     return Table(caption, heads, (Group(tuple(rows)),), numbers=True)
 
 
-def _lead_cells(lead: Lead) -> tuple[Cell, ...]:
+def held_out_table(summary: LeagueSummary) -> Table:
+    """Compare ours with the best rival of every cell, chosen with other seeds, the worst cell first."""
+    found = {NAMES[score]: summary.held_out(score) for score in ("accuracy", "nmi", "ari")}
+    rows = [
+        Row((cell.text,), tuple(shown for leads in found.values() for shown in _lead_cells(leads[cell])))
+        for cell in found["ACC"]
+    ]
+    heads = ("cell", *(head for name in found for head in (name, "best rival", "lead")))
+    caption = f"{summary.ours} beside the best rival of every cell, chosen with other seeds, in % and points"
+    note = (
+        "With at least four seeds, the first half of the seeds chooses the best rival of every cell and score, and the "
+        "figures are those of the second half; with two or three, every seed is compared with the rival that is best "
+        "with the others. ±: standard error of the lead, which is paired by seed. ‡: behind by more than "
+        f"{NEAR:g} points and two standard errors."
+    )
+    return Table(caption, heads, (Group(tuple(rows)),), notes=(note,), numbers=True)
+
+
+def _lead_cells(lead: Lead | HeldOut) -> tuple[Cell, ...]:
     far = abs(lead.points) > NEAR
     tone: Tone = ("up-strong" if far else "up") if lead.points > 0 else ("down-strong" if far else "down")
-    shown = tone if lead.points else "plain"
-    return Cell(f"{lead.ours:.1f}"), Cell(f"{lead.theirs:.1f}", lead.rival), Cell(signed(lead.points), tone=shown)
+    shown, text, detail = tone if lead.points else "plain", signed(lead.points), ""
+    if isinstance(lead, HeldOut):
+        text, detail = text + (" ‡" if lead.is_behind_by(NEAR) else ""), f"±{lead.error:.1f}"
+    return Cell(f"{lead.ours:.1f}"), Cell(f"{lead.theirs:.1f}", lead.rival), Cell(text, detail, tone=shown)
 
 
 def score_table(summary: LeagueSummary, data: str, scores: Sequence[str]) -> Table:
@@ -187,7 +208,9 @@ def data_table(sources: Sequence[Source], n_seeds: int) -> Table:
         origin = "embedded or made" if source.path is None else "file"
         rates = ", ".join(cell.rate_text for cell in source.cells)
         seeds = min(n_seeds, source.n_seeds)
-        rows.append(Row((source.name,), (origin, source.contents, f"{source.hiding}: {rates}", str(seeds))))
+        drawn = source.n_published is not None and source.n_published < seeds
+        shown = f"{seeds}, the first {source.n_published} as published" if drawn else str(seeds)
+        rows.append(Row((source.name,), (origin, source.contents, f"{source.hiding}: {rates}", shown)))
     notes = tuple(
         f"{hiding}: {words}." for hiding, words in HIDINGS.items() if any(s.hiding == hiding for s in sources)
     )

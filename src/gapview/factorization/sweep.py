@@ -182,7 +182,9 @@ class ArraySweep:
     def solution(self, run: Run) -> Solution:
         """Return the solution of one run, with one row per sample."""
         codes = [self.engine.contiguous(stacked[run.rows].T) for stacked in self.codes]
-        return run.solution(run.bases, codes, mean_codes(self.problem, codes))
+        pairs = zip(run.bases, self.problem.terms, strict=True)
+        bases = [basis if term.directions is None else basis @ term.directions.T for basis, term in pairs]
+        return run.solution(bases, codes, mean_codes(self.problem, codes))
 
     def keep(self, runs: Sequence[Run]) -> None:
         """Discard the codes of all other runs."""

@@ -18,6 +18,7 @@ from .paper.command import reproduce
 from .paper.handwritten import handwritten
 from .reliability.commands import reliability
 from .speed.commands import scale, speed, speed_page
+from .speed.large import large
 from .speed.reading import reading
 from .speed.versions import versions
 from .trust.command import trust
@@ -51,6 +52,7 @@ for _command in (
     choices,
     cluster,
     handwritten,
+    large,
     league,
     omics,
     reading,

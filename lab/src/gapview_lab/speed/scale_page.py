@@ -65,13 +65,15 @@ def scale_sections(
     runs: Sequence[ScaleRun], growths: Sequence[Growth], run: Mapping[str, Any], drawings: Mapping[str, Any]
 ) -> tuple[Section, ...]:
     """Return the sections."""
-    sections = [Section("Every size", (_sizes_table(runs),))] if growths else []
+    sections = [Section("Every size", (_sizes_table(runs), *_who_runs(drawings)))] if growths else []
     ours = [growth for growth in growths if growth.method not in RIVALS]
     goals = [goal for growth in ours for goal in _goals(_largest(runs, growth), growth)]
     if goals and any(one.n_samples >= 1_000_000 for one in runs):
         sections.insert(0, Section("Goals", (goal_table(goals),)))
     sections += [
-        Section(f"Where the time of {growth.method} goes", _growth(runs, growth, drawings)) for growth in growths
+        Section(f"Where the time of {growth.method} goes", _growth(runs, growth, drawings))
+        for growth in growths
+        if len(growth.phases) > 1  # other packages have no phases
     ]
     meanings = Items(tuple((name, text) for name, text in PHASES.items()))
     left_out: tuple[Block, ...] = (Text("Left out:"), Items(tuple(run["left_out"]))) if run["left_out"] else ()
@@ -84,6 +86,13 @@ def scale_sections(
     )
     repeat = Section("How to repeat it", (Code(str(run["command"])), how, meanings, *left_out, facts, run_facts(run)))
     return (*sections, repeat)
+
+
+def _who_runs(drawings: Mapping[str, Any]) -> tuple[Block, ...]:
+    if "who-runs" not in drawings:
+        return ()
+    caption = "Processor time of every method against the number of samples; a cross marks the size that was too large."
+    return (Drawing(drawings["who-runs"], caption, caption),)
 
 
 def _goals(last: ScaleRun, growth: Growth) -> list[Goal]:

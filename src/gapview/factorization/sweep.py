@@ -182,8 +182,10 @@ class ArraySweep:
     def solution(self, run: Run) -> Solution:
         """Return the solution of one run, with one row per sample."""
         codes = [self.engine.contiguous(stacked[run.rows].T) for stacked in self.codes]
-        pairs = zip(run.bases, self.problem.terms, strict=True)
-        bases = [basis if term.directions is None else basis @ term.directions.T for basis, term in pairs]
+        bases = list(run.bases)  # none in a block of a cluster
+        for k, term in enumerate(self.problem.terms):
+            if term.directions is not None:
+                bases[k] = bases[k] @ term.directions.T
         return run.solution(bases, codes, mean_codes(self.problem, codes))
 
     def keep(self, runs: Sequence[Run]) -> None:

@@ -16,8 +16,8 @@ from ..common.run_file import RunFile
 from .large import LargeStore, large_sections
 from .results import FigureStore
 from .scale import growths_of
-from .scale_page import scale_lead, scale_sections
-from .scale_runs import ScaleStore, ScaleTask
+from .scale_page import ends_lead, scale_lead, scale_sections
+from .scale_runs import DONE, ScaleStore, ScaleTask
 from .speed_page import speed_lead, speed_sections
 
 __all__ = ["write_document"]
@@ -91,8 +91,12 @@ def _scale_section(folder: Path) -> Any:
     runs = [found[task] for task in tasks if task in found]
     growths = growths_of(runs)
     texts = [Text(line) for line in scale_lead(runs, growths)]
+    sections = scale_sections(runs, growths, run, {})
+    if any(one.status != DONE for one in runs):
+        both_ends = sections[0], sections[-1]  # every size, and how to repeat it
+        return Section("Who still runs at which size", (*map(Text, ends_lead(runs)), *both_ends))
     device = next((f" on {task.device}" for task in tasks if task.device), "")
-    return Section(f"Size{device}", (*texts, *scale_sections(runs, growths, run, {})))
+    return Section(f"Size{device}", (*texts, *sections))
 
 
 def _compared_section(folder: Path) -> Any:

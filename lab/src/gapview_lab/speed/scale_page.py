@@ -10,12 +10,12 @@ from gapview.utils.messages import joined
 
 from ..common.run_file import run_facts
 from .goals import Goal
-from .growth import Growth
+from .growth import Growth, fit_power
 from .phases import PHASES
 from .scale_runs import DONE, RIVALS, ScaleRun
 from .speed_page import goal_table, percent, seconds_text
 
-__all__ = ["scale_lead", "scale_page", "scale_sections"]
+__all__ = ["ends_lead", "scale_lead", "scale_page", "scale_sections"]
 
 _UNPAIRED = (
     "No sample has both views here: half of each is missing and none lacks both. Nothing in such data says which "
@@ -53,6 +53,25 @@ def scale_lead(runs: Sequence[ScaleRun], growths: Sequence[Growth]) -> tuple[str
         )
     if any(run.paired == 0 for run in runs):
         lines.append(_UNPAIRED)
+    return tuple(lines)
+
+
+def ends_lead(runs: Sequence[ScaleRun]) -> tuple[str, ...]:
+    """Return where every method ends, and how its processor time grows."""
+    lines = ["Every method at growing sizes, up to a limit for each run. The picture is who-runs.png of the results."]
+    for method in dict.fromkeys(run.method for run in runs):
+        own = [run for run in runs if run.method == method]
+        done = [run for run in own if run.status == DONE]
+        if not done:
+            continue
+        last = max(done, key=lambda run: run.n_samples)
+        power = fit_power([run.n_samples for run in done], [run.processor_seconds for run in done])
+        grows = f", growing with n to the power of {power.exponent:.2f}" if power else ""
+        failed = next((f"; {run.n_samples:,}: {run.status}" for run in own if run.status != DONE), "")
+        lines.append(
+            f"{method}: {last.n_samples:,} samples in {seconds_text(last.processor_seconds)} of processor time{grows}"
+            f"{failed}."
+        )
     return tuple(lines)
 
 

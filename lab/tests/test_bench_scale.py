@@ -7,6 +7,7 @@ import json
 import time
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import adjusted_rand_score
 
+import gapview
 from gapview import GRMF, BridgedGRMF
 from gapview.datasets import make_views
 from gapview.errors import DataFileError
@@ -249,3 +251,36 @@ class TestSizes:
 def test_the_phases_of_the_record_are_those_of_the_page():
     run = ScaleRun(**vars(TASK), seconds_by_phase=json.dumps({"neighbours": 1.5}))
     assert run.phases == {"neighbours": 1.5}
+
+
+class TestPeers:
+    def test_means_and_k_means_find_clear_groups(self):
+        data = make_views(600, (20, 12), n_clusters=3, missing_rate=0.2, separation=12, random_state=0)
+        arrays = [np.full((600, width), np.nan) for width in (20, 12)]
+        for k, array in enumerate(arrays):
+            array[data.views.rows(k)] = data.views.matrices[k]
+        found = scale_runs.METHODS["MeanMiniBatch"](3, random_state=0).fit(arrays)
+        assert adjusted_rand_score(data.target, found.labels_) > 0.5
+
+    def test_a_run_over_its_processor_time_is_ended_and_drawn(self, tmp_path, monkeypatch):
+        request = ScaleRequest(tmp_path, (300, 600_000), ("MeanMiniBatch",), processor_limit=3.0, memory_limit=8.0)
+        monkeypatch.setattr(room, "free_memory", lambda: float("inf"))
+        monkeypatch.setattr(scale, "_FEATURES", "40+30")
+        outcome = run_scale(request, silent, silent)
+        assert [run.status for run in outcome.runs] == ["done", "over the limit of 3 s of processor time"]
+        assert (tmp_path / "who-runs.png").exists()
+
+
+def test_large_data_are_compared_with_another_version_and_shown(tmp_path):
+    sources = Path(gapview.__file__).parents[1]
+    result = run("large", sources, "--sizes", "300", "-o", tmp_path / "large")
+    assert result.exit_code == 0, result.output
+    before, now = rows(tmp_path / "large" / "large.csv")
+    assert (now["label"], before["ari"], before["recall"]) == ("this version", now["ari"], "1.0")
+    again = run("large", sources, "--sizes", "300", "-o", tmp_path / "large")
+    assert "processor time" not in again.output  # nothing was repeated
+    page = tmp_path / "speed.md"
+    assert run("speed-page", page, "--large", tmp_path / "large").exit_code == 0
+    text = page.read_text()
+    assert f"## Large data: this version and commit {before['label']}" in text
+    assert text.count("| 300 |") == 2

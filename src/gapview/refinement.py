@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 from scipy.linalg import eigh
-from scipy.linalg.lapack import dposv
+from scipy.linalg.lapack import dposv, sposv
 from scipy.special import softmax
 from scipy.stats import entropy
 
@@ -66,8 +66,10 @@ class ViewDiscriminants:
     def scores(self, rows: Matrix) -> Array:
         """Return the score of each group for rows of the view, scaled as in the fit."""
         points = on_axes(rows, self.size, self.center, self.axes)
-        if self.landmarks is not None:
-            points = np.exp(-self.decay * _squared_distances(points, self.landmarks))
+        if self.landmarks is not None:  # in single precision, which is faster
+            near, landmarks = points.astype(np.float32), self.landmarks.astype(np.float32)
+            points = np.exp(np.float32(-self.decay) * _squared_distances(near, landmarks))
+            return points @ self.weights.astype(np.float32) + self.offset
         return points @ self.weights + self.offset
 
 
@@ -238,7 +240,9 @@ def _features(rows: Matrix, n_samples: int, source: np.random.RandomState) -> _F
     mixing = vectors[:, kept] / np.sqrt(values[kept])
     mapped = np.exp(-decay * _squared_distances(points, landmarks)) @ mixing
     mean = mapped.mean(axis=0)
-    return _Features(mapped - mean, _KERNEL_SHRINKAGE, size, center, axes, landmarks, decay, mixing, mean)
+    return _Features(
+        (mapped - mean).astype(np.float32), _KERNEL_SHRINKAGE, size, center, axes, landmarks, decay, mixing, mean
+    )
 
 
 def _squared_distances(rows: Array, others: Array) -> Array:
@@ -288,13 +292,14 @@ class _Rounds(NamedTuple):
             edges = np.searchsorted(folds[samples][order], np.arange(_N_FOLDS + 1)).tolist()
             blocks = [slice(*pair) for pair in pairwise(edges)]
             rows = rows[order]
-            products = [rows[block].T @ rows[block] for block in blocks]  # the same for all starts
+            products = [rows[block].T @ rows[block] for block in blocks]
+            others = [sum(products) - own for own in products]  # the same for all starts
             for scores_of, shares in zip(found, of_starts, strict=True):
-                own = shares[samples[order]]
+                own = shares[samples[order]].astype(rows.dtype, copy=False)
                 parts = [_Moments.of(rows[b], own[b], part) for b, part in zip(blocks, products, strict=True)]
                 scores = np.empty_like(own)
-                for block, part in zip(blocks, parts, strict=True):
-                    weights, offset = _Moments.total(parts, part).discriminants(shrinkage)
+                for block, part, rest in zip(blocks, parts, others, strict=True):
+                    weights, offset = _Moments.total(parts, part, rest).discriminants(shrinkage)
                     scores[order[block]] = rows[block] @ weights + offset
                 scores_of.append(scores)
         return found
@@ -330,8 +335,9 @@ class _Moments(NamedTuple):
         return cls(shares.sum(axis=0), shares.T @ rows, rows.T @ rows if products is None else products)
 
     @classmethod
-    def total(cls, parts: Sequence[_Moments], without: _Moments) -> _Moments:
-        return cls(*(sum(own) - left for own, left in zip(zip(*parts, strict=True), without, strict=True)))
+    def total(cls, parts: Sequence[_Moments], without: _Moments, products: Array) -> _Moments:
+        weight = sum(part.weight for part in parts) - without.weight
+        return cls(weight, sum(part.sums for part in parts) - without.sums, products)
 
     def discriminants(self, shrinkage: float) -> tuple[Array, Array]:
         """Return weights and offsets: S⁻¹μ and −μᵀS⁻¹μ/2 for means μ and one shrunk covariance S; all groups alike."""
@@ -350,7 +356,8 @@ class _Moments(NamedTuple):
 
 def _solve(matrix: Array, right: Array) -> Array:
     """Solve a symmetric system, positive definite but for rounding."""
-    solution, info = dposv(matrix.T, right, lower=1)[1:]
+    posv = sposv if matrix.dtype == np.float32 else dposv
+    solution, info = posv(matrix.T, right, lower=1)[1:]
     return np.linalg.solve(matrix, right) if info else solution
 
 

@@ -12,7 +12,7 @@ from array_api_compat import array_namespace
 from scipy import sparse
 from scipy.spatial.distance import pdist
 
-from .compute.arrays import FEW_ROWS, host, is_tensor, like, row_blocks
+from .compute.arrays import cached_blocks, host, is_tensor, like, row_blocks
 from .errors import InputError
 from .utils.types import Array, Matrix
 from .views import Views
@@ -51,7 +51,7 @@ def row_lengths(matrix: Matrix) -> Array:
     It is infinite if the length itself is too large for the type.
     """
     xp = _namespace(matrix)
-    parts = [_lengths(matrix[block]) for block in row_blocks(matrix, FEW_ROWS)]
+    parts = [_lengths(matrix[block]) for block in cached_blocks(matrix)]
     return parts[0] if len(parts) == 1 else xp.concat(parts)
 
 
@@ -65,13 +65,15 @@ def _lengths(matrix: Matrix) -> Array:
         return xp.sqrt(xp.reshape(xp.asarray(squares), (-1,))) * divisor  # type: ignore[no-any-return]
 
 
-def unit_rows(matrix: Matrix) -> Matrix:
+def unit_rows(matrix: Matrix, *, overwrite: bool = False) -> Matrix:
     """Return every row divided by its length; rows of zeros stay zero.
 
     Parameters
     ----------
     matrix : array or csr_array of shape (n_rows, n_features)
         The rows.
+    overwrite : bool, default=False
+        Whether a dense matrix may be changed in place.
 
     Examples
     --------
@@ -83,8 +85,8 @@ def unit_rows(matrix: Matrix) -> Matrix:
     """
     if sparse.issparse(matrix):
         return _unit(matrix)
-    scaled = _namespace(matrix).empty_like(matrix)
-    for block in row_blocks(matrix, FEW_ROWS):
+    scaled = matrix if overwrite else _namespace(matrix).empty_like(matrix)
+    for block in cached_blocks(matrix):
         scaled[block] = _unit(matrix[block])
     return scaled
 
@@ -141,17 +143,19 @@ class Scaling:
     axes: Array | None = field(default=None, repr=False)  # features × principal axes that are whitened
     sizes: Array | None = field(default=None, repr=False)  # standard deviation along each of them
 
-    def apply(self, matrix: Matrix) -> Matrix:
-        """Return rows of this view scaled, those of the fit or new ones."""
+    def apply(self, matrix: Matrix, *, overwrite: bool = False) -> Matrix:
+        """Return rows of this view scaled, those of the fit or new ones; ``overwrite`` allows to change dense rows."""
         if self.center is None or self.spread is None:
-            return matrix if self.row_length is None else unit_rows(matrix)
+            return matrix if self.row_length is None else unit_rows(matrix, overwrite=overwrite)
         matrix = matrix.toarray() if sparse.issparse(matrix) else matrix
         xp = _namespace(matrix)
         center, spread = like(self.center, matrix), like(self.spread, matrix)
-        scaled = xp.empty_like(matrix)
-        for block in row_blocks(matrix, FEW_ROWS):
+        scaled = matrix if overwrite else xp.empty_like(matrix)
+        is_spread = bool(np.any(self.spread != 1))
+        for block in cached_blocks(matrix):
             with np.errstate(over="ignore", invalid="ignore"):
-                rows = xp.astype(self._whitened((matrix[block] - center) / spread), matrix.dtype, copy=False)
+                rows = matrix[block] - center
+                rows = xp.astype(self._whitened(rows / spread if is_spread else rows), matrix.dtype, copy=False)
             if not xp.all(xp.isfinite(rows)):
                 raise _too_large(self.name, "its standardised features", matrix)
             scaled[block] = rows if self.row_length is None else _unit(rows)
@@ -468,10 +472,13 @@ def scale_views(views: Views, scale: str | Sequence[str | None] | None) -> tuple
         If a scaled view is the same for all samples up to rounding, as a single positive feature with rows of unit
         length is; or if its values are too large to be scaled.
     """
-    held = map(_copied_unless_tensors, views.in_parts())
-    named = zip(views.names, held, scale_per_view(scale, views.n_views), strict=True)
-    scaled, scalings = zip(*(scale_view(*each) for each in named), strict=True)
-    return list(scaled), list(scalings)
+    scaled, scalings = [], []
+    for name, held, way in zip(views.names, views.in_parts(), scale_per_view(scale, views.n_views), strict=True):
+        given = _copied_unless_tensors(held)  # a large view, of which one copy is enough
+        rows, scaling = scale_view(name, given, way, overwrite=given is not held)
+        scaled.append(rows)
+        scalings.append(scaling)
+    return scaled, scalings
 
 
 def _copied_unless_tensors(held: Any) -> Any:
@@ -484,11 +491,13 @@ def scale_per_view(scale: str | Sequence[str | None] | None, n_views: int) -> li
     return [scale] * n_views if scale is None or isinstance(scale, str) else list(scale)
 
 
-def scale_view(name: str, matrix: Matrix, scale: str | None) -> tuple[Matrix, Scaling]:
-    """Return one view scaled on its present rows, and the scaling."""
+def scale_view(name: str, matrix: Matrix, scale: str | None, *, overwrite: bool = False) -> tuple[Matrix, Scaling]:
+    """Return one view scaled on its present rows, and the scaling; ``overwrite`` allows to change the matrix."""
     scaling = fit_scaling(name, matrix, scale)
-    lazily = ScaledRows(matrix, scaling, matrix.dtype)
-    scaled = lazily.whole() if isinstance(matrix, SelectedRows) else scaling.apply(matrix)
+    if isinstance(matrix, SelectedRows):
+        scaled = ScaledRows(matrix, scaling, matrix.dtype).whole()
+    else:
+        scaled = scaling.apply(matrix, overwrite=overwrite)
     check_variation(name, scaled, scale)
     return scaled, scaling
 

@@ -53,12 +53,13 @@ def test_products_in_local_order_are_the_same(n_steps, monkeypatch):
     rows = np.sort(np.random.RandomState(1).permutation(300)[:120])
     expected = Reach(graph, n_steps, rows, everyone).T @ values, Reach(graph, n_steps, everyone, rows) @ values
     monkeypatch.setattr(bridges, "_FEWEST_ORDERED", 0)
-    places = bridges.local_places(graph)
+    near = bridges.local_order(graph)
+    places = near.place
     np.testing.assert_array_equal(np.sort(places), everyone)
     linked = graph.tocoo()
     assert np.abs(places[linked.row] - places[linked.col]).mean() < 0.8 * np.abs(linked.row - linked.col).mean()
-    np.testing.assert_array_equal(Reach(graph, n_steps, rows, everyone).T @ values, expected[0])
-    np.testing.assert_array_equal(Reach(graph, n_steps, everyone, rows) @ values, expected[1])
+    np.testing.assert_array_equal(Reach(graph, n_steps, rows, everyone, near=near).T @ values, expected[0])
+    np.testing.assert_array_equal(Reach(graph, n_steps, everyone, rows, near=near) @ values, expected[1])
     assert graph.sum() == edges
     np.testing.assert_array_equal(graph.indices, before.indices)
 

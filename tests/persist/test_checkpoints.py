@@ -273,7 +273,7 @@ def test_tensors(folder, monkeypatch, fit):
 
 def test_what_the_searches_have_done_is_kept(folder, monkeypatch):
     expected = BridgedGRMF(3, selection="fixed", random_state=0).fit(VIEWS)
-    assert cut_off(BridgedGRMF(3, selection="fixed", random_state=0), VIEWS, folder, 9, monkeypatch)
+    assert cut_off(BridgedGRMF(3, selection="fixed", random_state=0), VIEWS, folder, 8, monkeypatch)
     again = BridgedGRMF(3, selection="fixed", random_state=0).fit(VIEWS, checkpoint=folder)
     assert again.neighbor_search_ == expected.neighbor_search_
     assert all(isinstance(done, SearchReport) for done in again.neighbor_search_)

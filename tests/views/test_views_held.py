@@ -87,3 +87,13 @@ def test_the_arrays_themselves_are_held(arrays, monkeypatch):
     monkeypatch.setattr(cells, "LARGE", 0)
     views = Views(arrays)
     assert views._held[0].whole is arrays[0]
+
+
+@pytest.mark.parametrize("scale", ["unit", "standard+unit", None])
+def test_scaling_leaves_the_given_arrays_alone(arrays, monkeypatch, scale):
+    before = [array.copy() for array in arrays]
+    copied, referred = both_ways(arrays, monkeypatch)
+    for one, other in zip(scale_views(copied, scale)[0], scale_views(referred, scale)[0], strict=True):
+        np.testing.assert_array_equal(one, other)
+    for array, own in zip(arrays, before, strict=True):
+        np.testing.assert_array_equal(array, own)

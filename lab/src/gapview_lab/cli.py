@@ -20,6 +20,7 @@ from .paper.handwritten import handwritten
 from .reliability.commands import reliability
 from .speed.commands import scale, speed, speed_page
 from .speed.device_costs import device_costs
+from .speed.large import large
 from .speed.reading import reading
 from .speed.versions import versions
 from .trust.command import trust
@@ -55,6 +56,7 @@ for _command in (
     device_costs,
     encoder,
     handwritten,
+    large,
     league,
     omics,
     reading,

@@ -21,13 +21,25 @@ from ..clusters import (
     kmeans_rows,
     renumbered,
 )
-from ..compute.arrays import drained, graph_like, host, host_graph, is_on_device, is_tensor, like, weights_of
+from ..compute.arrays import (
+    FEW_ROWS,
+    drained,
+    graph_like,
+    host,
+    host_graph,
+    is_on_device,
+    is_tensor,
+    leading_directions,
+    like,
+    row_blocks,
+    weights_of,
+)
 from ..correction import Correction, scale_and_correct
 from ..factorization.loop import Solution, codes_of_all, codes_of_present
-from ..factorization.problem import Problem, build_problem
+from ..factorization.problem import NarrowRows, Problem, build_problem
 from ..factorization.starts import check_init, given_start, random_start
 from ..factorization.sweep import ArraySweep, array_sweep
-from ..graph.bridges import Reach, both_graphs, joint_graph, union_graph
+from ..graph.bridges import Reach, both_graphs, joint_graph, local_order, union_graph
 from ..graph.communities import leiden_parts
 from ..graph.imputation import impute_views
 from ..graph.knn import check_edges, knn_graph, user_graphs
@@ -38,14 +50,17 @@ from ..persist.checkpoints import StateRecord, checkpointed, checkpointed_search
 from ..persist.checkpoints.journal import fit_generator
 from ..progress import phase
 from ..refinement import Discriminants, transition_of, walk
-from ..scaling import ScaledRows, Scaling, unit_rows
+from ..scaling import ScaledRows, Scaling, row_lengths, unit_rows
 from ..trust.confidence import confidence
 from ..utils.types import Array, Matrix
 from ..views import Views
-from ..views.cells import draw_from
+from ..views.cells import LARGE, draw_from
 from ..views.linking import parts_of, sample_parts
 from .base import SampleResults
 from .tensor_shares import discriminant_shares, mixture_shares, tensor_transition
+
+# Large views of many features are smoothed on so many of their leading directions, from so many of their rows
+_N_DIRECTIONS, _N_FITTED = 96, 2**15
 
 
 class MemoryBackend:
@@ -166,19 +181,34 @@ class MemoryBackend:
 
     def view_problem(self, graphs: Sequence[Any]) -> Problem:
         """Smooth every view along its graph."""
-        return self._build_problem(graphs, [self.views.rows(k) for k in range(self.views.n_views)])
+        rows = [self.views.rows(k) for k in range(self.views.n_views)]
+        return build_problem(self._features(), graphs, rows, self.views.n_samples)
 
     def bridged_problem(self, graph: Any, n_steps: int, view_weights: Sequence[float]) -> Problem:
         """Smooth every view by up to so many steps along a graph over all samples."""
         if not self._are_kept:
             self.scaled.clear()
         everyone = np.arange(self.views.n_samples)
-        weights = [Reach(graph, n_steps, self.views.rows(k), everyone, weight) for k, weight in enumerate(view_weights)]
-        return self._build_problem(weights, [everyone] * self.views.n_views)
+        near = local_order(graph)
+        weights = [
+            Reach(graph, n_steps, self.views.rows(k), everyone, weight, near) for k, weight in enumerate(view_weights)
+        ]
+        return build_problem(self._on_directions(), weights, [everyone] * self.views.n_views, self.views.n_samples)
 
-    def _build_problem(self, graphs: Sequence[Any], targets: Sequence[Array]) -> Problem:
-        features = self._drained_views() if self.is_last else self.scaled
-        return build_problem(features, graphs, targets, self.views.n_samples)
+    def _features(self) -> Iterator[Any]:
+        return self._drained_views() if self.is_last else iter(self.scaled)
+
+    def _on_directions(self) -> Iterator[Any]:
+        """Yield the scaled views, large ones of many features on their leading directions.
+
+        Their bases then lie within these directions. Smoothed rows, which all samples have, take less memory and time.
+        Whitened views have no leading directions.
+        """
+        features = self._features()
+        for scaling in self.scalings:
+            rows = next(features)
+            yield rows if scaling.axes is not None else _on_directions(rows)
+            del rows
 
     def _drained_views(self) -> Iterator[Any]:
         """Yield the scaled views and free each before the next; views that were not kept are scaled again."""
@@ -280,6 +310,22 @@ class MemoryBackend:
         model.codes_, model.embedding_, model.labels_, model.confidence_ = rows
         model.views_, model.sample_ids_ = self.training.on_host(), self.training.sample_ids
         model.n_features_in_ = sum(self.training.n_features)
+
+
+def _on_directions(rows: Any) -> Any:
+    """Return large dense rows of many features on their leading directions, others as they are."""
+    if sparse.issparse(rows) or rows.shape[1] <= _N_DIRECTIONS or is_tensor(rows[:0]):
+        return rows
+    if rows.shape[0] * rows.shape[1] * rows[:0].dtype.itemsize < LARGE:
+        return rows
+    drawn = rows[:: max(1, rows.shape[0] // _N_FITTED)]
+    directions = leading_directions(drawn, _N_DIRECTIONS).astype(drawn.dtype)
+    narrow = np.empty((rows.shape[0], _N_DIRECTIONS), dtype=drawn.dtype)
+    lengths = np.empty(rows.shape[0], dtype=drawn.dtype)
+    for block in row_blocks(rows, FEW_ROWS):
+        own = rows[block]  # scaled once
+        narrow[block], lengths[block] = own @ directions, row_lengths(own)
+    return NarrowRows(narrow, directions, lengths)
 
 
 def _recorded_kmeans(

@@ -114,7 +114,7 @@ def factorize(
     """Run Algorithm 1 from a start computed from the data, and balance the codes."""
     weights = Weights(setting.consensus_weight, setting.sparsity_weight)
     with phase("start"):
-        starts = [checkpointed("start", lambda: data_start(problem, setting.n_components, weights))]
+        starts = [checkpointed("start", lambda: data_start(problem, setting.n_components, weights, limits.tol))]
     with phase("iterations"), backend.sweep(problem, starts) as sweep:
         solution = iterate(sweep, new_runs([weights], [setting.n_components]), *limits)[0]
     del sweep  # it holds the data

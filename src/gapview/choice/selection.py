@@ -235,7 +235,7 @@ def compute_view_weights(
     views = drawn.views
     prepared = drawn.prepare(setting.scales, setting.n_neighbors, (1.0,) * views.n_views, [setting.bridge])
     backend: Any = prepared.backend
-    labels = groups_of_trial(prepared, setting, n_clusters, seed, limits)
+    labels = Trials(prepared, [setting]).groups(setting, n_clusters, seed, limits)
     shares = np.array(
         [
             _share_of_modularity(host_graph(backend.view_graph(k, count)), labels[views.rows(k)])

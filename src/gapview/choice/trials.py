@@ -14,7 +14,7 @@ from scipy import sparse
 from ..backends.base import Backend
 from ..backends.memory import MemoryBackend
 from ..clusters import N_RESTARTS, cluster_parts
-from ..compute.arrays import host_graph, is_tensor
+from ..compute.arrays import host_graph, is_tensor, leading_directions
 from ..errors import GapviewWarning
 from ..factorization.problem import Problem, ViewTerm, stack_terms
 from ..factorization.starts import MOST_FEATURES
@@ -127,8 +127,7 @@ def _leading_scores(rows: Array, n_most: int) -> Array:
     """Return rows on their leading right singular vectors; narrow rows as they are."""
     if rows.shape[1] <= n_most:
         return rows
-    vectors = np.linalg.eigh(rows.T.astype(np.float64) @ rows)[1]
-    return np.asarray(rows @ vectors[:, ::-1][:, :n_most])
+    return np.asarray(rows @ leading_directions(rows, n_most))
 
 
 @dataclass(frozen=True, eq=False)

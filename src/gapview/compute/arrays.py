@@ -13,6 +13,7 @@ from ..errors import MissingExtraError, ParameterError
 from .tensor_graph import TensorGraph, tensor_graph
 
 _ROWS_AT_A_TIME = 2**16
+_CACHED_VALUES = 2**17
 FEW_ROWS = 2**14  # rows at a time, where several copies of them are made
 _BYTES_ON_DEVICE = 2**27  # of a block of rows there, at least: a step costs time, however few rows it has
 _N_PARTS = 16  # of a sparse matrix, which threads multiply one after the other
@@ -81,6 +82,26 @@ def row_blocks(matrix: Any, most: int | None = None) -> list[slice]:
     if is_on_device(first := matrix[:1]):
         most = max(most, _BYTES_ON_DEVICE // max(first.nbytes, 1))
     return [slice(begin, min(begin + most, n_rows)) for begin in range(0, n_rows, most)]
+
+
+def cached_blocks(matrix: Any) -> list[slice]:
+    """Return slices of rows that stay in the cache, for steps on single rows; larger ones of tensors on a device."""
+    if sparse.issparse(matrix) or is_tensor(matrix[:0]):
+        return row_blocks(matrix, FEW_ROWS)
+    return row_blocks(matrix, min(FEW_ROWS, max(_CACHED_VALUES // max(matrix.shape[1], 1), 1)))
+
+
+def leading_directions(rows: Any, n_directions: int) -> Any:
+    """Return the leading right singular vectors of dense rows in NumPy, as columns in double precision.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gapview.compute.arrays import leading_directions
+    >>> abs(leading_directions(np.array([[0.0, 2.0], [1.0, 0.0]]), 1)).tolist()
+    [[0.0], [1.0]]
+    """
+    return np.linalg.eigh(rows.T.astype(np.float64) @ rows)[1][:, ::-1][:, :n_directions]
 
 
 def drained(items: list[Any]) -> Iterator[Any]:

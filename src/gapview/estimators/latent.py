@@ -209,14 +209,14 @@ class LatentSpaceMixin(AssessedMixin, ClassNamePrefixFeaturesOutMixin, Transform
         """
         tell("Finding groups")
         with phase("k-means"):
-            if assign == LEIDEN and shares is None:
+            if shares is not None:
+                labels, self.cluster_centers_ = backend.reassign(points, shares, graph)
+            elif assign == LEIDEN:
                 seed = int(random_state.randint(2**31 - 1))
                 labels, self.cluster_centers_ = backend.communities(points, n_clusters, seed, graph)
             else:
                 labels, self.cluster_centers_ = backend.cluster(points, n_clusters, random_state)
-            if shares is not None:
-                labels, self.cluster_centers_ = backend.reassign(points, shares, graph)
-            elif free_sizes and assign == KMEANS and n_clusters > 1 and not backend.view_parts.any():
+            if shares is None and free_sizes and assign == KMEANS and n_clusters > 1 and not backend.view_parts.any():
                 weights = backend.mixture_shares(points, self.cluster_centers_)
                 weighed, centers = backend.reassign(points, weights, graph)
                 if centers.any(axis=1).all():  # no group is lost

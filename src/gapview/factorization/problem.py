@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, Self
+from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
 from array_api_compat import array_namespace
@@ -42,6 +42,14 @@ class SampleWeights(Protocol):
         """Return some of the columns."""
 
 
+class NarrowRows(NamedTuple):
+    """The rows of a view on orthonormal directions, within which its basis is sought."""
+
+    rows: Array  # rows × directions
+    directions: Array  # features × directions
+    lengths: Array  # of the rows with all features
+
+
 @dataclass(frozen=True)
 class ViewTerm:
     """One view's smoothed features H = AᵀX, stored as H for dense X and as A and X for sparse X.
@@ -50,10 +58,11 @@ class ViewTerm:
     """
 
     part: slice  # of the codes of this view among those of all views
-    n_features: int
+    n_features: int  # or directions
     smoothed: Array | None
     features: Matrix | None = None
     weights: SampleWeights | None = None  # Aᵀ
+    directions: Array | None = None  # of which H has the columns, features × directions; None: features
 
     def block(self, part: slice) -> Array:
         """Return some rows of H."""
@@ -130,7 +139,7 @@ def build_problem(
 
     Parameters
     ----------
-    features : iterable of arrays or csr_arrays
+    features : iterable of arrays, csr_arrays or NarrowRows
         Xₖ, the present rows of every view, scaled. Of an iterator, one view at a time is held in memory.
     graphs : sequence of csr_array or other weights
         Aₖ; row i belongs to row i of Xₖ, column j to the sample ``targets[k][j]``.
@@ -142,7 +151,9 @@ def build_problem(
     terms, rows, degrees, constant = [], [], [], 0.0
     views = iter(features)
     for graph, target in zip(graphs, targets, strict=True):
-        matrix = next(views)
+        matrix, directions, lengths = next(views), None, None
+        if isinstance(matrix, NarrowRows):
+            matrix, directions, lengths = matrix
         xp = array_namespace(matrix.data if sparse.issparse(matrix) else matrix)
         ones = xp.ones(max(graph.shape), dtype=matrix.dtype, device=None if sparse.issparse(matrix) else matrix.device)
         degree = graph.T @ ones[: graph.shape[0]]
@@ -153,11 +164,12 @@ def build_problem(
             weights = sparse.csr_array(reach) if sparse.issparse(reach) else reach  # once for all iterations
             terms.append(ViewTerm(part, matrix.shape[1], None, matrix, weights))
         else:
-            terms.append(ViewTerm(part, matrix.shape[1], reach @ matrix))
+            terms.append(ViewTerm(part, matrix.shape[1], reach @ matrix, directions=directions))
         rows.append(like(target, degree)[linked])
         degrees.append(xp.astype(degree[linked], matrix.dtype))
         weight_of_rows = xp.astype(graph @ ones[: graph.shape[1]], xp.float64)
-        constant += float(weight_of_rows @ xp.astype(row_lengths(matrix), xp.float64) ** 2)
+        lengths = row_lengths(matrix) if lengths is None else lengths
+        constant += float(weight_of_rows @ xp.astype(lengths, xp.float64) ** 2)
         del matrix  # before the next one is computed, which zip would not do
     return stack_terms(terms, rows, degrees, n_samples, constant)
 

@@ -23,7 +23,7 @@ from array_api_compat import array_namespace
 from scipy import sparse
 from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
 
-from ..compute.arrays import host, is_tensor, like
+from ..compute.arrays import host, is_tensor, like, row_blocks
 from ..compute.engine import engine_for
 from ..errors import InputError
 from ..utils.types import Array
@@ -38,7 +38,7 @@ MOST_FEATURES = 1024  # in all views together, up to which matrices of features 
 ROWS_AT_A_TIME = 2000  # at most, of which several copies are made
 _N_STRIPES = 8
 _MOST_ITERATIONS = 100
-_TOLERANCE = 1e-7
+_TOLERANCE, _SHARE = 1e-7, 0.01  # bases are improved up to this change, or share of the tolerance of the iterations
 _NEARLY_SINGULAR = 1e-8
 _N_MULTIPLICATIONS = 30
 # When its Krylov space breaks down, the solver restarts from random numbers; recent versions of SciPy take a seed
@@ -122,7 +122,7 @@ class ProblemBlocks(Protocol):
         """Return the problem without the smoothed features, to free their memory where that is possible."""
 
 
-def data_start(problem: ProblemBlocks, n_components: int, weights: Weights) -> Any:
+def data_start(problem: ProblemBlocks, n_components: int, weights: Weights, tol: float = 1e-5) -> Any:
     """Compute starting codes from the directions in which the views vary together.
 
     Parameters
@@ -133,6 +133,8 @@ def data_start(problem: ProblemBlocks, n_components: int, weights: Weights) -> A
         Number of components K.
     weights : Weights
         The penalties; the second is ignored.
+    tol : float, default=1e-5
+        Tolerance of the iterations that follow.
 
     Returns
     -------
@@ -144,7 +146,7 @@ def data_start(problem: ProblemBlocks, n_components: int, weights: Weights) -> A
     n_directions = min(n_components, columns[-1].stop)
     if columns[-1].stop <= MOST_FEATURES and problem.is_dense:
         covariance, quadratic = problem.total(moments, weights.consensus)
-        bases = _bases_from_moments(covariance, quadratic, shared, columns, n_directions)
+        bases = _bases_from_moments(covariance, quadratic, shared, columns, n_directions, max(_TOLERANCE, _SHARE * tol))
     else:
 
         def times(vector: Array) -> Array:
@@ -156,7 +158,7 @@ def data_start(problem: ProblemBlocks, n_components: int, weights: Weights) -> A
 
 
 def _bases_from_moments(
-    covariance: Array, quadratic: Array, shared: Array, columns: list[slice], n_directions: int
+    covariance: Array, quadratic: Array, shared: Array, columns: list[slice], n_directions: int, tolerance: float
 ) -> list[Array]:
     """Compute bases from sums over the samples.
 
@@ -172,12 +174,14 @@ def _bases_from_moments(
         The features of every view.
     n_directions : int
         Number of rows of every basis.
+    tolerance : float
+        Relative change of the quadratic form at which it is maximal.
     """
     for k, rows in enumerate(columns):
         for j, others in enumerate(columns):
             covariance[rows, others] /= max(float(shared[k, j]), 1.0)
     directions = _leading(covariance, n_directions)
-    return _improved([basis_step(directions[own]) for own in columns], quadratic, columns)
+    return _improved([basis_step(directions[own]) for own in columns], quadratic, columns, tolerance)
 
 
 def best_codes(problem: Problem, bases: list[Array], weights: Weights, n_components: int) -> list[Array]:
@@ -194,15 +198,16 @@ def best_codes(problem: Problem, bases: list[Array], weights: Weights, n_compone
     total = xp.zeros((problem.n_samples, projected[0].shape[1]), dtype=dtype, device=device)
     share = xp.zeros(problem.n_samples, dtype=dtype, device=device)
     for term, seen in zip(problem.terms, projected, strict=True):
-        rows = problem.rows[term.part]
-        total[rows] += seen / mass[term.part, None]
-        share[rows] += problem.degrees[term.part] / mass[term.part]
-    consensus = total / xp.where(share > 0, share, xp.ones_like(share))[:, None]
+        rows, own_mass = problem.rows[term.part], mass[term.part]
+        for block in row_blocks(seen):
+            total[rows[block]] += seen[block] / own_mass[block, None]
+        share[rows] += problem.degrees[term.part] / own_mass
+    total /= xp.where(share > 0, share, xp.ones_like(share))[:, None]  # the consensus
     codes = []
     for term, code in zip(problem.terms, projected, strict=True):
-        pull = consensus[problem.rows[term.part]]
-        pull *= tie[term.part, None]
-        code += pull
+        rows, own_tie = problem.rows[term.part], tie[term.part]
+        for block in row_blocks(code):
+            code[block] += total[rows[block]] * own_tie[block, None]
         code /= mass[term.part, None]
         n_missing = n_components - code.shape[1]
         missing = xp.zeros((code.shape[0], n_missing), dtype=dtype, device=device)
@@ -299,7 +304,7 @@ def _leading(matrix: Array, n_directions: int) -> Array:
 
 
 @np.errstate(over="ignore", invalid="ignore")  # demand_finite reports overflow in its results
-def _improved(bases: list[Array], quadratic: Array, columns: list[slice]) -> list[Array]:
+def _improved(bases: list[Array], quadratic: Array, columns: list[slice], tolerance: float) -> list[Array]:
     """Return bases that increase the quadratic form, iterated until its relative change is small.
 
     The form is convex, so that its tangent lies below it: the bases that maximise the tangent, Eq. (9), do not decrease
@@ -311,7 +316,7 @@ def _improved(bases: list[Array], quadratic: Array, columns: list[slice]) -> lis
         stacked = np.concatenate(bases, axis=1)  # K × all features
         slopes = stacked @ quadratic
         before, value = value, float(np.vdot(slopes, stacked))
-        if not value - before > _TOLERANCE * abs(value):  # also if it is not finite
+        if not value - before > tolerance * abs(value):  # also if it is not finite
             break
         bases = [nearest_orthonormal(slopes[:, own]) for own in columns]
     demand_finite(np.isfinite(value), quadratic.dtype)

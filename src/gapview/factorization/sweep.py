@@ -182,7 +182,11 @@ class ArraySweep:
     def solution(self, run: Run) -> Solution:
         """Return the solution of one run, with one row per sample."""
         codes = [self.engine.contiguous(stacked[run.rows].T) for stacked in self.codes]
-        return run.solution(run.bases, codes, mean_codes(self.problem, codes))
+        bases = list(run.bases)  # none in a block of a cluster
+        for k, term in enumerate(self.problem.terms):
+            if term.directions is not None:
+                bases[k] = bases[k] @ term.directions.T
+        return run.solution(bases, codes, mean_codes(self.problem, codes))
 
     def keep(self, runs: Sequence[Run]) -> None:
         """Discard the codes of all other runs."""

@@ -39,7 +39,7 @@ from .neighbors import Search, nearest, without_last
 Step = Callable[[Array, Array], Array]  # (values, start) to T · values + start
 
 BRIDGES = ("union", "joint", "both")
-_BYTES_AT_A_TIME = 100_000_000  # of columns that are multiplied together, which needs three times as much memory
+_BYTES_AT_A_TIME = 64_000_000  # of columns that are multiplied together, which needs three times as much memory
 _FEWEST_COLUMNS, _MOST_COLUMNS = 12, 64
 _FEWEST_ORDERED = 50_000  # samples whose rows do not stay in the cache
 _COST = 16  # of a weight times a number, in operations of a dense product, since memory access is random
@@ -284,6 +284,7 @@ class Reach:
     rows: Array  # samples of the rows
     columns: Array  # samples of the columns
     weight: float = 1.0  # factor of all weights
+    near: LocalOrder | None = None  # the same graph in another order
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -293,20 +294,20 @@ class Reach:
     @property
     def T(self) -> Reach:
         """The transposed operator, with rows and columns exchanged, since T is symmetric."""
-        return Reach(self.graph, self.n_steps, self.columns, self.rows, self.weight)
+        return Reach(self.graph, self.n_steps, self.columns, self.rows, self.weight, self.near)
 
     def __getitem__(self, part: tuple[slice, Array]) -> Reach:
         """Return some of the rows and columns."""
         rows, columns = part
-        return Reach(self.graph, self.n_steps, self.rows[rows], self.columns[columns], self.weight)
+        return Reach(self.graph, self.n_steps, self.rows[rows], self.columns[columns], self.weight, self.near)
 
     def __matmul__(self, values: Array) -> Array:
         """Return the product with ``values``, which have a row for every column of the operator."""
         xp = array_namespace(values)
         shape = (self.graph.shape[0], *values.shape[1:])
         result = xp.zeros(shape, dtype=values.dtype, device=values.device)
-        place = local_places(self.graph) if values.ndim > 1 else None
-        graph = self.graph if place is None else moved_graph(self.graph, place)
+        near = self.near if values.ndim > 1 else None
+        place, graph = (None, self.graph) if near is None else (near.place, near.graph)
         columns = like(self.columns if place is None else place[self.columns], result)
         for block in row_blocks(values, FEW_ROWS):
             result[columns[block]] = values[block]
@@ -331,25 +332,28 @@ class Reach:
         return total
 
 
-def local_places(graph: Any) -> Array | None:
-    """Return a place for every sample, near those of its neighbours; None where products gain little by that.
+@dataclass(frozen=True)
+class LocalOrder:
+    """A graph with its samples in an order that keeps neighbours together.
 
-    A product with the graph reads the rows of neighbours one after the other. In the order of reverse Cuthill and McKee
+    A product with a graph reads the rows of neighbours one after the other. In the order of reverse Cuthill and McKee
     most of them are still in the cache.
     """
+
+    place: Array  # of every sample
+    graph: Any
+
+
+def local_order(graph: Any) -> LocalOrder | None:
+    """Return a graph in local order; None where products gain little by that."""
     if is_tensor(weights_of(graph)) or graph.shape[0] < _FEWEST_ORDERED:
         return None
     order: Array = reverse_cuthill_mckee(graph, symmetric_mode=True)
     place = np.empty_like(order)
     place[order] = np.arange(len(order), dtype=order.dtype)
-    return place
-
-
-def moved_graph(graph: Any, place: Array) -> Any:
-    """Return a graph with every sample in another place."""
-    moved = graph[np.argsort(place)]
+    moved = graph[order]
     moved.indices = place.astype(moved.indices.dtype, copy=False).take(moved.indices)
-    return moved
+    return LocalOrder(place, moved)
 
 
 def _columns_at_a_time(values: Array) -> int:

@@ -13,7 +13,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 from gapview.commands.console import print_line
 
-__all__ = ["data_option", "listed", "results_option", "runs_shown", "say_runs"]
+__all__ = ["data_option", "listed", "listed_numbers", "results_option", "runs_shown", "say_runs"]
 
 
 def results_option(default: str) -> Callable[[Any], Any]:
@@ -42,6 +42,14 @@ def data_option(contents: str, *, required: bool = False) -> Callable[[Any], Any
 def listed(context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:
     """Return the items of a list given with commas, by repeating the option, or both."""
     return tuple(part.strip() for value in values for part in value.split(",") if part.strip())
+
+
+def listed_numbers(context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> tuple[int, ...]:
+    """Return the whole numbers of a list of numbers of samples, such as 50_000."""
+    try:
+        return tuple(int(text.replace("_", "")) for text in listed(context, parameter, values))
+    except ValueError:
+        raise click.BadParameter("give whole numbers of samples, such as 50000,100000") from None
 
 
 @contextmanager

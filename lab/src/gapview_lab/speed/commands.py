@@ -9,7 +9,7 @@ from rich.console import Console
 
 from gapview.commands.console import new_console, print_files, print_line
 
-from ..common.console import data_option, listed, results_option, runs_shown, say_runs
+from ..common.console import data_option, listed, listed_numbers, results_option, runs_shown, say_runs
 from .document import write_document
 from .scale import ScaleOutcome, ScaleRequest, run_scale
 from .speed import SpeedOutcome, SpeedRequest, run_speed
@@ -50,20 +50,13 @@ def _print_speed(console: Console, outcome: SpeedOutcome) -> None:
     print_files(console, outcome.files)
 
 
-def _listed_sizes(context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> tuple[int, ...]:
-    try:
-        return tuple(int(text.replace("_", "")) for text in listed(context, parameter, values))
-    except ValueError:
-        raise click.BadParameter("give whole numbers of samples, such as 50000,100000") from None
-
-
 @click.command(
     short_help="Measure how cost grows with the samples.",
     epilog="Example: gapview-lab scale --sizes 50000,100000,200000 --methods GRMF -o sizes",
 )
 @results_option("gapview-scale")
 @click.option(
-    "--sizes", multiple=True, callback=_listed_sizes, help="Numbers of samples; by default 50,000 to 1,000,000."
+    "--sizes", multiple=True, callback=listed_numbers, help="Numbers of samples; by default 50,000 to 1,000,000."
 )
 @click.option(
     "--methods",
@@ -71,7 +64,8 @@ def _listed_sizes(context: click.Context, parameter: click.Parameter, values: tu
     callback=listed,
     default=("GRMF,BridgedGRMF,BipartiteSpectral",),
     show_default=True,
-    help="Also GRMF-data (start from the data) and BridgedGRMF-fixed (one setting).",
+    help="Also GRMF-data (start from the data), BridgedGRMF-fixed (one setting), ImputedSpectral (KNNImputer and "
+    "SpectralClustering), MeanMiniBatch (means and MiniBatchKMeans); NEMO, PIMVC and EEIMVC of the extra rivals.",
 )
 @click.option(
     "--missing-rate",
@@ -89,6 +83,8 @@ def _listed_sizes(context: click.Context, parameter: click.Parameter, values: tu
     show_default=True,
     help="Seconds after which a run is ended; larger sizes are then left out.",
 )
+@click.option("--processor-limit", type=click.FloatRange(1), help="The same in seconds of processor time.")
+@click.option("--memory-limit", type=click.FloatRange(1), help="GB that a run may take.")
 @click.option("--quick", is_flag=True, help="Few and small samples: to see whether it runs.")
 def scale(
     output: Path,
@@ -98,6 +94,8 @@ def scale(
     memory: bool,
     device: str | None,
     time_limit: float,
+    processor_limit: float | None,
+    memory_limit: float | None,
     quick: bool,
 ) -> None:
     """Measure time by phase, memory, recall and quality at growing numbers of samples.
@@ -105,7 +103,9 @@ def scale(
     The data are made: two views of 240 and 76 features in 10 groups, float32, rows missing at random. Every run has a
     process of its own; sizes that do not fit into memory or time are said and left out.
     """
-    request = ScaleRequest(output, sizes, methods, missing_rate, memory, device, time_limit, quick)
+    request = ScaleRequest(
+        output, sizes, methods, missing_rate, memory, device, time_limit, quick, processor_limit, memory_limit
+    )
     console = new_console()
     with runs_shown(console) as progress:
         outcome = run_scale(request, progress, lambda line: print_line(console, "Left out", line))
@@ -130,7 +130,8 @@ def _print_scale(console: Console, outcome: ScaleOutcome) -> None:
 @click.argument("page", type=click.Path(dir_okay=False, path_type=Path))
 @click.option("--speed", type=_FOLDER, help="Folder that gapview-lab speed has written.")
 @click.option("--scale", type=_FOLDER, multiple=True, help="Folder that gapview-lab scale has written (repeatable).")
-def speed_page(page: Path, speed: Path | None, scale: tuple[Path, ...]) -> None:
+@click.option("--large", type=_FOLDER, help="Folder that gapview-lab large has written.")
+def speed_page(page: Path, speed: Path | None, scale: tuple[Path, ...], large: Path | None) -> None:
     """Write one page of speed and size from measured results."""
-    write_document(page, speed, scale)
+    write_document(page, speed, scale, large)
     print_files(new_console(), [page])

@@ -13,16 +13,18 @@ from gapview.utils.storage import write_whole
 
 from ..common.markdown import render_markdown
 from ..common.run_file import RunFile
+from .large import LargeStore, large_sections
 from .results import FigureStore
 from .scale import growths_of
-from .scale_page import scale_lead, scale_sections
-from .scale_runs import ScaleStore, ScaleTask
+from .scale_page import ends_lead, scale_lead, scale_sections
+from .scale_runs import DONE, ScaleStore, ScaleTask
 from .speed_page import speed_lead, speed_sections
 
 __all__ = ["write_document"]
 
 _SPEED, _SCALE = "gapview-lab speed --data-dir DATA -o SPEED", "gapview-lab scale -o SCALE"
-_DOCUMENT = "gapview-lab speed-page results/speed.md --speed SPEED --scale SCALE"
+_LARGE = "gapview-lab large BEFORE -o LARGE"
+_DOCUMENT = "gapview-lab speed-page results/speed.md --speed SPEED --scale SCALE --large LARGE"
 _READING = (
     "Times depend on the computer and its load. Each is compared with a reference measured in the same run, and the "
     "ratio carries over to other computers. Where a time is the best of several runs, the page states it: other load "
@@ -30,7 +32,7 @@ _READING = (
 )
 
 
-def write_document(path: Path, speed: Path | None, scales: Sequence[Path]) -> None:
+def write_document(path: Path, speed: Path | None, scales: Sequence[Path], compared: Path | None = None) -> None:
     """Write the document; for parts that were not measured it shows the command.
 
     Parameters
@@ -41,6 +43,8 @@ def write_document(path: Path, speed: Path | None, scales: Sequence[Path]) -> No
         Folder of ``gapview-lab speed``.
     scales : sequence of Path
         Folders of ``gapview-lab scale``, such as one for the processor and one for a GPU.
+    compared : Path, optional
+        Folder of ``gapview-lab large``.
 
     Examples
     --------
@@ -52,10 +56,11 @@ def write_document(path: Path, speed: Path | None, scales: Sequence[Path]) -> No
     ...     (Path(folder) / "speed.md").read_text().splitlines()[0]
     '# Speed and size'
     """
-    how = Section("How this was made", (Code("\n".join([_SPEED, _SCALE, _DOCUMENT])),))
+    how = Section("How this was made", (Code("\n".join([_SPEED, _SCALE, _LARGE, _DOCUMENT])),))
     fast = _speed_section(speed) if speed is not None else _missing("Speed", _SPEED)
     large = [_scale_section(folder) for folder in scales] or [_missing("Size", _SCALE)]
-    page = Page("Speed and size", (_READING,), (how, fast, *large))
+    before = [_compared_section(compared)] if compared is not None else []
+    page = Page("Speed and size", (_READING,), (how, fast, *before, *large))
     write_whole(path, render_markdown(page).encode())
 
 
@@ -86,8 +91,19 @@ def _scale_section(folder: Path) -> Any:
     runs = [found[task] for task in tasks if task in found]
     growths = growths_of(runs)
     texts = [Text(line) for line in scale_lead(runs, growths)]
+    sections = scale_sections(runs, growths, run, {})
+    if any(one.status != DONE for one in runs):
+        both_ends = sections[0], sections[-1]  # every size, and how to repeat it
+        return Section("Who still runs at which size", (*map(Text, ends_lead(runs)), *both_ends))
     device = next((f" on {task.device}" for task in tasks if task.device), "")
-    return Section(f"Size{device}", (*texts, *scale_sections(runs, growths, run, {})))
+    return Section(f"Size{device}", (*texts, *sections))
+
+
+def _compared_section(folder: Path) -> Any:
+    run = _described(folder, "large")
+    return Section(
+        f"Large data: this version and commit {run['before']}", large_sections(LargeStore(folder).records, run)
+    )
 
 
 def _described(folder: Path, kind: str) -> dict[str, Any]:

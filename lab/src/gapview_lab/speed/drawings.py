@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import cycle
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from gapview.report.style import GRID, SERIES, SOFT, new_figure
 
 from .growth import Growth
 from .results import Figure as Measurement
+from .scale_runs import DONE, RIVALS, ScaleRun
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -43,9 +45,40 @@ def _draw_fits(figures: Sequence[Measurement]) -> Figure:
     return figure
 
 
-def scale_drawings(growths: Sequence[Growth]) -> dict[str, Figure]:
-    """Draw time against the number of samples, both in powers of ten, with the fitted lines; one for each method."""
-    return {f"cost-{growth.method.lower()}": _draw_growth(growth) for growth in growths}
+def scale_drawings(growths: Sequence[Growth], runs: Sequence[ScaleRun]) -> dict[str, Figure]:
+    """Draw time against the number of samples, both in powers of ten, with the fitted lines; one for each method.
+
+    If a method has come to its end, one more drawing shows which methods run at which size.
+    """
+    drawn = {f"cost-{growth.method.lower()}": _draw_growth(growth) for growth in growths if len(growth.phases) > 1}
+    if growths and any(run.status != DONE for run in runs):
+        drawn["who-runs"] = _draw_ends(runs)
+    return drawn
+
+
+def _draw_ends(runs: Sequence[ScaleRun]) -> Figure:
+    """Draw the processor time of every method, and where it ends."""
+    sizes = sorted({run.n_samples for run in runs})
+    top = 1.5 * max(run.processor_seconds for run in runs if run.status == DONE)
+    with new_figure(_WIDTH, 4.6) as figure:
+        axes: Any = figure.subplots()
+        methods = list(dict.fromkeys(run.method for run in runs))
+        for method, series in zip(methods, cycle(reversed(SERIES)), strict=False):
+            own = sorted((run for run in runs if run.method == method), key=lambda run: run.n_samples)
+            done = [run for run in own if run.status == DONE]
+            options = series.options() | {"linestyle": "-" if method not in RIVALS else "--"}
+            axes.plot([r.n_samples for r in done], [r.processor_seconds for r in done], label=method, **options)
+            failed = next((run for run in own if run.status != DONE), None)
+            if failed is not None and done:
+                ends = [done[-1].n_samples, failed.n_samples], [done[-1].processor_seconds, top]
+                axes.plot(*ends, color=series.color, linestyle=":", linewidth=1.0)
+                axes.plot([failed.n_samples], [top], color=series.color, marker="x", markersize=9, linestyle="none")
+        axes.set(xscale="log", yscale="log", xlabel="samples", ylabel="seconds of processor time")
+        axes.set_xticks(sizes, [f"{size:,}" for size in sizes])
+        axes.minorticks_off()
+        axes.grid(color=GRID)
+        figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=4)
+    return figure
 
 
 def _draw_growth(growth: Growth) -> Figure:

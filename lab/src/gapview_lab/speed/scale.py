@@ -50,6 +50,8 @@ class ScaleRequest:
     device: str | None = None  # where to compute, if the method can; None: the processor
     time_limit: float = 3600.0  # seconds for each run
     quick: bool = False  # a first look, not the result
+    processor_limit: float | None = None  # seconds of processor time for each run
+    memory_limit: float | None = None  # GB for each run
 
 
 @dataclass(frozen=True)
@@ -159,7 +161,7 @@ def _run(
         say(left_out[-1])
 
     folder = request.output / ".made-data"
-    work = ScaleWork(folder.resolve(), n_threads(), __version__)
+    work = ScaleWork(folder.resolve(), n_threads(), __version__, request.processor_limit, request.memory_limit)
     for size, group in groupby(todo, key=lambda task: task.n_samples):
         own = list(group)
         problems = {task: why_not(task, store.last(), request.time_limit) for task in own}
@@ -205,7 +207,7 @@ def growths_of(runs: Sequence[ScaleRun]) -> list[Growth]:
 def _write(output: Path, runs: Sequence[ScaleRun], growths: Sequence[Growth], run: dict[str, Any]) -> list[Path]:
     # Drawing needs the extra "report", running does not
 
-    drawings = scale_drawings(growths)
+    drawings = scale_drawings(growths, runs)
     texts = {
         "scale.html": render(scale_page(runs, growths, run, drawings)),
         "scale.md": render_markdown(scale_page(runs, growths, run, {})),
@@ -237,5 +239,7 @@ def _command(request: ScaleRequest) -> str:
     options += [f"--methods {','.join(request.methods)}"]
     options += [f"--missing-rate {request.missing_rate:g}"]
     options += [f"--device {request.device}"] if request.device else []
+    limits = {"--processor-limit": request.processor_limit, "--memory-limit": request.memory_limit}
+    options += [f"{name} {limit:g}" for name, limit in limits.items() if limit is not None]
     options += [name for name, is_on in (("--memory", request.memory), ("--quick", request.quick)) if is_on]
     return " ".join(["gapview-lab scale", *options, f"--time-limit {request.time_limit:g}", "-o RESULTS"])

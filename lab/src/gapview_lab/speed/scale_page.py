@@ -10,12 +10,12 @@ from gapview.utils.messages import joined
 
 from ..common.run_file import run_facts
 from .goals import Goal
-from .growth import Growth
+from .growth import Growth, fit_power
 from .phases import PHASES
 from .scale_runs import DONE, RIVALS, ScaleRun
 from .speed_page import goal_table, percent, seconds_text
 
-__all__ = ["scale_lead", "scale_page", "scale_sections"]
+__all__ = ["ends_lead", "scale_lead", "scale_page", "scale_sections"]
 
 _UNPAIRED = (
     "No sample has both views here: half of each is missing and none lacks both. Nothing in such data says which "
@@ -56,6 +56,25 @@ def scale_lead(runs: Sequence[ScaleRun], growths: Sequence[Growth]) -> tuple[str
     return tuple(lines)
 
 
+def ends_lead(runs: Sequence[ScaleRun]) -> tuple[str, ...]:
+    """Return where every method ends, and how its processor time grows."""
+    lines = ["Every method at growing sizes, up to a limit for each run. The picture is who-runs.png of the results."]
+    for method in dict.fromkeys(run.method for run in runs):
+        own = [run for run in runs if run.method == method]
+        done = [run for run in own if run.status == DONE]
+        if not done:
+            continue
+        last = max(done, key=lambda run: run.n_samples)
+        power = fit_power([run.n_samples for run in done], [run.processor_seconds for run in done])
+        grows = f", growing with n to the power of {power.exponent:.2f}" if power else ""
+        failed = next((f"; {run.n_samples:,}: {run.status}" for run in own if run.status != DONE), "")
+        lines.append(
+            f"{method}: {last.n_samples:,} samples in {seconds_text(last.processor_seconds)} of processor time{grows}"
+            f"{failed}."
+        )
+    return tuple(lines)
+
+
 def _largest(runs: Sequence[ScaleRun], growth: Growth) -> ScaleRun:
     own = [run for run in runs if run.method == growth.method and run.status == DONE]
     return max(own, key=lambda run: run.n_samples)
@@ -65,13 +84,15 @@ def scale_sections(
     runs: Sequence[ScaleRun], growths: Sequence[Growth], run: Mapping[str, Any], drawings: Mapping[str, Any]
 ) -> tuple[Section, ...]:
     """Return the sections."""
-    sections = [Section("Every size", (_sizes_table(runs),))] if growths else []
+    sections = [Section("Every size", (_sizes_table(runs), *_who_runs(drawings)))] if growths else []
     ours = [growth for growth in growths if growth.method not in RIVALS]
     goals = [goal for growth in ours for goal in _goals(_largest(runs, growth), growth)]
     if goals and any(one.n_samples >= 1_000_000 for one in runs):
         sections.insert(0, Section("Goals", (goal_table(goals),)))
     sections += [
-        Section(f"Where the time of {growth.method} goes", _growth(runs, growth, drawings)) for growth in growths
+        Section(f"Where the time of {growth.method} goes", _growth(runs, growth, drawings))
+        for growth in growths
+        if len(growth.phases) > 1  # other packages have no phases
     ]
     meanings = Items(tuple((name, text) for name, text in PHASES.items()))
     left_out: tuple[Block, ...] = (Text("Left out:"), Items(tuple(run["left_out"]))) if run["left_out"] else ()
@@ -84,6 +105,13 @@ def scale_sections(
     )
     repeat = Section("How to repeat it", (Code(str(run["command"])), how, meanings, *left_out, facts, run_facts(run)))
     return (*sections, repeat)
+
+
+def _who_runs(drawings: Mapping[str, Any]) -> tuple[Block, ...]:
+    if "who-runs" not in drawings:
+        return ()
+    caption = "Processor time of every method against the number of samples; a cross marks the size that was too large."
+    return (Drawing(drawings["who-runs"], caption, caption),)
 
 
 def _goals(last: ScaleRun, growth: Growth) -> list[Goal]:

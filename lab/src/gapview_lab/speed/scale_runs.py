@@ -3,40 +3,51 @@
 from __future__ import annotations
 
 import json
+import math
 import os
+import signal
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
+from functools import partial
 from pathlib import Path
 from time import process_time
 from typing import Any
 
+import numpy as np
 from sklearn.metrics import adjusted_rand_score
 from threadpoolctl import threadpool_limits
 
-from gapview.baselines import BipartiteSpectral
+from gapview.baselines import BipartiteSpectral, ImputedSpectral
 from gapview.compute.arrays import to_device
 from gapview.estimators import GRMF, BridgedGRMF
 
 from ..common.records import RecordStore
 from ..league.runs import reason_of
 from .made import N_CLUSTERS, read_made
+from .peers import PEERS, MeanMiniBatch, OfPackage
 from .phases import PhaseClock, clocked_phases, memory_now, peak_memory
 
 __all__ = ["DONE", "METHODS", "RIVALS", "ScaleRun", "ScaleStore", "ScaleTask", "ScaleWork"]
 
 DONE = "done"
 _UNKNOWN = float("nan")
+_OVER_TIME = int(getattr(signal, "SIGXCPU", 0))  # signal that ends a process over its limit of processor time
 METHODS: Mapping[str, Callable[..., Any]] = {
     "GRMF": GRMF,
     "GRMF-data": lambda count, **more: GRMF(count, init="data", **more),
     "BridgedGRMF": BridgedGRMF,
     "BridgedGRMF-fixed": lambda count, **more: BridgedGRMF(count, selection="fixed", **more),
     "BipartiteSpectral": BipartiteSpectral,
+    "ImputedSpectral": ImputedSpectral,
+    "MeanMiniBatch": MeanMiniBatch,
+    **{name: partial(OfPackage, kind) for name, kind in PEERS.items()},
 }
-RIVALS = ("BipartiteSpectral",)  # on the processor only, and without goals
+# On the processor only, and without goals
+RIVALS = ("BipartiteSpectral", "ImputedSpectral", "MeanMiniBatch", *PEERS)
 # Rough seconds for 100,000 samples of 316 features on two cores, for the time left before anything is measured
 _COSTS = {"GRMF": 60.0, "GRMF-data": 60.0, "BridgedGRMF": 150.0, "BridgedGRMF-fixed": 130.0, "BipartiteSpectral": 15.0}
+_USUAL_COST = 100.0
 
 
 @dataclass(frozen=True)
@@ -59,7 +70,7 @@ class ScaleTask:
     @property
     def cost(self) -> float:
         """Rough seconds."""
-        return _COSTS[self.method] * self.n_samples / 1e5 * sum(self.widths) / 316
+        return _COSTS.get(self.method, _USUAL_COST) * self.n_samples / 1e5 * sum(self.widths) / 316
 
     @property
     def kind(self) -> tuple[str, int]:
@@ -132,6 +143,8 @@ class ScaleWork:
     folder: Path  # with the made data
     n_threads: int
     version: str
+    processor_limit: float | None = None  # seconds of all threads
+    memory_limit: float | None = None  # GB
 
     def run(self, task: ScaleTask) -> list[ScaleRun]:
         """Do one run; an error becomes a record, so that the other sizes continue."""
@@ -140,6 +153,7 @@ class ScaleWork:
             # The runner keeps its processes to one thread, which is right for many at a time; so do fits in a process
             # of a pool, unless they are told otherwise
             os.environ["OMP_NUM_THREADS"] = str(self.n_threads)
+            _limit_process(self.processor_limit, self.memory_limit)
             with warnings.catch_warnings(), threadpool_limits(self.n_threads):
                 warnings.simplefilter("ignore")
                 return [replace(blank, **self._measured(task))]
@@ -148,6 +162,8 @@ class ScaleWork:
 
     def lost(self, task: ScaleTask, reason: str, seconds: float) -> list[ScaleRun]:
         """Return the record of a run whose process has ended."""
+        if self.processor_limit is not None and f"code {-_OVER_TIME}" in reason:
+            reason = f"over the limit of {self.processor_limit:g} s of processor time"
         return [ScaleRun(**vars(task), status=reason, seconds=seconds, version=self.version)]
 
     def _measured(self, task: ScaleTask) -> dict[str, Any]:
@@ -157,6 +173,7 @@ class ScaleWork:
         before = memory_now()
         arrays, target = read_made(self.folder)
         n_bytes = sum(array.nbytes for array in arrays)
+        paired = float(np.all([~np.isnan(array[:, 0]) for array in arrays], axis=0).mean())
         if task.device:
             arrays = [to_device(arrays.pop(0), task.device) for _ in range(len(arrays))]
         clock = PhaseClock(wait, watch_memory=bool(task.watched))
@@ -171,13 +188,26 @@ class ScaleWork:
             "before_mb": before,
             "peak_mb": peak_memory(),
             "device_mb": device_memory(),
-            "paired": float(model.views_.mask.all(axis=1).mean()),
+            "paired": paired,
             "recall": min((report.recall for report in getattr(model, "neighbor_search_", ())), default=_UNKNOWN),
             "ari": float(adjusted_rand_score(target, model.labels_)),
-            "n_iter": int(model.n_iter_),
+            "n_iter": int(getattr(model, "n_iter_", 0)),
             "seconds_by_phase": json.dumps({name: round(value, 6) for name, value in clock.seconds.items()}),
             "memory_by_phase": json.dumps({name: round(value, 1) for name, value in clock.memory.items()}),
         }
+
+
+def _limit_process(processor: float | None, memory: float | None) -> None:
+    """Limit the processor time and the memory of this process; where the system cannot, nothing is limited."""
+    if processor is None and memory is None:
+        return
+    import resource
+
+    if processor is not None:
+        soft = math.ceil(process_time() + processor)
+        resource.setrlimit(resource.RLIMIT_CPU, (soft, soft + 60))
+    if memory is not None:
+        resource.setrlimit(resource.RLIMIT_DATA, (int(memory * 2**30),) * 2)
 
 
 def _device_clock(device: str) -> tuple[Callable[[], Any], Callable[[], float]]:

@@ -18,7 +18,7 @@ from gapview.utils.storage import make_folder, write_table
 
 from .machine import computer
 
-__all__ = ["versions"]
+__all__ = ["run_program", "versions"]
 
 # Runs in a process of its own, with the sources of one version first on the path
 _PROGRAM = """
@@ -146,13 +146,13 @@ def versions(before: Path, data_dir: Path, turns: int, chosen: Sequence[str], ou
     """
     console = new_console()
     now = Path(str(sys.modules["gapview"].__file__)).parents[1]
-    counted = [_run(source, "the trace", _TRACE) for source in (now, before.resolve())]
+    counted = [run_program(source, "the trace", _TRACE) for source in (now, before.resolve())]
     counts = ", ".join(f"{counted[0][name]} {name} ({counted[1][name]})" for name in counted[0])
     console.print(f"One fit of 120 samples, before in brackets: {counts}", highlight=False)
     rows: list[Sequence[Any]] = []
     for case in chosen or CASES:
         found = [
-            [_run(source, repr(case), _PROGRAM, case, str(data_dir)) for source in (now, before.resolve())]
+            [run_program(source, repr(case), _PROGRAM, case, str(data_dir)) for source in (now, before.resolve())]
             for _ in range(turns)
         ]
         row = _row(case, [pair[0] for pair in found], [pair[1] for pair in found])
@@ -163,7 +163,7 @@ def versions(before: Path, data_dir: Path, turns: int, chosen: Sequence[str], ou
     console.print(f"{computer()}, best of {turns}. Wrote {path}", highlight=False)
 
 
-def _run(source: Path, name: str, program: str, *options: str) -> dict[str, Any]:
+def run_program(source: Path, name: str, program: str, *options: str) -> dict[str, Any]:
     """Run a program with the sources of one version; return the JSON of its last line."""
     path = os.pathsep.join([str(source), *filter(None, [os.environ.get("PYTHONPATH")])])
     environment = {**os.environ, "PYTHONPATH": path}

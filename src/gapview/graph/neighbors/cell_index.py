@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ...compute.arrays import leading_directions
 from ...utils.types import Array
 from .distances import smallest
 
@@ -14,6 +15,7 @@ _N_FITTED = 20_000  # rows on which the directions are computed
 _N_ROWS = 2**14  # rows projected at a time
 _N_PER_CELL = 24  # points per cell on which the centres are learnt
 _N_ITERATIONS = 5
+_N_MOVED = 16  # columns moved at a time: as many numbers as fill a line of the cache
 _N_VALUES = 2**20  # distances held at a time; more would not stay in the cache
 
 
@@ -31,8 +33,7 @@ class Projection:
         center = drawn.mean(axis=0, dtype=np.float64).astype(np.float32)
         if n_directions is None:
             return cls(center, None)
-        gaps = (drawn - center).astype(np.float64)
-        directions = np.linalg.eigh(gaps.T @ gaps)[1][:, ::-1][:, :n_directions]
+        directions = leading_directions(drawn - center, n_directions)
         return cls(center, np.ascontiguousarray(directions, dtype=np.float32))
 
     def __call__(self, rows: Array) -> tuple[Array, Array]:
@@ -81,7 +82,10 @@ class CellIndex:
             cell[part] = nearest_cells(coordinates[part], kmeans.centroids, 1)[:, 0]
         order = np.argsort(cell, kind="stable")
         edges = np.searchsorted(cell[order], np.arange(n_cells + 1))
-        return cls(projection, kmeans.centroids, cell, order, edges, coordinates[order], left_out[order])
+        for begin in range(0, coordinates.shape[1], _N_MOVED):  # a second copy of all columns would be large
+            columns = slice(begin, begin + _N_MOVED)
+            coordinates[:, columns] = coordinates[order, columns]
+        return cls(projection, kmeans.centroids, cell, order, edges, coordinates, left_out[order])
 
     def near_cells(self, n_probes: int) -> Array:
         """Return for every cell those with the nearest centres, nearest first."""

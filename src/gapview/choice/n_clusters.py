@@ -121,8 +121,8 @@ class ClusterCount(Shown):
         if self.suggested == 1:
             figures = f"p = {self.p_value:.2g}, stability {self.stability[self._order()[0]]:.2f}"
             return (
-                f"One group rather than {other}: the best division, into {self.best} groups, has no more modularity and "
-                f"stability\nthan divisions of data without groups ({figures})."
+                f"One group rather than {other}: the best division, into {self.best} groups, has no more modularity "
+                f"and stability\nthan divisions of data without groups ({figures})."
             )
         ours, theirs = (int(np.flatnonzero(self.counts == count)[0]) for count in (self.suggested, other))
         edges = f"(modularity {self.modularity[ours]:.3f} against {self.modularity[theirs]:.3f})"

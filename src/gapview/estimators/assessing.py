@@ -165,8 +165,8 @@ class AssessedMixin:
         H0: the samples are one unimodal group. The views are clustered again with the setting of this model, as a whole
         and in resamples of 80 % of the samples, and so are null data sets with the same gaps, margins and correlations.
         The statistic is modularity³ · stability: modularity of the groups within the views, mean Jaccard similarity of
-        the groups in resamples. See :func:`gapview.trust.assess_structure`. At most 2,000 samples are used. Fits use neighbours within the views,
-        also if ``graph`` is given. The result is stored in ``assessment_``.
+        the groups in resamples. See :func:`gapview.trust.assess_structure`. At most 2,000 samples are used. Fits use
+        neighbours within the views, also if ``graph`` is given. The result is stored in ``assessment_``.
 
         ``confidence_`` becomes the probability that a sample is kept by its group in a fit to other samples and
         features, see :meth:`calibrate`; if ``memory_budget`` does not allow it, there is a warning instead. ``labels_``

@@ -104,9 +104,7 @@ def _tasks(data_dir: Path) -> list[Task]:
     ]
     labeled, folder = {task.name for task in found}, data_dir / "omics"
     others: dict[str, Callable[[], tuple[Views, int]]] = {
-        path.stem: partial(_read_unlabeled, path)
-        for path in sorted(data_dir.glob("*.npz"))
-        if path.stem not in labeled
+        path.stem: partial(_read_unlabeled, path) for path in sorted(data_dir.glob("*.npz")) if path.stem not in labeled
     }
     others |= {name: partial(_read_cohort, name, data_dir) for name in COHORTS if (folder / name).is_dir()}
     if (cells := folder / "pbmc_mosaic.h5mu").exists():
@@ -219,8 +217,8 @@ def _lines(rows: list[tuple[str, ...]], pooled: list[Samples]) -> list[str]:
         ]
     if noise := [row for row in rows if row[0] in NOISE]:
         lines.append(
-            f"In noise ({noise[0][2]} samples, {' / '.join(row[3] for row in noise)} groups) the mean of `confidence_` is "
-            f"{' / '.join(row[6] for row in noise)}, calibrated {' / '.join(row[7] for row in noise)}.\n"
+            f"In noise ({noise[0][2]} samples, {' / '.join(row[3] for row in noise)} groups) the mean of `confidence_` "
+            f"is {' / '.join(row[6] for row in noise)}, calibrated {' / '.join(row[7] for row in noise)}.\n"
         )
     heads = (*FIELDS[:6], "`confidence_`", "calibrated", "error of `confidence_`", "error calibrated")
     table = [f"| {' | '.join(cells)} |" for cells in (heads, *rows)]

@@ -79,9 +79,9 @@ class Placement(Shown):
         """Return one sentence on how many samples are unlike the training samples, and in which views."""
         n_unusual, n_samples = int(self.unusual.sum()), len(self.unusual)
         are = "is" if n_unusual == 1 else "are"
-        counts = zip(self.view_names, self.p_values.T, strict=True)
-        alone = joined([f"{(own <= self.alpha).sum():,} in {name}" for name, own in counts if np.isfinite(own).any()])
-        detail = f"; by single views {alone}" if n_unusual and len(self.view_names) > 1 else ""
+        of_views = zip(self.view_names, self.p_values.T, strict=True)
+        alone = [f"{(own <= self.alpha).sum():,} in {name}" for name, own in of_views if np.isfinite(own).any()]
+        detail = f"{': ' if len(alone) == 1 else '; by single views '}{joined(alone)}" if n_unusual else ""
         return (
             f"{n_unusual:,} of {counted(n_samples, 'sample')} {are} unlike the training samples (p ≤ {self.alpha:g})"
             f"{detail}. About {round(self.alpha * n_samples):,} are expected by chance."

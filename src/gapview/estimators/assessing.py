@@ -172,8 +172,9 @@ class AssessedMixin:
         features, see :meth:`calibrate`; if ``memory_budget`` does not allow it, there is a warning instead. ``labels_``
         never change.
 
-        The cost is at most that of 40 fits with ``selection="fixed"`` to at most 2,000 samples; without structure much
-        less. With more samples, the fits that calibrate the confidence are larger.
+        The cost is about that of 40 fits with ``selection="fixed"`` to at most 2,000 samples; without structure much
+        less. It is up to 55 with many more features than samples, and with more than 2,000 samples, since the fits that
+        calibrate the confidence are then larger.
 
         Parameters
         ----------

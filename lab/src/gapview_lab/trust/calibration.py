@@ -10,7 +10,7 @@ from __future__ import annotations
 import csv
 import multiprocessing
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -92,7 +92,8 @@ def calibration(output: Path, data_dir: Path, data: tuple[str, ...], resamples: 
     with multiprocessing.get_context("spawn").Pool(min(jobs, max(1, len(todo)))) as pool:
         pool.starmap(_measure, todo, chunksize=1)
     done = [task for task in tasks if _file(task, folder).exists()]
-    write_results({(task.name, task.rate): read_samples(_file(task, folder)) for task in done}, output)
+    missing = sorted({task.name for task in tasks} - {task.name for task in done})
+    write_results({(task.name, task.rate): read_samples(_file(task, folder)) for task in done}, output, missing)
 
 
 def _tasks(data_dir: Path) -> list[Task]:
@@ -170,8 +171,8 @@ def read_samples(path: Path) -> Samples:
 # -- page ---------------------------------------------------------------------------------------------------------
 
 
-def write_results(found: dict[tuple[str, float], Samples], folder: Path) -> None:
-    """Write the table, the picture and the page."""
+def write_results(found: dict[tuple[str, float], Samples], folder: Path, missing: Sequence[str] = ()) -> None:
+    """Write the table, the picture and the page, with the names of data sets that are not measured."""
     rows = [_row(name, rate, samples) for (name, rate), samples in found.items()]
     with (folder / "calibration.csv").open("w", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
@@ -180,7 +181,7 @@ def write_results(found: dict[tuple[str, float], Samples], folder: Path) -> None
     pooled = [samples for (name, _), samples in found.items() if name not in NOISE]
     if pooled:
         _draw(pooled, folder / "calibration")
-    (folder / "calibration.md").write_text("\n".join(_lines(rows, pooled)) + "\n", encoding="utf-8")
+    (folder / "calibration.md").write_text("\n".join(_lines(rows, pooled, missing)) + "\n", encoding="utf-8")
 
 
 def _row(name: str, rate: float, samples: Samples) -> tuple[str, ...]:
@@ -194,14 +195,14 @@ def _together(pooled: list[Samples], name: str) -> Array:
     return np.concatenate([getattr(samples, name) for samples in pooled])
 
 
-def _lines(rows: list[tuple[str, ...]], pooled: list[Samples]) -> list[str]:
+def _lines(rows: list[tuple[str, ...]], pooled: list[Samples], missing: Sequence[str]) -> list[str]:
     real = [row for row in rows if row[0] not in NOISE]
     lines = [
         "## Confidence of samples\n",
         f"Written by `gapview-lab trust calibration`: `BridgedGRMF(selection='fixed')` at two rates of each data set. "
-        f"`calibrate` uses {N_CALIBRATING} resamples; others, with other seeds, say how often a sample is kept (column "
-        "resamples). A sample is kept if it is in the matched group and this group has, without the sample, a Jaccard "
-        "similarity of at least 0.5; groups of fewer than five drawn samples are not kept. A resample has "
+        f"`calibrate` uses {N_CALIBRATING} resamples; others, with other seeds, measure how often a sample is kept "
+        "(column resamples). A sample is kept if it is in the matched group and this group has, without the sample, a "
+        "Jaccard similarity of at least 0.5; groups of fewer than five drawn samples are not kept. A resample has "
         f"{SHARE:.0%} of the samples and of the features of each view; resamples that calibrate have at most "
         f"{SHARE * MOST_CALIBRATING:,.0f} samples. The error is the expected calibration error over ten bins; it "
         "includes the chance of the resamples of this column.\n",
@@ -220,6 +221,8 @@ def _lines(rows: list[tuple[str, ...]], pooled: list[Samples]) -> list[str]:
             f"In noise ({noise[0][2]} samples, {' / '.join(row[3] for row in noise)} groups) the mean of `confidence_` "
             f"is {' / '.join(row[6] for row in noise)}, calibrated {' / '.join(row[7] for row in noise)}.\n"
         )
+    if missing:
+        lines.append(f"Not measured by this version: {', '.join(missing)}.\n")
     heads = (*FIELDS[:6], "`confidence_`", "calibrated", "error of `confidence_`", "error calibrated")
     table = [f"| {' | '.join(cells)} |" for cells in (heads, *rows)]
     return [*lines, table[0], "|" + "---|" * len(FIELDS), *table[1:]]

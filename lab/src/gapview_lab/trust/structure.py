@@ -162,8 +162,10 @@ def page(rows: Iterable[Row]) -> str:
             f"{np.median(list(costs.values())):.0f}; above {MOST_COST}: {', '.join(above) or 'none'}. The fits that "
             f"calibrate the confidence have more samples, up to {SHARE * MOST_CALIBRATING:,.0f}: groups of many "
             "samples are found less often among few, so that fewer samples would give a confidence that is too low. In "
-            "views of thousands of features, leaving out the refinement saves less than in others.",
+            "views with more features than samples, leaving out the refinement saves less than in others.",
         ]
+    if len(costs) < len(data):
+        lines += ["", "Rows without a cost are of an earlier version, whose statistic was stability · modularity."]
     lines += [
         "",
         "More: [confidence](trust/calibration.md), [new samples](trust/outliers.md), [batches](trust/batches.md), "

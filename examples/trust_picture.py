@@ -37,7 +37,7 @@ def main(path: str) -> None:
             axes.hist(values, bins=12, color=color, alpha=0.8, label=f"{name} null data")
         axes.axvline(found.statistic, color=FOUND, linewidth=2, label="the data")
         axes.set_title(f"{title}: p = {found.p_value:.2g}")
-        axes.set_xlabel("stability × modularity (null data: at most)")
+        axes.set_xlabel("modularity³ × stability (null data: at most)")
         axes.set_xlim(left=0)
     panels[0].set_ylabel("null data sets")
     panels[1].legend(frameon=False)

@@ -76,6 +76,7 @@ class TestNewSamplesUnlikeTraining:
         with pytest.warns(GapviewWarning, match="unlike"):
             found = loaded.place(junk)
         assert found.unusual.all()
+        assert any("Do not trust the groups of unusual samples" in note for note in found.notes)
         with pytest.warns(GapviewWarning, match="Check the units" if kind == "x 1000" else "unlike"):
             loaded.predict(junk)
 
@@ -83,16 +84,20 @@ class TestNewSamplesUnlikeTraining:
         result = run("predict", model, put("blood.csv", JUNK[kind](TRUTH.blood.iloc[:20])), "-o", tmp_path / "p.csv")
         assert all(row["unusual"] == "yes" for row in rows_of(tmp_path / "p.csv").values())
         assert "20 of 20 samples are unlike the training samples" in result.output
+        text = " ".join(result.output.split())
+        assert "Do not trust the groups of unusual samples" in text
         if kind == "x 1000":
-            assert "most values are larger by a factor of about" in " ".join(result.output.split())
+            assert "most values are larger by a factor of about" in text
+        assert ("100.0 % of them have nothing but zeros" in text) == (kind == "zeros")
 
 
 class TestNoiseWithoutANumber:
-    def test_python(self):
-        with pytest.warns(GapviewWarning, match="One group rather than"):
+    def test_python(self, tmp_path):
+        with pytest.warns(GapviewWarning, match=r"One group rather than .*stability 0\.\d\d"):
             model = BridgedGRMF("auto", selection="fixed", max_clusters=5, random_state=0).fit(noise())
         assert not model.labels_.any()
         assert model.assessment_.p_value > 0.05
+        assert "come back with a mean Jaccard similarity of" in report_of(model, tmp_path)
 
     def test_command_line(self, tmp_path):
         more = ("-k", "auto", "--no-report", "--set", "max_clusters=5", *FAST)
@@ -102,9 +107,9 @@ class TestNoiseWithoutANumber:
 
 
 class TestGroupsOfTwo:
-    """With as many groups as pairs of samples, confidence must not rise."""
+    """With as many groups as pairs of samples, confidence must not rise, and the report must not praise the groups."""
 
-    def test_python(self):
+    def test_python(self, tmp_path):
         means = []
         for n_clusters in (4, 40):
             model, _ = fitted(noise(), n_clusters)
@@ -113,6 +118,10 @@ class TestGroupsOfTwo:
             means.append(model.confidence_.mean())
         assert means[0] < 0.3
         assert means[1] < 0.02
+        text = report_of(model, tmp_path)
+        assert "There may be no groups" in text
+        assert re.search(r"\d+ of 40 groups have fewer than 5 samples", text)
+        assert "They are stable" not in text
 
     def test_command_line(self, tmp_path):
         files, means = put_views(noise(), tmp_path), []

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import csv
+import os
 
 import numpy as np
+import pytest
 from click.testing import CliRunner
 
 from gapview.datasets import make_views
@@ -30,3 +32,17 @@ def test_calibration_is_measured_and_written(tmp_path):
     stored = {path: path.stat().st_mtime_ns for path in (output / "samples").iterdir()}
     assert CliRunner().invoke(main, [*command, "--jobs", "1"]).exit_code == 0
     assert {path: path.stat().st_mtime_ns for path in (output / "samples").iterdir()} == stored
+
+
+@pytest.mark.data
+def test_patients_and_cells(tmp_path):
+    if not os.environ.get("GAPVIEW_DATA"):
+        pytest.skip("GAPVIEW_DATA is not set")
+    command = ["trust", "calibration", "--data", "kirc,noise-40", "-o", str(tmp_path), "--resamples", "2"]
+    result = CliRunner().invoke(main, [*command, "--data-dir", os.environ["GAPVIEW_DATA"]])
+    assert result.exit_code == 0, result.output
+    lines = (tmp_path / "calibration.csv").read_text().splitlines()
+    rows = {(row["data"], row["rate"]): row for row in csv.DictReader(lines)}
+    assert set(rows) == {("kirc", "0"), ("kirc", "0.3"), ("noise-40", "0")}
+    assert rows["kirc", "0"]["groups"] == "3"
+    assert "In noise (200 samples, 40 groups) the mean of" in (tmp_path / "calibration.md").read_text()

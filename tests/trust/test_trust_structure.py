@@ -121,6 +121,28 @@ class TestPValues:
             # at least 19 groups of null data; further ones only where the modularity does not suffice
             assert n_resampled - n_as_large <= 2 * 5
 
+    def test_the_statistic_is_the_score_of_numbers_of_groups(self):
+        found = BridgedGRMF(3, selection="fixed", random_state=0).fit(made(60)).assess(random_state=0)
+        assert found.statistic == pytest.approx(found.modularity**3 * found.stability)
+        drawn, resampled = (np.isfinite(values) for values in (found.null_statistics, found.null_stability))
+        assert drawn.all()
+        assert (found.null_statistics[~resampled] < found.statistic).all()
+
+    def test_few_groups_that_differ_from_fit_to_fit(self):
+        """The stability of three groups varies by chance; their modularity distinguishes them from null data."""
+        values = np.random.RandomState(0).normal(size=(60, 2))
+        turns, modularities = iter([0, 0, 1, 0, 1, 1]), iter([0.45])  # the data and their resamples come first
+
+        def fit(views, seed):
+            return (views.sample_ids.astype(int) // (10 if next(turns, 0) else 20)) % 3
+
+        def clarity(views, labels):
+            return next(modularities, 0.35)
+
+        found, _ = assess_structure(fit, clarity, Views([values]), random_state=np.random.RandomState(0))
+        assert found.stability * 0.45 < np.nanmax(found.null_stability) * 0.35
+        assert found.p_value == 0.05
+
     def test_too_few_null_data(self):
         with pytest.raises(ParameterError, match="n_null=5 .* Raise n_null to 19"):
             BridgedGRMF(3, selection="fixed", random_state=0).fit(made()).assess(n_null=5)

@@ -18,7 +18,7 @@ from ..persist.checkpoints import checkpointed
 from ..persist.registry import storable_record
 from ..progress import tell
 from ..scaling import unit_rows
-from ..trust.stability import best_jaccard, count_common
+from ..trust.stability import best_jaccard, count_common, structure_score
 from ..utils.messages import check_integer, muted, random_generator, shown
 from ..utils.shown import Shown, Table
 from ..utils.types import Array
@@ -32,7 +32,6 @@ MOST_DRAWN = 5000  # larger resamples cost more and change little
 FLAWLESS = 0.95
 ALPHA = 0.05  # level of the test whether there are groups
 _ROUNDING = 1e-9
-MODULARITY_POWER = 3  # modularity is flat around its maximum: 1 % of it weighs as much as 3 % of stability
 
 
 @storable_record
@@ -83,7 +82,7 @@ class ClusterCount(Shown):
     @property
     def score(self) -> Array:
         """Return modularity³ · stability for every count."""
-        return np.maximum(self.modularity, 0) ** MODULARITY_POWER * self.stability
+        return structure_score(self.modularity, self.stability)
 
     @property
     def flawless(self) -> Array:
@@ -120,9 +119,10 @@ class ClusterCount(Shown):
                 f"other must be one of the counts that were not suggested ({rest}); got {shown(other)}."
             )
         if self.suggested == 1:
+            figures = f"p = {self.p_value:.2g}, stability {self.stability[self._order()[0]]:.2f}"
             return (
-                f"One group rather than {other}: the best division, into {self.best} groups, has no more stability and "
-                f"modularity\nthan divisions of data without groups (p = {self.p_value:.2g})."
+                f"One group rather than {other}: the best division, into {self.best} groups, has no more modularity "
+                f"and stability\nthan divisions of data without groups ({figures})."
             )
         ours, theirs = (int(np.flatnonzero(self.counts == count)[0]) for count in (self.suggested, other))
         edges = f"(modularity {self.modularity[ours]:.3f} against {self.modularity[theirs]:.3f})"

@@ -79,7 +79,7 @@ def _explained_groups(model: Any) -> str | None:
 def _confidence(model: Any) -> str:
     """Return the median confidence of the samples, and what it means."""
     is_calibrated = hasattr(model, "uncalibrated_confidence_")
-    scale = "the probability to be kept by the group in a fit to other samples and features"
+    scale = "the probability that a fit to other samples and features keeps a sample in its group"
     meaning = scale if is_calibrated else "on a scale from 0 to 1"
     return f"the median confidence is {np.median(model.confidence_):.2f}, {meaning}."
 

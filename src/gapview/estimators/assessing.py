@@ -164,16 +164,17 @@ class AssessedMixin:
 
         H0: the samples are one unimodal group. The views are clustered again with the setting of this model, as a whole
         and in resamples of 80 % of the samples, and so are null data sets with the same gaps, margins and correlations.
-        The statistic is the mean Jaccard stability of the groups times their modularity within the views. See
-        :func:`gapview.trust.assess_structure`. At most 2,000 samples are used. Fits use neighbours within the views,
-        also if ``graph`` is given. The result is stored in ``assessment_``.
+        The statistic is modularity³ · stability: modularity of the groups within the views, mean Jaccard similarity of
+        the groups in resamples. See :func:`gapview.trust.assess_structure`. At most 2,000 samples are used. Fits use
+        neighbours within the views, also if ``graph`` is given. The result is stored in ``assessment_``.
 
         ``confidence_`` becomes the probability that a sample is kept by its group in a fit to other samples and
         features, see :meth:`calibrate`; if ``memory_budget`` does not allow it, there is a warning instead. ``labels_``
         never change.
 
-        The cost is at most that of 40 fits with ``selection="fixed"`` to at most 2,000 samples; without structure much
-        less. With more samples, the fits that calibrate the confidence are larger.
+        The cost is about that of 40 fits with ``selection="fixed"`` to at most 2,000 samples; without structure much
+        less. It is up to 55 with many more features than samples, and with more than 2,000 samples, since the fits that
+        calibrate the confidence are then larger.
 
         Parameters
         ----------

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 from weakref import WeakKeyDictionary
 
+import numpy as np
+
 from ..errors import GapviewWarning, extra
 from ..trust.novelty import Novelty, is_beyond_chance
 from ..trust.unit_changes import unit_change
@@ -58,8 +60,8 @@ class Placement(Shown):
     >>> found.proba.shape, found.p_values.shape, found.notes
     ((50, 3), (50, 2), ())
     >>> print(found.summary())  # doctest: +NORMALIZE_WHITESPACE
-    4 of 50 samples are unlike the training samples (p ≤ 0.05): 3 in view_0 and 3 in view_1. About 2 are expected by
-    chance.
+    4 of 50 samples are unlike the training samples (p ≤ 0.05); by single views 3 in view_0 and 3 in view_1. About 2 are
+    expected by chance.
     """
 
     labels: Array
@@ -77,9 +79,9 @@ class Placement(Shown):
         """Return one sentence on how many samples are unlike the training samples, and in which views."""
         n_unusual, n_samples = int(self.unusual.sum()), len(self.unusual)
         are = "is" if n_unusual == 1 else "are"
-        per_view = zip(self.view_names, (self.p_values <= self.alpha).sum(axis=0), strict=True)
-        of_views = joined([f"{count:,} in {name}" for name, count in per_view])
-        detail = f": {of_views}" if n_unusual else ""
+        of_views = zip(self.view_names, self.p_values.T, strict=True)
+        alone = [f"{(own <= self.alpha).sum():,} in {name}" for name, own in of_views if np.isfinite(own).any()]
+        detail = f"{': ' if len(alone) == 1 else '; by single views '}{joined(alone)}" if n_unusual else ""
         return (
             f"{n_unusual:,} of {counted(n_samples, 'sample')} {are} unlike the training samples (p ≤ {self.alpha:g})"
             f"{detail}. About {round(self.alpha * n_samples):,} are expected by chance."
@@ -140,12 +142,19 @@ def view_notes(given: Views, trained: Views, p_values: Array | None = None, alph
         beyond = known is not None and is_beyond_chance(own, known.n_rows, alpha)
         if what is None and not beyond:
             continue
-        change = None
-        if beyond and (what is None or "factor" not in what):
-            change = unit_change(known, next(novelty.blocks(given, k)), alpha)  # type: ignore[arg-type]
+        change, zeros = None, 0.0
+        if beyond:
+            rows = next(novelty.blocks(given, k))
+            zeros = float((rows == 0).all(axis=1).mean())
+            if what is None or "factor" not in what:
+                change = unit_change(known, rows, alpha)  # type: ignore[arg-type]
         if what is None:
             share = percent((own <= alpha).mean())
             what = f"{share} of the samples are unusual (p ≤ {alpha:g}; {percent(alpha)} expected)."
-        change = f" Check the units: {change}." if change else ""
-        notes.append(f"View '{name}' of the new samples is unlike that of the training samples: {what}{change}")
+        more = f" Check the units: {change}." if change else ""
+        if zeros > alpha:
+            more += f" {percent(zeros)} of them have nothing but zeros: leave cells empty that were not measured."
+        if beyond:
+            more += " Do not trust the groups of unusual samples."
+        notes.append(f"View '{name}' of the new samples is unlike that of the training samples: {what}{more}")
     return notes

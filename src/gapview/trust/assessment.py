@@ -17,6 +17,7 @@ from .stability import best_jaccard, count_common
 SMALL_GROUP = 5  # groups of fewer samples are reported
 ROUNDING = 1e-9
 _VALID = 0.75  # stability of a group
+_KINDS = ("Gaussian", "uniform")  # null data
 
 
 @storable_record
@@ -33,14 +34,14 @@ class Assessment(Shown):
         of null data sets). Where 3 were as large before all were drawn, 3 / number drawn (Besag and Clifford 1991). NaN
         for uniform null data if Gaussian null data decide.
     statistic : float
-        ``stability`` · ``modularity``.
+        ``modularity``³ · ``stability``.
     stability : float
         Jaccard similarity of groups with the most similar group of a resample, averaged over groups and resamples.
     modularity : float
         Modularity of the groups on the neighbour graphs within the views, averaged over the views.
     null_statistics, null_stability : arrays of shape (2, n_null)
         The same of null data sets, Gaussian and uniform; NaN for those that were not drawn. Null data that were not
-        resampled have no stability, and their modularity as statistic, which is below ``statistic``.
+        resampled have no stability, and their modularity³ as statistic, which is below ``statistic``.
     null_groups : array of shape (2, n_null, n_groups)
         Stability of every group of the null data sets that were resampled.
     agreement : float
@@ -111,10 +112,11 @@ class Assessment(Shown):
         """Return the result in sentences: structure, stability, agreement of the views."""
         if np.isnan(self.p_value):
             return ["There is one group, so that its structure is not tested."]
-        n_null = int(np.isfinite(self.null_statistics).sum())
+        counts = np.isfinite(self.null_statistics).sum(axis=1).tolist()
+        drawn = joined([f"{count} {kind}" for count, kind in zip(counts, _KINDS, strict=True) if count])
         least = 1 / (1 + self.null_statistics.shape[1])
         at_least = ", the smallest possible value" if self.p_value <= least + ROUNDING else ""
-        test = f"p = {self.p_value:.2g}{at_least}; stability × modularity in {n_null} null data sets"
+        test = f"p = {self.p_value:.2g}{at_least}; {drawn} null data sets"
         can = "can" if self.has_structure else "cannot"
         found = [f"The groups {can} be distinguished from data without groups ({test})."]
         usual = float(np.nanmean(self.null_stability))

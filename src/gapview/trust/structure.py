@@ -22,7 +22,7 @@ from .agreement import view_agreement_test
 from .assessment import ROUNDING, Assessment, Resamples
 from .confidence import read_labels
 from .null_views import NULLS, NullViews, as_dense
-from .stability import best_jaccard, count_common
+from .stability import best_jaccard, count_common, structure_score
 
 MOST_SAMPLES = 2000
 N_RESAMPLES = 5  # of the data; of null data there is one, whose statistic varies more: the test is conservative
@@ -46,12 +46,14 @@ def assess_structure(
 ) -> tuple[Assessment, Resamples]:
     """Test whether a clustering finds more structure in views than in null data without groups.
 
-    H0: the views are one unimodal group. The statistic is the product of two numbers. Stability: views are clustered as
-    a whole and in resamples of 80 % of the samples; groups are compared with the most similar group by the Jaccard
-    similarity. Modularity: how far neighbours within each view are in the same group. The same is done for null data,
-    see :class:`gapview.trust.null_views.NullViews`. At most 2,000 samples are used. Null data are not resampled where
-    their modularity alone is below the statistic of the data, since stability is at most 1, once the stability of
-    ``n_null`` groups of null data is known.
+    H0: the views are one unimodal group. The statistic is modularity³ · stability, the score that also compares numbers
+    of groups. Stability: views are clustered as a whole and in resamples of 80 % of the samples; groups are compared
+    with the most similar group by the Jaccard similarity. Modularity: how far neighbours within each view are in the
+    same group. It has the larger weight since the stability of few groups varies several times as much between null
+    data sets, relative to its mean. The same is done for null data, see
+    :class:`gapview.trust.null_views.NullViews`. At most 2,000 samples are used. Null data are not resampled where their
+    modularity³ is below the statistic of the data, since the stability is at most 1, once the stability of ``n_null``
+    groups of null data is known.
 
     Parameters
     ----------
@@ -113,7 +115,7 @@ def assess_structure(
                 if compared.is_decided(place):
                     break
                 tell("Assessing groups", place * n_null + draw, 2 * n_null)
-                work = partial(_examine_null, fit, clarity, null, kind, compared.least_modularity(place), random_state)
+                work = partial(_examine_null, fit, clarity, null, kind, compared.least(place), random_state)
                 compared.add(place, draw, _recorded("null data", work, random_state))
         agreement, agreement_p = view_agreement_test(part, random_state)
     p_values = compared.p_values()
@@ -155,22 +157,23 @@ def _examine(
     views: Views,
     n_resamples: int,
     state: np.random.RandomState,
-    least_modularity: float = -np.inf,
+    least: float = -np.inf,
 ) -> _Examined:
-    """Cluster views as a whole and, if their modularity is not below the least one, in resamples."""
+    """Cluster views as a whole and, if their statistic may reach the least one, in resamples."""
     with use_journal(None):  # parts of a fit are not recorded
         labels = read_labels(fit(views, _seed(state)))
         modularity = clarity(views, labels)
         n_groups, n_samples = int(labels.max()) + 1, views.n_samples
         found = np.full((n_resamples, n_samples), -1)
         groups = np.full((n_resamples, n_groups), np.nan)
-        if modularity < least_modularity:
-            return _Examined(max(modularity, 0.0), modularity, groups, found)
+        most = float(structure_score(modularity, 1.0))  # the stability is at most 1
+        if most < least:
+            return _Examined(most, modularity, groups, found)
         for turn in range(n_resamples):
             rows = draw_from(views.mask, max(2, int(_SHARE * n_samples)), _seed(state))
             found[turn, rows] = fit(views[rows], _seed(state))
             groups[turn] = best_jaccard(count_common(labels[rows], found[turn, rows], n_groups))
-    return _Examined(float(np.nanmean(groups)) * max(modularity, 0.0), modularity, groups, found)
+    return _Examined(float(structure_score(modularity, np.nanmean(groups))), modularity, groups, found)
 
 
 def _examine_null(
@@ -205,8 +208,8 @@ class _Comparison:
         # Null data sets of each kind whose groups are compared with single groups of the data
         self._n_resampled = ceil(n_null / (len(NULLS) * n_groups))
 
-    def least_modularity(self, place: int) -> float:
-        """Return the modularity below which the next null data set of a kind need not be resampled."""
+    def least(self, place: int) -> float:
+        """Return the statistic below which the next null data set of a kind need not be resampled."""
         n_resampled = int(np.isfinite(self.groups[place]).any(axis=1).sum())
         return self._statistic if n_resampled >= self._n_resampled else -np.inf
 

@@ -1,7 +1,8 @@
 """``gapview-lab trust calibration``: whether confidence is the share of resamples that keep a sample.
 
-Every data set is fitted at two rates. ``calibrate`` of the model calibrates the confidence, other resamples say how
-often each sample is kept. Labels give the number of groups and nothing else.
+Every data set is fitted at two rates. ``calibrate`` of the model calibrates the confidence, as ``assess`` and
+``gapview cluster`` do; other resamples measure how often each sample is kept. Labels give the number of groups and
+nothing else.
 """
 
 from __future__ import annotations
@@ -9,6 +10,8 @@ from __future__ import annotations
 import csv
 import multiprocessing
 import os
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -27,6 +30,8 @@ from gapview.views import Views
 from ..common.console import data_option, listed, results_option
 from ..common.figures import figure_files
 from ..league.data import LeagueCell, Source, find_sources, hidden, load
+from ..omics.batches import normalised
+from ..omics.cohorts import read_cohort
 
 __all__ = ["calibration"]
 
@@ -37,6 +42,8 @@ TARGET_POOLED, TARGET_EACH = 0.05, 0.10
 FIELDS = ("data", "rate", "samples", "groups", "resamples", "kept", "plain", "calibrated", "error_plain", "error")
 CURVES = {"calibrated": "calibrated_confidence", "plain": "confidence_"}
 NOISE = tuple(f"noise-{n_clusters}" for n_clusters in (4, 40, 90))
+COHORTS = {"coread": 4, "kirc": 3}  # groups
+RATES = (0.0, 0.3)  # of data sets that are not in the league
 
 
 class Task(NamedTuple):
@@ -44,7 +51,7 @@ class Task(NamedTuple):
 
     name: str
     rate: float
-    source: Source | Path | None  # a data set of the league, a file without labels, or noise
+    read: Callable[[], tuple[Views, int]]  # returns the views and the number of groups
 
 
 class Samples(NamedTuple):
@@ -85,37 +92,60 @@ def calibration(output: Path, data_dir: Path, data: tuple[str, ...], resamples: 
     with multiprocessing.get_context("spawn").Pool(min(jobs, max(1, len(todo)))) as pool:
         pool.starmap(_measure, todo, chunksize=1)
     done = [task for task in tasks if _file(task, folder).exists()]
-    write_results({(task.name, task.rate): read_samples(_file(task, folder)) for task in done}, output)
+    missing = sorted({task.name for task in tasks} - {task.name for task in done})
+    write_results({(task.name, task.rate): read_samples(_file(task, folder)) for task in done}, output, missing)
 
 
 def _tasks(data_dir: Path) -> list[Task]:
-    """Return every data set at its lowest and at its highest rate, files without labels, and noise."""
+    """Return every data set at its lowest and at its highest rate, files without labels, omics and noise."""
     found = [
-        Task(source.name, rate, source)
+        Task(source.name, rate, partial(_read_labeled, source, rate))
         for source in find_sources(data_dir, lambda _: None)
         for rate in sorted({source.rates[0], source.rates[-1]})
     ]
-    labeled = {task.name for task in found}
-    without = [path for path in sorted(data_dir.glob("*.npz")) if path.stem not in labeled]
-    found += [Task(path.stem, rate, path) for path in without for rate in (0.0, 0.3)]
-    return found + [Task(name, 0.0, None) for name in NOISE]
+    labeled, folder = {task.name for task in found}, data_dir / "omics"
+    others: dict[str, Callable[[], tuple[Views, int]]] = {
+        path.stem: partial(_read_unlabeled, path) for path in sorted(data_dir.glob("*.npz")) if path.stem not in labeled
+    }
+    others |= {name: partial(_read_cohort, name, data_dir) for name in COHORTS if (folder / name).is_dir()}
+    if (cells := folder / "pbmc_mosaic.h5mu").exists():
+        others["pbmc"] = partial(_read_cells, cells)
+    found += [Task(name, rate, partial(_read_hidden, read, rate)) for name, read in others.items() for rate in RATES]
+    return found + [Task(name, 0.0, partial(_read_noise, int(name.partition("-")[2]))) for name in NOISE]
 
 
-def _read(task: Task) -> tuple[Views, int]:
-    """Return the views of a task and its number of groups."""
-    if isinstance(task.source, Source):
-        cell = LeagueCell(task.name, task.source.hiding, task.rate)
-        views, target = hidden(load(task.name, task.source.path), cell, 0)
-        return views, len(np.unique(target))
-    if task.source is None:
-        rng = np.random.RandomState(7)
-        return Views([rng.normal(size=(200, 20)), rng.normal(size=(200, 30))]), int(task.name.partition("-")[2])
-    views = load_views(task.source).views
-    return (hide_views(views, task.rate, random_state=0) if task.rate else views), N_UNLABELED
+def _read_labeled(source: Source, rate: float) -> tuple[Views, int]:
+    cell = LeagueCell(source.name, source.hiding, rate)
+    views, target = hidden(load(source.name, source.path), cell, 0)
+    return views, len(np.unique(target))
+
+
+def _read_unlabeled(path: Path) -> tuple[Views, int]:
+    return load_views(path).views, N_UNLABELED
+
+
+def _read_cohort(name: str, data_dir: Path) -> tuple[Views, int]:
+    return read_cohort(name, data_dir).views, COHORTS[name]
+
+
+def _read_cells(path: Path) -> tuple[Views, int]:
+    views, types, _ = normalised(path)
+    return views, len(np.unique(types))
+
+
+def _read_noise(n_clusters: int) -> tuple[Views, int]:
+    rng = np.random.RandomState(7)
+    return Views([rng.normal(size=(200, 20)), rng.normal(size=(200, 30))]), n_clusters
+
+
+def _read_hidden(read: Callable[[], tuple[Views, int]], rate: float) -> tuple[Views, int]:
+    """Read views, and hide a share of each."""
+    views, n_clusters = read()
+    return (hide_views(views, rate, random_state=0) if rate else views), n_clusters
 
 
 def _measure(task: Task, folder: Path, n_resamples: int) -> None:
-    views, n_clusters = _read(task)
+    views, n_clusters = task.read()
     model = BridgedGRMF(n_clusters, selection="fixed", random_state=0).fit(views)
     model.calibrate(random_state=SEED_USED)
     truth = model.cluster_stability(n_resamples=n_resamples, share=SHARE, feature_share=SHARE, random_state=SEED_TRUE)
@@ -141,8 +171,8 @@ def read_samples(path: Path) -> Samples:
 # -- page ---------------------------------------------------------------------------------------------------------
 
 
-def write_results(found: dict[tuple[str, float], Samples], folder: Path) -> None:
-    """Write the table, the picture and the page."""
+def write_results(found: dict[tuple[str, float], Samples], folder: Path, missing: Sequence[str] = ()) -> None:
+    """Write the table, the picture and the page, with the names of data sets that are not measured."""
     rows = [_row(name, rate, samples) for (name, rate), samples in found.items()]
     with (folder / "calibration.csv").open("w", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
@@ -151,7 +181,7 @@ def write_results(found: dict[tuple[str, float], Samples], folder: Path) -> None
     pooled = [samples for (name, _), samples in found.items() if name not in NOISE]
     if pooled:
         _draw(pooled, folder / "calibration")
-    (folder / "calibration.md").write_text("\n".join(_lines(rows, pooled)) + "\n", encoding="utf-8")
+    (folder / "calibration.md").write_text("\n".join(_lines(rows, pooled, missing)) + "\n", encoding="utf-8")
 
 
 def _row(name: str, rate: float, samples: Samples) -> tuple[str, ...]:
@@ -165,14 +195,14 @@ def _together(pooled: list[Samples], name: str) -> Array:
     return np.concatenate([getattr(samples, name) for samples in pooled])
 
 
-def _lines(rows: list[tuple[str, ...]], pooled: list[Samples]) -> list[str]:
+def _lines(rows: list[tuple[str, ...]], pooled: list[Samples], missing: Sequence[str]) -> list[str]:
     real = [row for row in rows if row[0] not in NOISE]
     lines = [
         "## Confidence of samples\n",
         f"Written by `gapview-lab trust calibration`: `BridgedGRMF(selection='fixed')` at two rates of each data set. "
-        f"`calibrate` uses {N_CALIBRATING} resamples; others, with other seeds, say how often a sample is kept (column "
-        "resamples). A sample is kept if it is in the matched group and this group has, without the sample, a Jaccard "
-        "similarity of at least 0.5; groups of fewer than five drawn samples are not kept. A resample has "
+        f"`calibrate` uses {N_CALIBRATING} resamples; others, with other seeds, measure how often a sample is kept "
+        "(column resamples). A sample is kept if it is in the matched group and this group has, without the sample, a "
+        "Jaccard similarity of at least 0.5; groups of fewer than five drawn samples are not kept. A resample has "
         f"{SHARE:.0%} of the samples and of the features of each view; resamples that calibrate have at most "
         f"{SHARE * MOST_CALIBRATING:,.0f} samples. The error is the expected calibration error over ten bins; it "
         "includes the chance of the resamples of this column.\n",
@@ -186,6 +216,13 @@ def _lines(rows: list[tuple[str, ...]], pooled: list[Samples]) -> list[str]:
             f"All samples together: {errors[0]:.3f} for `confidence_`, {errors[1]:.3f} after calibration (target "
             f"{TARGET_POOLED:g}). Data sets above {TARGET_EACH:g} after calibration: {', '.join(above) or 'none'}.\n",
         ]
+    if noise := [row for row in rows if row[0] in NOISE]:
+        lines.append(
+            f"In noise ({noise[0][2]} samples, {' / '.join(row[3] for row in noise)} groups) the mean of `confidence_` "
+            f"is {' / '.join(row[6] for row in noise)}, calibrated {' / '.join(row[7] for row in noise)}.\n"
+        )
+    if missing:
+        lines.append(f"Not measured by this version: {', '.join(missing)}.\n")
     heads = (*FIELDS[:6], "`confidence_`", "calibrated", "error of `confidence_`", "error calibrated")
     table = [f"| {' | '.join(cells)} |" for cells in (heads, *rows)]
     return [*lines, table[0], "|" + "---|" * len(FIELDS), *table[1:]]

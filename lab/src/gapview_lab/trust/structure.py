@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
 from time import process_time
@@ -17,6 +17,7 @@ from sklearn.metrics import adjusted_rand_score
 from gapview import BridgedGRMF, Views
 from gapview.datasets import hide_views
 from gapview.errors import GapviewError
+from gapview.estimators.assessing import MOST_CALIBRATING, SHARE
 from gapview.trust.structure import MOST_SAMPLES
 from gapview.utils.storage import make_folder
 from gapview.utils.types import Array
@@ -31,6 +32,7 @@ Row = dict[str, Any]
 NOISE = ("gaussian", "uniform", "heavy-tailed", "correlated features")
 N_PER_KIND = 25
 COUNTS: tuple[int | str, ...] = ("auto", 4)
+MOST_COST = 40  # fits with selection="fixed" that an assessment should cost at most
 CLEAR = 0.3  # adjusted Rand index from which structure must be found
 FIELDS = (
     *("data", "seed", "samples", "views", "k", "k_tested", "ari", "p_value", "has_structure"),
@@ -109,15 +111,18 @@ def _measure_data(source: Source, cell: LeagueCell) -> Row:
     return measure(source.name, 0, views, len(np.unique(target)), target)
 
 
-def run(sources: Sequence[Source], n_per_kind: int, n_jobs: int) -> Iterator[Row]:
-    """Yield the row of every run, as runs end; failed runs are skipped with a message."""
+def run(
+    sources: Sequence[Source], n_per_kind: int, n_jobs: int, done: Collection[tuple[str, str, str]] = ()
+) -> Iterator[Row]:
+    """Yield the row of every run, as runs end; failed runs are skipped with a message, and noise that is done."""
     with ProcessPoolExecutor(n_jobs) as pool:
         jobs = [pool.submit(_measure_data, *each) for each in middle_cells(list(sources))]
         jobs += [
             pool.submit(_measure_noise, kind, seed, count)
-            for seed in range(n_per_kind)
             for count in COUNTS
+            for seed in range(n_per_kind)
             for kind in NOISE
+            if (kind, str(seed), str(count)) not in done
         ]
         for job in as_completed(jobs):
             try:
@@ -147,14 +152,25 @@ def page(rows: Iterable[Row]) -> str:
             own = [row for row in noise if row["data"] == kind and str(row["k"]) == str(count)]
             lines.append(f"| {kind} | {count} | {len(own)} | {sum(not _is_true(row) for row in own)} |")
     lines += ["", *_data_table(data)]
-    costs = [float(row["fixed_fits"]) for row in listed if row["fixed_fits"] != ""]
+    costs = {row["data"]: float(row["fixed_fits"]) for row in data if row["fixed_fits"] != ""}
     if costs:
+        above = [f"{name} {cost:.0f}" for name, cost in costs.items() if cost > MOST_COST]
         lines += [
             "",
             "Cost of `assess()`, the calibration of the confidence included, in processor time of a fit with "
-            f'`selection="fixed"` to the same samples, at most {MOST_SAMPLES:,}: median {np.median(costs):.0f}, at '
-            f"most {max(costs):.0f}. With more samples the fits that calibrate the confidence are larger.",
+            f'`selection="fixed"` to the same samples, at most {MOST_SAMPLES:,}: median '
+            f"{np.median(list(costs.values())):.0f}; above {MOST_COST}: {', '.join(above) or 'none'}. The fits that "
+            f"calibrate the confidence have more samples, up to {SHARE * MOST_CALIBRATING:,.0f}: groups of many "
+            "samples are found less often among few, so that fewer samples would give a confidence that is too low. In "
+            "views with more features than samples, leaving out the refinement saves less than in others.",
         ]
+    if len(costs) < len(data):
+        lines += ["", "Rows without a cost are of an earlier version, whose statistic was stability · modularity."]
+    lines += [
+        "",
+        "More: [confidence](trust/calibration.md), [new samples](trust/outliers.md), [batches](trust/batches.md), "
+        "[recovered views](trust/recovery.md).",
+    ]
     return "\n".join(lines) + "\n"
 
 
@@ -190,15 +206,20 @@ def read_rows(path: Path) -> list[Row]:
 @click.option("--data", multiple=True, callback=listed, help="Only these data sets; others keep their earlier figures.")
 @click.option("--per-kind", type=click.IntRange(0), default=N_PER_KIND, show_default=True, help="Noise of each kind.")
 @click.option("--jobs", type=click.IntRange(1), default=1, show_default=True, help="Processes.")
-def structure(data_dir: Path | None, output: Path, data: tuple[str, ...], per_kind: int, jobs: int) -> None:
+@click.option("--resume", is_flag=True, help="Keep the rows that are stored, and measure what is missing.")
+def structure(
+    data_dir: Path | None, output: Path, data: tuple[str, ...], per_kind: int, jobs: int, resume: bool
+) -> None:
     """Report noise as one group, and find structure in labelled data; writes trust/structure.csv and trust.md."""
     sources = [] if data_dir is None else find_sources(data_dir, lambda text: click.echo(text, err=True))
     sources = [source for source in sources if not data or source.name in data]
     measured = {source.name for source in sources} | (set(NOISE) if per_kind else set())
     make_folder(output / "trust")
     path = output / "trust" / "structure.csv"
-    rows = [row for row in read_rows(path) if row["data"] not in measured]
-    for row in run(sources, per_kind, jobs):
+    rows = [row for row in read_rows(path) if resume or row["data"] not in measured]
+    done = {(row["data"], row["seed"], row["k"]) for row in rows}
+    sources = [source for source in sources if source.name not in {name for name, *_ in done}]
+    for row in run(sources, per_kind, jobs, done):
         rows.append(row)
         with path.open("w", newline="", encoding="utf-8") as stream:
             writer = csv.DictWriter(stream, FIELDS, lineterminator="\n")

@@ -42,11 +42,11 @@ def _structure(summary: Summary, n_groups: int) -> _Remark:
         return (
             "open",
             "Structure:",
-            f"One group was chosen because {best} (p = {found.p_value:.2g}, parametric bootstrap).",
+            f"One group was chosen because {best} (p = {found.p_value:.2g}, parametric bootstrap). {sentences[1]}",
         )
     if found.has_structure:
         return "good", "There are groups.", sentences[0]
-    return "bad", "No groups can be shown.", f"{sentences[0]} Do not interpret the groups without other evidence."
+    return "bad", "There may be no groups.", f"{sentences[0]} Do not interpret the groups without other evidence."
 
 
 def _stability(summary: Summary) -> list[_Remark]:

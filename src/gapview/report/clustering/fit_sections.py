@@ -49,10 +49,10 @@ def _draw_null(found: Assessment) -> Drawing:
         look = {"xytext": (0, 3), "textcoords": "offset points", "ha": "center", "fontsize": 8, "fontweight": "bold"}
         axes.annotate("these groups", (found.statistic, 1), xycoords=axes.get_xaxis_transform(), **look)
         axes.set_yticks([0, 1], ["Gaussian null data", "uniform null data"])
-        axes.set(ylim=(-0.6, 1.6), xlabel="stability × modularity")
+        axes.set(ylim=(-0.6, 1.6), xlabel="modularity³ × stability")
         axes.margins(x=0.08)
         axes.grid(axis="y", visible=False)
-    label = f"Stability times modularity: {found.statistic:.3g} for these groups, and less or more for null data."
+    label = f"modularity³ × stability: a line at {found.statistic:.3g} for these groups, a mark for each null data set."
     caption = (
         "Each mark is the best division of one data set without groups. Groups can be distinguished from these if the "
         f"line is to the right of nearly all marks ({p_value(found.p_value)})."

@@ -22,7 +22,7 @@ pytest.importorskip("distributed")
 from distributed_problems import three_views, unevenly, written_out  # noqa: E402
 from gapview.backends.dask.cells import regions_of  # noqa: E402
 from gapview.backends.dask.neighbors import find_neighbors  # noqa: E402
-from gapview.backends.dask.tasks import Tasks, exchange_parts, flatten  # noqa: E402
+from gapview.backends.dask.tasks import Tasks, flatten, send  # noqa: E402
 from gapview.backends.dask.views import read_blocks, split_by_hash  # noqa: E402
 
 
@@ -66,7 +66,7 @@ def test_batches_are_refused_before_anything_is_computed(made: Views, model: Any
 @pytest.mark.parametrize(("n_senders", "n_receivers"), [(1, 1), (3, 5), (16, 40), (17, 1), (30, 7), (40, 40)])
 def test_parts_arrive_in_the_order_of_the_senders(n_senders: int, n_receivers: int) -> None:
     whole = [[(sender, receiver) for receiver in range(n_receivers)] for sender in range(n_senders)]
-    received = exchange_parts(Tasks(), "test", whole, n_receivers)
+    received = send(Tasks(), "test", list, {0: list(range(n_senders))}, {0: list(range(n_receivers))}, whole)
     assert [flatten(parts) for parts in received] == [
         [(sender, receiver) for sender in range(n_senders)] for receiver in range(n_receivers)
     ]
@@ -233,7 +233,7 @@ def test_neighbours_by_cells_find_what_they_promise() -> None:
     views = read_blocks(tasks, [da.from_array(points, chunks=((1000, 400, 1600), -1))], None, "raise")
     search = Search(method="approximate", seed=1)
     found = find_neighbors(tasks, views, 0, 8, search)
-    samples, neighbors = np.concatenate([own for own, _ in found]), np.concatenate([near for _, near in found])
+    samples, neighbors = (np.concatenate([own[i] for own in found]) for i in (0, -1))
     np.testing.assert_array_equal(samples, np.arange(3000))
     from gapview.graph.neighbors import nearest
 
@@ -258,7 +258,7 @@ def test_samples_in_cells_with_too_few_samples_are_compared_with_all() -> None:
     tasks = Tasks()
     views = read_blocks(tasks, [da.from_array(points, chunks=(500, -1))], None, "raise")
     found = find_neighbors(tasks, views, 0, 5, Search(method="approximate"))
-    assert all((near >= 0).all() for _, near in found)
+    assert all((own[-1] >= 0).all() for own in found)
 
 
 def test_k_means_on_many_samples_is_the_one_on_all(monkeypatch: pytest.MonkeyPatch, three: Views) -> None:

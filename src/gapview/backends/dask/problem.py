@@ -18,6 +18,7 @@ from ...views import Views
 from .tasks import Tasks
 from .views import BlockedViews, as_dask_array
 
+_N_TOGETHER = 8  # blocks whose results one task adds up
 _N_DRAWN = 2**20  # numbers drawn at a time to advance a generator
 
 
@@ -32,8 +33,14 @@ class BlockedProblem:
     is_dense = True
 
     def total(self, compute: Callable[..., Any], *arguments: Any) -> Any:
-        """Return the sum over the blocks of ``compute(problem, *arguments)``."""
-        return self.tasks.total("sums", _added, self.of_blocks(compute, *arguments), self.groups)
+        """Return the sum over the blocks of ``compute(problem, *arguments)``.
+
+        Results may be large: a task adds up those of several blocks of a worker, one after the other.
+        """
+        few = [group[i : i + _N_TOGETHER] for group in self.groups for i in range(0, len(group), _N_TOGETHER)]
+        sent = [self.tasks.broadcast("arguments", arguments)] * len(few)
+        parts = self.tasks.map("sums", _total, [[self.blocks[i] for i in own] for own in few], sent, compute=compute)
+        return self.tasks.total("sums", _added, parts)
 
     def of_blocks(self, compute: Callable[..., Any], *arguments: Any) -> list[Any]:
         """Return a handle of ``compute(problem, *arguments)`` for every block."""
@@ -48,6 +55,13 @@ class BlockedProblem:
 def _computed(problem: Problem, arguments: Sequence[Any], *, compute: Callable[..., Any]) -> Any:
     with single_threaded(), available_threads():  # all are taken, so that a task computes in its own thread alone
         return compute(problem, *arguments)
+
+
+def _total(problems: Sequence[Problem], arguments: Sequence[Any], *, compute: Callable[..., Any]) -> Any:
+    total = _computed(problems[0], arguments, compute=compute)
+    for problem in problems[1:]:
+        total = _added([total, _computed(problem, arguments, compute=compute)])
+    return total
 
 
 def _added(parts: Sequence[Any]) -> Any:

@@ -24,7 +24,7 @@ from distributed_problems import three_views, unevenly, written_out  # noqa: E40
 from gapview.backends.dask.cells import regions_of  # noqa: E402
 from gapview.backends.dask.neighbors import find_neighbors  # noqa: E402
 from gapview.backends.dask.queries import Chosen, find_nearest  # noqa: E402
-from gapview.backends.dask.tasks import Tasks, exchange_parts, flatten  # noqa: E402
+from gapview.backends.dask.tasks import Tasks, flatten, send  # noqa: E402
 from gapview.backends.dask.views import read_blocks, split_by_hash  # noqa: E402
 
 
@@ -78,7 +78,7 @@ def test_a_block_receives_the_rows_of_candidates_in_parts(three: Views, monkeypa
 @pytest.mark.parametrize("method", ["exact", "approximate"])
 def test_points_are_found_for_other_samples(method: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Some queries are points; no point finds itself, and the last column of a query counts as 0."""
-    monkeypatch.setattr("gapview.backends.dask.queries._N_TOGETHER", 500)
+    monkeypatch.setattr("gapview.backends.dask.neighbors._N_TOGETHER", 500)
     rng, n = np.random.RandomState(0), 2400
     rows = make_views(n, [10], n_clusters=6, random_state=0).views.matrices[0]
     rows = np.column_stack([rows, rng.uniform(1, 3, size=n)])
@@ -97,7 +97,7 @@ def test_points_are_found_for_other_samples(method: str, monkeypatch: pytest.Mon
 
     search = Search(method=method)
     found = find_nearest(Tasks(), blocks, edges, points, queries, 7, search)
-    samples, near = np.concatenate([own for own, _ in found]), np.concatenate([own for _, own in found])
+    samples, near = np.concatenate([own[0] for own in found]), np.concatenate([own[-1] for own in found])
     np.testing.assert_array_equal(samples, np.flatnonzero(is_query))
     asked = rows[samples].copy()
     asked[:, -1] = 0
@@ -124,9 +124,9 @@ def test_queries_far_from_all_cells_are_compared_with_all_points() -> None:
 
     blocks, edges = [rows], np.array([0, len(rows)])
     (found,) = find_nearest(Tasks(), blocks, edges, select, select, 5, Search(method="approximate"))
-    assert (found[1] >= 0).all()
+    assert (found[-1] >= 0).all()
     (few,) = find_nearest(Tasks(), [rows[:3]], np.array([0, 3]), select, select, 5, Search())
-    np.testing.assert_array_equal(np.sort(few[1], axis=1), [[-1, 1, 2], [-1, 0, 2], [-1, 0, 1]])
+    np.testing.assert_array_equal(np.sort(few[-1], axis=1), [[-1, 1, 2], [-1, 0, 2], [-1, 0, 1]])
 
 
 @pytest.mark.parametrize("model", [GRMF(3), BridgedGRMF(3)])
@@ -140,7 +140,7 @@ def test_batches_are_refused_before_anything_is_computed(made: Views, model: Any
 @pytest.mark.parametrize(("n_senders", "n_receivers"), [(1, 1), (3, 5), (16, 40), (17, 1), (30, 7), (40, 40)])
 def test_parts_arrive_in_the_order_of_the_senders(n_senders: int, n_receivers: int) -> None:
     whole = [[(sender, receiver) for receiver in range(n_receivers)] for sender in range(n_senders)]
-    received = exchange_parts(Tasks(), "test", whole, n_receivers)
+    received = send(Tasks(), "test", list, {0: list(range(n_senders))}, {0: list(range(n_receivers))}, whole)
     assert [flatten(parts) for parts in received] == [
         [(sender, receiver) for sender in range(n_senders)] for receiver in range(n_receivers)
     ]
@@ -307,7 +307,7 @@ def test_neighbours_by_cells_find_what_they_promise() -> None:
     views = read_blocks(tasks, [da.from_array(points, chunks=((1000, 400, 1600), -1))], None, "raise")
     search = Search(method="approximate", seed=1)
     found = find_neighbors(tasks, views, 0, 8, search)
-    samples, neighbors = np.concatenate([own for own, _ in found]), np.concatenate([near for _, near in found])
+    samples, neighbors = (np.concatenate([own[i] for own in found]) for i in (0, -1))
     np.testing.assert_array_equal(samples, np.arange(3000))
     from gapview.graph.neighbors import nearest
 
@@ -332,7 +332,7 @@ def test_samples_in_cells_with_too_few_samples_are_compared_with_all() -> None:
     tasks = Tasks()
     views = read_blocks(tasks, [da.from_array(points, chunks=(500, -1))], None, "raise")
     found = find_neighbors(tasks, views, 0, 5, Search(method="approximate"))
-    assert all((near >= 0).all() for _, near in found)
+    assert all((own[-1] >= 0).all() for own in found)
 
 
 def test_k_means_on_many_samples_is_the_one_on_all(monkeypatch: pytest.MonkeyPatch, three: Views) -> None:

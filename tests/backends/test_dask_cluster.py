@@ -70,6 +70,7 @@ def test_a_cluster_finds_what_memory_finds_and_little_travels(client: Any, made:
 
 
 @pytest.mark.parametrize("n_workers", [1, 2, 4])
+@pytest.mark.filterwarnings("ignore:Creating scratch directories")  # on a busy computer
 def test_every_bridge_has_the_labels_of_memory(n_workers: int) -> None:
     views = make_views(300, (20, 9, 30), n_clusters=4, noise=2.0, missing_rate=0.5, random_state=0).views
     arrays = written_out(views)

@@ -27,7 +27,6 @@ from .views import BlockedViews, drop_features
 
 _N_PARTS = 4  # in which the columns of all views are smoothed, if they are many
 _FEWEST_COLUMNS = 8
-_N_WAVES = 64  # in which the rows of all columns are sent: with a fourth of the columns, in a fourth as many
 
 
 @dataclass(frozen=True)
@@ -147,10 +146,10 @@ def _walked(
         views, own = ([handles[block] for block in wave] for handles in (scaled.blocks, graph.blocks))
         return tasks.map("reach", _step, own, received, views, **common)
 
-    share = (columns.stop - columns.start) / sum(scaled.n_features)
+    row_bytes = (columns.stop - columns.start + 2) * scaled.dtype.itemsize
     totals = tasks.map("reach", _first_values, scaled.blocks, **common)
     for _ in range(n_steps):
-        totals = graph.exchange.in_waves("send-features", totals, step, n_waves=math.ceil(_N_WAVES * share))
+        totals = graph.exchange.in_waves("send-features", totals, step, row_bytes=row_bytes)
     return totals
 
 

@@ -21,7 +21,7 @@ from ...scaling import row_lengths
 from ...utils.types import Array
 from ...views import Views
 from .cells import index_type
-from .tasks import Exchange, Tasks, exchange_parts, flatten, register_size, stack_rows
+from .tasks import Exchange, Tasks, few_rows, register_size, send, stack_rows
 from .views import BlockedViews
 
 register_size(Problem)
@@ -45,23 +45,24 @@ def link_blocks(tasks: Tasks, found: list[Any], starts: Array, dtype: Any) -> li
     """Link samples with their neighbours, in both directions, by weights of 1.
 
     The graph is that of :func:`gapview.graph.knn.symmetric_graph`.
-    ``found`` holds for every block a handle of (samples, their neighbours).
+    ``found`` holds for every block a handle of arrays: samples first, their neighbours last.
     """
-    received = exchange_parts(tasks, "link", tasks.map("link", _edges_by_block, found, starts=starts), len(found))
+    homes = tasks.located(found)
+    received = send(tasks, "link", _edges_by_block, homes, homes, found, starts=starts)
     return tasks.map("link", _link, received, starts[:-1].tolist(), np.diff(starts).tolist(), dtype=dtype)
 
 
-def _edges_by_block(found: tuple[Array, Array], *, starts: Array) -> list[Array]:
+def _edges_by_block(found: Sequence[Array], *, starts: Array) -> list[Array]:
     """Return edges in both directions, by the block of their first sample."""
     kind = index_type(int(starts[-1]))
-    samples, ends = np.repeat(found[0].astype(kind), found[1].shape[1]), found[1].ravel().astype(kind)
+    samples, ends = np.repeat(found[0].astype(kind), found[-1].shape[1]), found[-1].ravel().astype(kind)
     edges = np.concatenate([np.column_stack([samples, ends]), np.column_stack([ends, samples])])
     edges = edges[np.argsort(edges[:, 0], kind="stable")]
     return np.split(edges, np.searchsorted(edges[:, 0], starts[1:-1]))
 
 
-def _link(groups: Sequence[Sequence[Array]], begin: int, size: int, *, dtype: Any) -> BlockGraph:
-    edges = stack_rows(groups)
+def _link(received: Any, begin: int, size: int, *, dtype: Any) -> BlockGraph:
+    edges = stack_rows(received)
     needed, columns = np.unique(edges[:, 1], return_inverse=True)
     rows = edges[:, 0].astype(np.int64) - begin
     return BlockGraph(needed, graph_of_edges(rows, columns, (size, len(needed)), dtype))
@@ -98,7 +99,8 @@ def view_problems(tasks: Tasks, scaled: BlockedViews, graphs: list[list[Any]]) -
             views, own = ([handles[block] for block in wave] for handles in (scaled.blocks, blocks))
             return tasks.map("smooth", _smooth, views, own, received, view=k)
 
-        parts.append(exchange.in_waves("send-features", scaled.blocks, smooth, _select_present, view=k))
+        row_bytes = scaled.n_features[k] * scaled.dtype.itemsize
+        parts.append(exchange.in_waves("send-features", scaled.blocks, smooth, _select_present, row_bytes, view=k))
     return tasks.map("set-up", join_views, [list(own) for own in zip(*parts, strict=True)])
 
 
@@ -114,9 +116,8 @@ def _smooth(views: Views, graph: BlockGraph, pieces: Any, *, view: int) -> Probl
     weights = graph.weights[rows].tocsc()
     smoothed = np.zeros((len(rows), views.n_features[view]), dtype=views.matrices[view].dtype)
     lengths, begin = [], 0
-    for piece in flatten(pieces):
-        if len(piece):
-            smoothed += weights[:, begin : begin + len(piece)] @ piece
+    for piece in few_rows(pieces):
+        smoothed += weights[:, begin : begin + len(piece)] @ piece
         lengths.append(row_lengths(piece))
         begin += len(piece)
     row_weights = weights.T @ np.ones(len(rows), dtype=smoothed.dtype)

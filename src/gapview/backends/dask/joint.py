@@ -113,6 +113,7 @@ class _Imputing:
 
     def __init__(self, tasks: Tasks, scaled: BlockedViews, tables: list[Any], search: Search) -> None:
         self._tasks, self._scaled, self._tables, self._search = tasks, scaled, tables, search
+        self._itemsize = np.dtype(scaled.dtype).itemsize
 
     def view(self, view: int) -> tuple[list[Any], float]:
         """Return for every block a handle of the imputed rows of a view, and the share of its variance explained."""
@@ -160,15 +161,16 @@ class _Imputing:
                     own = ([handles[b] for b in wave] for handles in (tables, asked, candidates, needed, sums))  # noqa: B023
                     return tasks.map("donor-distances", _add_block, *own, received, view=k, columns=part)
 
-                sums = exchange.in_waves("send-candidates", tables, add, _select_rows, view=other, columns=columns)
+                row_bytes = (columns.stop - columns.start + 1) * self._itemsize
+                common = {"view": other, "columns": columns}
+                sums = exchange.in_waves("send-candidates", tables, add, _select_rows, row_bytes, **common)
         return tasks.map("donors", _best, candidates, sums)
 
     def _column_parts(self, view: int, n_rows: int) -> list[slice]:
         """Return the components of a view in parts of which a block can receive so many rows."""
-        scaled, itemsize = self._scaled, np.dtype(self._scaled.dtype).itemsize
-        width = min(scaled.n_features[view], n_components(scaled.n_samples))
-        n_bytes = max(_BYTES_RECEIVED, max(scaled.sizes) * sum(scaled.n_features) * itemsize)
-        n_parts = math.ceil(n_rows * width * itemsize / n_bytes) or 1
+        width, row_bytes = self._width(view), sum(self._scaled.n_features) * self._itemsize
+        n_bytes = max(_BYTES_RECEIVED, max(self._scaled.sizes) * row_bytes)
+        n_parts = math.ceil(n_rows * width * self._itemsize / n_bytes) or 1
         edges = np.linspace(0, width, min(n_parts, width) + 1).astype(int).tolist()
         return [slice(*pair) for pair in pairwise(edges)]
 
@@ -181,7 +183,11 @@ class _Imputing:
             return tasks.map("donor-means", _mean_rows, *own, received)
 
         exchange = Exchange(tasks, needed, self._scaled.starts)
-        return exchange.in_waves("send-donors", self._tables, average, _select_rows, view=view)
+        row_bytes = (self._width(view) + 1) * self._itemsize
+        return exchange.in_waves("send-donors", self._tables, average, _select_rows, row_bytes, view=view)
+
+    def _width(self, view: int) -> int:
+        return min(self._scaled.n_features[view], n_components(self._scaled.n_samples))
 
 
 # -- on the workers --------------------------------------------------------------------------------------------
@@ -230,7 +236,7 @@ def _no_donors(asked: Array) -> Array:
 def _candidates(
     tables: BlockTables,
     asked: Array,
-    found: Sequence[tuple[Array, Array]],
+    found: Sequence[tuple[Array, ...]],
     *,
     view: int,
     others: Sequence[int],
@@ -239,7 +245,7 @@ def _candidates(
     """Return the candidates of the samples asked for: those found in the other views, in ascending order."""
     has_view = tables.views[view].position[asked] >= 0
     lists = []
-    for samples, near in found:
+    for samples, *_, near in found:
         own = np.full((len(asked), count), -1)
         own[np.searchsorted(asked, samples - tables.begin), : near.shape[1]] = near
         own[has_view, -1] = -1  # a sample that has the view is among its own nearest; it was left out

@@ -1,14 +1,19 @@
 """Nearest neighbours across blocks: all pairs of blocks up to a size, the nearest cells of every sample beyond it.
 
-Cells are defined by centres that k-means finds on a sample. Neighbouring cells are assigned to *regions*, about as many
-as there are blocks. A task holds one region: its members, and the samples of other regions whose nearest cells are in
-it. So most samples are sent to two or three tasks, whatever the number of cells that they visit.
+Cells are defined in two levels. K-means on a sample of the points finds the centres of coarse cells. Neighbouring ones
+are assigned to *regions*, at most 16 for each worker. Each region receives a sample of its points, and k-means finds
+the centres of the cells within each of its coarse cells. So no task fits or compares all centres: a point is compared
+with those in its nearest coarse cells.
+
+A task holds one region: its members, and the samples of other regions whose nearest cells are in it. So most samples
+are sent to two or three tasks, whatever the number of cells that they visit.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from operator import getitem, itemgetter
+from operator import getitem
 from typing import Any
 
 import numpy as np
@@ -23,12 +28,14 @@ from ...utils.types import Array
 from ...views import Views
 from . import cells
 from .graph import link_blocks
-from .tasks import Tasks, exchange_group, exchange_parts, split_by_block, split_into_waves
+from .tasks import Tasks, on_workers, send, split_by_block, split_into_waves, spread
 from .views import BlockedViews
 
 _N_TOGETHER = 4096  # rows that are compared with others in one task
-_MOST_CELLS = 4096  # each of them is known to all tasks
+_N_IN_CELL = 1500  # points in a cell where there are many: the work for each of them then stays the same
 _N_PER_CELL = 32  # rows by which the centre of a cell is fitted
+_N_REGIONS = 16  # of each worker
+_LOST = 0.001  # share of the neighbours that may be lost by comparing points with few coarse cells
 
 
 def knn_blocks(tasks: Tasks, scaled: BlockedViews, n_neighbors: Sequence[int], search: Search) -> list[list[Any]]:
@@ -41,7 +48,7 @@ def knn_blocks(tasks: Tasks, scaled: BlockedViews, n_neighbors: Sequence[int], s
 
 
 def find_neighbors(tasks: Tasks, scaled: BlockedViews, view: int, n_neighbors: int, search: Search) -> list[Any]:
-    """Find the neighbours of the rows of a view; return for every block a handle of (samples, their neighbours)."""
+    """Find the neighbours of the rows of a view; return for every block a handle: samples first, neighbours last."""
     kernel = BlockKernel(tasks, scaled, view, n_neighbors)
     if kernel.n_neighbors < 1:
         return tasks.map("find-neighbours", _without_neighbors, kernel.blocks)
@@ -58,9 +65,11 @@ class BlockKernel(CellKernel):
         common = {"directions": all(directions), "exponent": common_exponent([np.array([largest])])}
         self._tasks, self._starts, self._n_blocks = tasks, scaled.starts, len(scaled.blocks)
         self.blocks = tasks.map("points", _points, scaled.blocks, scaled.starts[:-1].tolist(), view=view, **common)
-        self._counts = np.array(tasks.collect("describe", _count, self.blocks))
+        self.queries = self.blocks
+        self._counts = np.array(tasks.collect("describe", cells.count_points, self.blocks))
         self.n_points = self.n_queries = int(self._counts.sum())
         self.n_neighbors = min(n_neighbors, self.n_points - 1)
+        self._row_bytes = scaled.n_features[view] * scaled.dtype.itemsize
 
     def exact(self) -> list[Any]:
         """Compare every block with all others, small ones taken together."""
@@ -71,25 +80,41 @@ class BlockKernel(CellKernel):
             groups[-1].append(number)
         others = self._tasks.map("points", cells.stack, [[self.blocks[number] for number in own] for own in groups])
         found = []
-        for queries in self.blocks:
+        for queries in self.queries:
             pairs = [queries] * len(others), others
             parts = self._tasks.map("find-neighbours", cells.nearest_in_block, *pairs, count=self.n_neighbors)
             found.append(self._tasks.submit("find-neighbours-merge", _merge, queries, parts))
         return found
 
     def divide(self, n_cells: int, seed: int) -> None:
-        """Fit the centres of the cells to a sample of the points, and assign neighbouring cells to regions."""
-        tasks, blocks, n_cells = self._tasks, self.blocks, min(n_cells, _MOST_CELLS)
-        seeds, share = [seed + 1000 * block for block in range(self._n_blocks)], n_cells * _N_PER_CELL / self.n_points
-        drawn = tasks.map("cells-sample", cells.draw_points, blocks, seeds, share=share)
-        self._centers = tasks.submit("cells", cells.find_centers, drawn, n_cells, seed)
-        sizes = sum(tasks.collect("cells-count", cells.cell_sizes, blocks, [self._centers] * self._n_blocks))
-        self.n_cells, self._region = len(sizes), cells.regions_of(tasks.gather(self._centers), sizes, self._n_blocks)
+        """Fit the centres of coarse cells, and of the cells within each, to samples of the points."""
+        tasks, blocks, n_blocks = self._tasks, self.blocks, self._n_blocks
+        self._homes = homes = tasks.located(blocks)
+        n_cells = max(n_cells, self.n_points // _N_IN_CELL)
+        n_regions = min(n_blocks, _N_REGIONS * len(homes))
+        n_coarse = min(n_cells, max(2 * round(math.sqrt(n_cells)), 2 * n_regions))
+        seeds = [seed + 1000 * block for block in range(n_blocks)]
+        drawn = tasks.map("cells-sample", cells.draw_points, blocks, seeds, share=self._share(n_coarse))
+        coarse = tasks.submit("cells", cells.find_coarse, drawn, n_coarse, n_regions, seed)
+        self._regions, share = spread(homes, n_regions), self._share(n_cells)
+        settings = {"share": share, "n_regions": n_regions}
+        of_blocks = blocks, [seed + 1 for seed in seeds], [coarse] * n_blocks
+        received = send(tasks, "cells", cells.draw_by_region, homes, self._regions, *of_blocks, **settings)
+        settings = {"per_cell": share * self.n_points / n_cells, "seed": seed}
+        of_regions = received, list(range(n_regions)), [coarse] * n_regions
+        self._cells = tasks.submit(
+            "cells", cells.join_cells, tasks.map("cells", cells.find_cells, *of_regions, **settings), coarse
+        )
+        self.n_cells = tasks.gather(tasks.submit("cells", cells.count_cells, self._cells))
+
+    def _share(self, n_cells: int) -> float:
+        """Return the share of the points that are drawn to fit so many centres."""
+        return min(1.0, n_cells * _N_PER_CELL / self.n_points)
 
     def true_neighbors(self, rows: Array) -> tuple[Array, Any]:
         """Return distances, and handles of the queries and of their true neighbours."""
         tasks = self._tasks
-        drawn = tasks.map("true-neighbours", cells.select, self.blocks, self._places(rows))
+        drawn = tasks.map("true-neighbours", cells.select, self.queries, self._places(rows))
         queries = tasks.submit("true-neighbours", cells.stack, drawn)
         truth = self._truth(queries)
         return tasks.gather(tasks.submit("true-neighbours", getitem, truth, 0)), (queries, truth)
@@ -99,46 +124,71 @@ class BlockKernel(CellKernel):
         return split_by_block(rows, np.concatenate([[0], np.cumsum(self._counts)]))
 
     def _truth(self, queries: Any) -> Any:
-        """Find the neighbours of a few samples, and the cells of these, by comparing them with all points."""
-        queries, centers = ([handle] * self._n_blocks for handle in (queries, self._centers))
-        settings = {"count": self.n_neighbors}
-        parts = self._tasks.map("true-neighbours", cells.true_neighbors, queries, self.blocks, centers, **settings)
+        """Find the neighbours of a few samples by comparing them with all points."""
+        parts = self._tasks.map(
+            "true-neighbours", cells.nearest_in_block, [queries] * self._n_blocks, self.blocks, count=self.n_neighbors
+        )
         return self._tasks.reduce("true-neighbours", merge_nearest, parts)
 
     def cell_ranks(self, sample: RecallSample) -> Array:
         """Return the ranks of the cells of the true neighbours."""
-        ranks = self._tasks.submit("cells-of-neighbours", cells.true_cell_ranks, *sample.neighbors, self._centers)
-        return self._tasks.gather(ranks)  # type: ignore[no-any-return]
+        tasks, (queries, truth) = self._tasks, sample.neighbors
+        shared = [truth] * self._n_blocks, [self._cells] * self._n_blocks
+        parts = tasks.map("cells-of-neighbours", cells.cells_of_neighbors, self.blocks, *shared)
+        found = tasks.reduce("cells-of-neighbours", sum, parts)
+        ranks = tasks.submit("cells-of-neighbours", cells.true_cell_ranks, queries, found, self._cells)
+        self._ranks, self._coarse_ranks = tasks.gather(ranks)
+        return np.asarray(self._ranks)
+
+    def _n_coarse(self, n_probes: int) -> int:
+        """Return with how many coarse cells to compare points so that hardly any of the cells visited are lost."""
+        visited = np.sort(self._coarse_ranks[self._ranks < n_probes])
+        return int(visited[max(1, math.ceil(len(visited) - _LOST * self._ranks.size)) - 1]) + 1
 
     def search(self, setting: CellSetting, rows: Array) -> tuple[list[Any], Array]:
-        """Return for every block a handle of (samples, their neighbours), and the distances of some points."""
+        """Return for every block a handle of (samples, their distances, neighbours), and the distances of some."""
         found = self._search_regions(setting.n_probes)
         sampled = self._tasks.collect("recall", cells.select, found, self._places(rows))
-        found = self._tasks.map("find-neighbours-merge", itemgetter(0, 2), found)
         return found, np.concatenate([distances for _, distances, _ in sampled])
 
     def _search_regions(self, n_probes: int) -> list[Any]:
         """Send points to regions, some regions at a time, compare them there, and send what was found to the blocks."""
-        tasks, blocks, n_blocks, count = self._tasks, self.blocks, self._n_blocks, self.n_neighbors
-        visited = tasks.map("to-regions", cells.nearest_cells, blocks, [self._centers] * n_blocks, count=n_probes)
-        n_regions, n_workers = int(self._region.max()) + 1, len(tasks.groups(blocks))
-        back: list[Any] = []
-        of_workers = [range(first, n_regions, n_workers) for first in range(min(n_workers, n_regions))]
-        for wave in split_into_waves(of_workers):
-            sent = tasks.map("to-regions", cells.visits_by_region, blocks, visited, region=self._region, wave=wave)
-            arrived = exchange_group(tasks, "to-regions", sent, len(wave))
-            del sent
-            back += tasks.map("find-neighbours", cells.search_region, arrived, count=count, starts=self._starts)
-            del arrived
-            tasks.wait(back)
-        received = exchange_parts(tasks, "find-neighbours", back, n_blocks)
-        found = tasks.map("find-neighbours-merge", cells.merge_regions, blocks, received, count=count)
-        short = tasks.map("lonely", cells.points_with_few, blocks, found)
-        if not sum(tasks.collect("lonely", _count, short)):
+        tasks, n_blocks, count = self._tasks, self._n_blocks, self.n_neighbors
+        visited = self._visited(n_probes)
+        back: list[Any] = [None] * sum(map(len, self._regions.values()))
+        most = n_probes * self.n_points * self._row_bytes / len(self._homes)  # received by a worker
+        for wave in split_into_waves(list(self._regions.values()), most):
+            searched = self._search_wave(visited, wave)
+            tasks.wait(searched)
+            for region, handle in zip(wave, searched, strict=True):
+                back[region] = handle
+        held, by_block = tasks.workers_of(back), cells.found_by_block
+        received = send(tasks, "find-neighbours", by_block, held, self._homes, back, starts=self._starts)
+        del back
+        found = tasks.map("find-neighbours-merge", cells.merge_regions, self.queries, received, count=count)
+        if not sum(tasks.collect("lonely", cells.count_few, found)):
             return found
+        short = tasks.map("lonely", cells.points_with_few, self.queries, found)
         queries = tasks.submit("lonely", cells.stack, short)
         truth = self._truth(queries)
         return tasks.map("lonely", cells.replace_found, found, [queries] * n_blocks, [truth] * n_blocks)
+
+    def _visited(self, n_probes: int) -> list[Any]:
+        """Return for every block a handle of the cells that its queries visit."""
+        shared, near = [self._cells] * self._n_blocks, {"count": n_probes, "n_coarse": self._n_coarse(n_probes)}
+        return self._tasks.map("to-regions", cells.nearest_cells, self.queries, shared, **near)
+
+    def _sent(self, rows: list[Any], visited: list[Any], wave: Sequence[int]) -> list[Any]:
+        """Send rows to those of some regions whose cells they visit."""
+        of_blocks = rows, visited, [self._cells] * self._n_blocks
+        receivers = on_workers(self._regions, wave)
+        return send(self._tasks, "to-regions", cells.visits_by_region, self._homes, receivers, *of_blocks, wave=wave)
+
+    def _search_wave(self, visited: list[Any], wave: Sequence[int]) -> list[Any]:
+        """Return handles of what is found in some regions; the samples that visit a region include its members."""
+        common = {"count": self.n_neighbors, "n_samples": self._starts[-1]}
+        arrived = self._sent(self.queries, visited, wave)
+        return self._tasks.map("find-neighbours", cells.search_region, arrived, **common)
 
 
 def _describe(views: Views, *, view: int) -> tuple[bool, float]:
@@ -157,12 +207,8 @@ def _points(views: Views, begin: int, *, view: int, directions: bool, exponent: 
     return matrix, samples
 
 
-def _count(points: cells.Points) -> int:
-    return len(points[1])
-
-
-def _merge(queries: cells.Points, parts: Any) -> tuple[Array, Array]:
-    return queries[1], merge_nearest(parts)[1]
+def _merge(queries: cells.Points, parts: Any) -> tuple[Array, ...]:
+    return queries[1], *merge_nearest(parts)
 
 
 def _without_neighbors(points: cells.Points) -> tuple[Array, Array]:

@@ -27,7 +27,7 @@ from ...factorization.sweep import ArraySweep, summed
 from ...utils.types import Array
 from .checkpoint import BlockCodes, ClusterCheckpoint
 from .problem import BlockedProblem
-from .tasks import flatten, register_size
+from .tasks import flat, register_size
 
 _DETACH_EVERY = 10  # steps
 
@@ -278,7 +278,7 @@ def _recover(problem: Problem, first: BlockCodes, key: str, parts: Sequence[Sequ
     codes = _in_memory(key)
     if codes is not None:
         return codes
-    for step in flatten(parts):
+    for step in flat(parts):
         first = _advance(problem, first, step)
     return first
 

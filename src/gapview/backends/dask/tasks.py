@@ -1,8 +1,9 @@
 """Tasks on the user's cluster: one function over many blocks, sums in a tree, and exchange of rows between blocks.
 
-With one task per pair of B blocks the scheduler would have B² tasks. Parts are therefore sent in two stages: those of
-about √B senders for a group of receivers are collected in one task, which then has a part for each receiver. That takes
-of the order of B √B tasks, and every part is sent twice.
+With one task per pair of B blocks the scheduler would have B² tasks. Parts are therefore bundled: one task on each of W
+workers collects what all its blocks send, and one task on each worker what all its blocks receive. Between them, up to
+16 workers send each other a bundle directly. More of them send bundles in stages, each to one of at most 16 groups of
+workers, so that there are of the order of W log W tasks, and every part is sent once in each stage.
 """
 
 from __future__ import annotations
@@ -10,10 +11,10 @@ from __future__ import annotations
 import math
 import uuid
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import fields, is_dataclass
-from itertools import pairwise
-from operator import getitem
+from itertools import chain, pairwise
+from operator import getitem, itemgetter
 from typing import Any, TypeVar
 
 import numpy as np
@@ -26,8 +27,10 @@ from ...utils.types import Array
 Kind = TypeVar("Kind", bound=type)
 
 _N_TOGETHER = 8  # partial sums that one task adds up
-_FEW = 16  # senders whose parts are sent to the receivers in one stage
+_RADIX = 16  # workers that send each other bundles in one stage
 _MOST_WAVES = 32
+_N_ROWS = 4096  # of arrays in which many small parts are used
+_WAVE = 2**24  # bytes received by a worker that are not worth another wave
 _LEAST_SIZE = 100  # bytes of any object
 
 
@@ -112,6 +115,11 @@ class Tasks:
             of_workers.setdefault(min(holders.get(handle.key) or ("",)), []).append(i)
         return of_workers
 
+    def located(self, handles: Sequence[Any]) -> dict[Any, list[int]]:
+        """Wait for results; return for every worker the numbers of those that it holds."""
+        self.wait(handles)
+        return self.workers_of(handles)
+
     def groups(self, handles: Sequence[Any]) -> list[list[int]]:
         """Return the numbers of results on the same worker, which can be added up without sending them."""
         return list(self.workers_of(handles).values())
@@ -187,50 +195,105 @@ def size_of(value: Any) -> int:
 # -- exchange between blocks -----------------------------------------------------------------------------------
 
 
-def exchange_parts(tasks: Tasks, name: str, whole: list[Any], n_receivers: int) -> list[list[Any]]:
-    """Collect parts by receiver.
+def send(
+    tasks: Tasks,
+    name: str,
+    split: Callable[..., list[Any]],
+    senders: dict[Any, list[int]],
+    receivers: dict[Any, list[int]],
+    *lists: Sequence[Any],
+    **common: Any,
+) -> list[Any]:
+    """Send parts from blocks to blocks.
 
-    ``whole`` holds for every sender a handle of a list with a part for each receiver. Returns for every receiver
-    handles of lists of parts; :func:`flatten` gives the parts in the order of the senders.
+    ``split`` takes the items of one sender from the lists, and returns a part for each receiver. ``senders`` and
+    ``receivers`` are the numbers of those on each worker. Returns for every receiver an argument for a task, in which
+    :func:`flatten` gives the parts in the order of the senders.
     """
-    n_groups = 1 if len(whole) <= _FEW else math.ceil(math.sqrt(n_receivers))
-    edges = np.linspace(0, n_receivers, n_groups + 1).astype(int).tolist()
-    received = []
-    for begin, end in pairwise(edges):
-        bundles = whole
-        if n_groups > 1:
-            bundles = tasks.map(f"{name}-sort", getitem, whole, [slice(begin, end)] * len(whole))
-        received += exchange_group(tasks, name, bundles, end - begin)
+    units = list(receivers.values())
+    items = [[[own[i] for own in lists] for i in members] for members in senders.values()]
+    settings = {"split": split, "units": units, "settings": common}
+    bundles = tasks.map_at(name, _bundle, _numbered(senders), list(senders.values()), items, **settings)
+    routed = _route(tasks, name, bundles, len(units), _radix(max(len(bundles), len(units))))
+    arrived = tasks.map_at(f"{name}-arrive", _arrive, _numbered(receivers), routed)
+    received: list[Any] = [None] * sum(map(len, units))
+    for handle, members in zip(arrived, units, strict=True):
+        for place, receiver in enumerate(members):
+            received[receiver] = [handle, place]
     return received
 
 
-def exchange_group(tasks: Tasks, name: str, bundles: list[Any], n_receivers: int) -> list[list[Any]]:
-    """Do the same for a few receivers: bundles of several senders are collected in one task."""
-    places: list[Any] = [slice(place, place + 1) for place in range(n_receivers)]
-    if len(bundles) > _FEW:
-        chunks = _split(bundles, math.ceil(math.sqrt(len(bundles))))
-        bundles, places = tasks.map(f"{name}-meet", _by_receiver, chunks), list(range(n_receivers))
-    n_bundles = len(bundles)
-    parts = tasks.map(f"{name}-part", getitem, bundles * n_receivers, [p for p in places for _ in range(n_bundles)])
-    return _split(parts, n_bundles)
+def _numbered(workers: dict[Any, list[int]]) -> dict[Any, list[int]]:
+    return {worker: [number] for number, worker in enumerate(workers)}
 
 
-def _by_receiver(bundles: Sequence[Sequence[Any]]) -> list[list[Any]]:
-    return [list(parts) for parts in zip(*bundles, strict=True)]
+def _bundle(numbers: Sequence[int], items: Any, *, split: Any, units: Any, settings: dict[str, Any]) -> list[Any]:
+    """Return for every worker, and every receiver on it, the parts of some senders with their numbers."""
+    sent = [(number, split(*own, **settings)) for number, own in zip(numbers, items, strict=True)]
+    return [[[(number, parts[i]) for number, parts in sent] for i in members] for members in units]
+
+
+def _radix(n_units: int) -> int:
+    """Return the number of bundles to send in every stage: at most 16, and equal in all stages."""
+    n_stages, radix = 1, 2
+    while _RADIX**n_stages < n_units:
+        n_stages += 1
+    while radix**n_stages < n_units:
+        radix += 1
+    return radix
+
+
+def _route(tasks: Tasks, name: str, bundles: list[Any], n_units: int, radix: int) -> list[list[Any]]:
+    """Return for every worker handles of the bundles that are for it alone."""
+    edges = np.linspace(0, n_units, min(radix, n_units) + 1).astype(int).tolist()
+    routed = []
+    for begin, end in pairwise(edges):
+        own = bundles
+        if len(edges) > 2:
+            own = tasks.map(f"{name}-part", getitem, bundles, [slice(begin, end)] * len(bundles))
+        if len(own) > radix:
+            own = tasks.map(f"{name}-meet", _meet, _split(own, radix))
+        routed += [own] if end - begin == 1 and len(own) <= radix else _route(tasks, name, own, end - begin, radix)
+    return routed
+
+
+def _meet(bundles: Sequence[Any]) -> list[Any]:
+    """Return bundles of several senders as one."""
+    return [[flat(parts) for parts in zip(*unit, strict=True)] for unit in zip(*bundles, strict=True)]
+
+
+def _arrive(bundles: Sequence[Any]) -> list[list[Any]]:
+    """Return for every receiver on a worker the parts in the order of their senders."""
+    (unit,) = _meet(bundles)
+    return [[part for _, part in sorted(parts, key=itemgetter(0))] for parts in unit]
 
 
 def _split(items: list[Any], size: int) -> list[list[Any]]:
     return [items[begin : begin + size] for begin in range(0, len(items), size)]
 
 
-def flatten(groups: Sequence[Sequence[Any]]) -> list[Any]:
+def flat(lists: Iterable[Iterable[Any]]) -> list[Any]:
     """Return the items of several lists in one list."""
-    return [part for group in groups for part in group]
+    return list(chain.from_iterable(lists))
 
 
-def stack_rows(groups: Sequence[Sequence[Array]]) -> Array:
+def flatten(received: tuple[list[list[Any]], int]) -> list[Any]:
+    """Return the parts that a block received, in the order of the senders."""
+    arrived, place = received
+    return list(arrived[place])
+
+
+def stack_rows(received: tuple[list[list[Array]], int]) -> Array:
     """Concatenate rows received from other blocks."""
-    return np.concatenate(flatten(groups))
+    return np.concatenate(flatten(received))
+
+
+def few_rows(received: tuple[list[list[Array]], int]) -> Iterator[Array]:
+    """Return the rows received from other blocks in arrays of few thousand rows, rather than in one."""
+    parts = flatten(received)
+    chunk = np.cumsum([len(part) for part in parts]) // _N_ROWS
+    edges = [0, *(np.flatnonzero(np.diff(chunk)) + 1).tolist(), len(parts)]
+    return (np.concatenate(parts[begin:end]) for begin, end in pairwise(edges))
 
 
 def split_by_block(samples: Array, starts: Array) -> list[Array]:
@@ -239,8 +302,10 @@ def split_by_block(samples: Array, starts: Array) -> list[Array]:
     return [samples[i:j] - start for i, j, start in zip(edges[:-1], edges[1:], starts[:-1], strict=True)]
 
 
-def split_into_waves(groups: Sequence[Sequence[int]], most: int = _MOST_WAVES) -> list[list[int]]:
+def split_into_waves(groups: Sequence[Sequence[int]], n_bytes: float = math.inf) -> list[list[int]]:
     """Return waves with a few members of every group, to limit the rows that are sent and held at a time.
+
+    ``n_bytes`` are received by the largest group; the fewer, the fewer waves.
 
     Examples
     --------
@@ -248,13 +313,41 @@ def split_into_waves(groups: Sequence[Sequence[int]], most: int = _MOST_WAVES) -
     >>> split_into_waves([[0, 1, 4], [2, 3]])
     [[0, 2], [1, 3], [4]]
     """
-    n_waves = min(most, max(len(group) for group in groups))
+    most = min(_MOST_WAVES, max(len(group) for group in groups))
+    n_waves = max(1, math.ceil(min(most, n_bytes / _WAVE)))
     sizes = [math.ceil(len(group) / n_waves) for group in groups]
     waves = [
         [member for group, size in zip(groups, sizes, strict=True) for member in group[size * i : size * (i + 1)]]
         for i in range(n_waves)
     ]
     return [wave for wave in waves if wave]
+
+
+def on_workers(workers: dict[Any, list[int]], chosen: Sequence[int]) -> dict[Any, list[int]]:
+    """Return for every worker the places of its members in a list of some of them.
+
+    Examples
+    --------
+    >>> from gapview.backends.dask.tasks import on_workers
+    >>> on_workers({"a": [0, 3], "b": [1], "c": [2]}, [1, 3])
+    {'a': [1], 'b': [0]}
+    """
+    place = {member: number for number, member in enumerate(chosen)}
+    found = {worker: [place[member] for member in own if member in place] for worker, own in workers.items()}
+    return {worker: places for worker, places in found.items() if places}
+
+
+def spread(workers: Iterable[Any], n_items: int) -> dict[Any, list[int]]:
+    """Distribute items over workers.
+
+    Examples
+    --------
+    >>> from gapview.backends.dask.tasks import spread
+    >>> spread(["a", "b"], 3)
+    {'a': [0, 2], 'b': [1]}
+    """
+    names = list(workers)[:n_items]
+    return {name: list(range(number, n_items, len(names))) for number, name in enumerate(names)}
 
 
 class Exchange:
@@ -272,45 +365,52 @@ class Exchange:
 
     def __init__(self, tasks: Tasks, needed: list[Any], starts: Array) -> None:
         self.tasks, self.n_blocks = tasks, len(needed)
-        whole = tasks.map("who-needs-whom", _rows_by_block, needed, starts=starts)
+        homes = tasks.located(needed)
+        lengths = tasks.collect("who-needs-whom", _n_items, [[needed[i] for i in own] for own in homes.values()])
+        self._most_rows = max(lengths)  # received on one worker
         # For every block which of its rows each block needs
-        received = exchange_parts(tasks, "who-needs-whom", whole, self.n_blocks)
-        self.wanted = tasks.map("who-needs-whom", flatten, received)
-        tasks.wait(self.wanted)
+        self.wanted = send(tasks, "who-needs-whom", _rows_by_block, homes, homes, needed, starts=starts)
+        tasks.wait([handle for handle, _ in self.wanted])
 
-    def rows(self, name: str, values: list[Any]) -> list[list[Any]]:
+    def rows(self, name: str, values: list[Any]) -> list[Any]:
         """Send rows of arrays with few columns to the blocks that need them, to all blocks at once.
 
-        Returns for every block handles of lists; :func:`stack_rows` gives the rows of the samples that it needs.
+        Returns for every block an argument for a task; :func:`stack_rows` gives the rows of the samples that it needs.
         """
-        sent = self.tasks.map(name, _select_parts, values, self.wanted, select=getitem)
-        return exchange_parts(self.tasks, name, sent, self.n_blocks)
+        return self._send(name, values, self.tasks.located(values), range(self.n_blocks), select=getitem)
 
     def in_waves(
         self,
         name: str,
         values: list[Any],
-        use: Callable[[list[int], list[list[Any]]], list[Any]],
+        use: Callable[[list[int], list[Any]], list[Any]],
         select: Callable[..., Array] = getitem,
-        n_waves: int = _MOST_WAVES,
+        row_bytes: float = math.inf,
         **common: Any,
     ) -> list[Any]:
         """Send rows to some blocks of every worker at a time, and use them before the next are sent.
 
-        ``select(value, rows, **common)`` returns rows of the value of one block. ``use(blocks, received)`` returns a
-        handle for each of these blocks, which must not need what was received later.
+        ``select(value, rows, **common)`` returns rows of the value of one block, of so many bytes. ``use(blocks,
+        received)`` returns a handle for each of these blocks, which must not need what was received later.
         """
         results: list[Any] = [None] * self.n_blocks
-        for wave in split_into_waves(self.tasks.groups(values), n_waves):
-            sent = self.tasks.map(name, _select_parts, values, self.wanted, select=select, only=wave, **common)
-            received = exchange_group(self.tasks, name, sent, len(wave))
-            del sent  # so that parts are freed as soon as they have arrived
+        homes = self.tasks.located(values)
+        for wave in split_into_waves(list(homes.values()), self._most_rows * row_bytes):
+            received = self._send(name, values, homes, wave, select=select, **common)
             used = use(wave, received)
-            del received
+            del received  # so that parts are freed as soon as they have been used
             self.tasks.wait(used)
             for block, result in zip(wave, used, strict=True):
                 results[block] = result
         return results
+
+    def _send(self, name: str, values: list[Any], homes: Any, wave: Sequence[int], **common: Any) -> list[Any]:
+        receivers = on_workers(homes, wave)
+        return send(self.tasks, name, _select_parts, homes, receivers, values, self.wanted, only=wave, **common)
+
+
+def _n_items(lists: Sequence[Any]) -> int:
+    return sum(map(len, lists))
 
 
 def _rows_by_block(needed: Array, *, starts: Array) -> list[Array]:
@@ -318,11 +418,8 @@ def _rows_by_block(needed: Array, *, starts: Array) -> list[Array]:
 
 
 def _select_parts(
-    value: Any,
-    wanted: Sequence[Array],
-    *,
-    select: Callable[..., Array],
-    only: Sequence[int] | None = None,
-    **common: Any,
+    value: Any, wanted: Any, *, select: Callable[..., Array], only: Sequence[int], **common: Any
 ) -> list[Array]:
-    return [select(value, wanted[block], **common) for block in (range(len(wanted)) if only is None else only)]
+    rows = flatten(wanted)
+    sent = [rows[block] for block in only]
+    return np.split(select(value, np.concatenate(sent), **common), np.cumsum([len(own) for own in sent])[:-1])

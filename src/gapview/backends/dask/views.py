@@ -34,7 +34,7 @@ from ...views.reading import Reading, read_views
 from ...views.tables import report_row_numbers
 from ..support import unsupported
 from . import dask_kind
-from .tasks import Tasks, exchange_parts, flatten, register_size, split_by_block
+from .tasks import Tasks, flatten, register_size, send, split_by_block, spread
 
 _MOST_CHECKED = 10**7  # rows of which the client can hold the summaries
 _BY_INDEX = Reading(id_column=True)
@@ -367,9 +367,11 @@ def _join_frames(tasks: Tasks, names: Sequence[str], frames: Sequence[Any]) -> l
     n_blocks = max(frame.npartitions for frame in frames)
     partitions, heads = _with_ids(tasks, names, tasks.read(list(frames)))
     of_views = []
-    for own in partitions:
-        split = tasks.map("sort-ids", split_by_hash, own, n_blocks=n_blocks)
-        of_views.append(tasks.map("join-ids", _stack_frames, exchange_parts(tasks, "sort-ids", split, n_blocks)))
+    senders = [tasks.located(own) for own in partitions]
+    receivers = spread(sorted({worker for own in senders for worker in own}), n_blocks)
+    for own, held in zip(partitions, senders, strict=True):
+        received = send(tasks, "sort-ids", split_by_hash, held, receivers, own, n_blocks=n_blocks)
+        of_views.append(tasks.map("join-ids", _stack_frames, received))
     chunks = [list(own) for own in zip(*of_views, strict=True)]
     _check_ids(tasks, heads, chunks)
     return chunks
@@ -468,8 +470,8 @@ def _hash_key(key: Any) -> str:
     return str(int(number)) if number == int(number) else text
 
 
-def _stack_frames(groups: Sequence[Sequence[Any]]) -> Any:
-    frames = flatten(groups)
+def _stack_frames(received: Any) -> Any:
+    frames = flatten(received)
     filled = [frame for frame in frames if len(frame)] or frames[:1]
     stacked = _concatenate(filled)
     return stacked.set_axis(stacked.index.astype(object).rename(filled[0].index.name), axis=0)

@@ -213,3 +213,15 @@ def test_planned_tasks_grow_like_blocks_and_their_logarithm() -> None:
         for n_blocks in (50, 500, 5000):
             assert tasks(10 * n_blocks, n_steps) < 10 * 1.35 * tasks(n_blocks, n_steps)
     assert plan_fit(64 * 60, [8], 2, 64).tasks < 5000
+
+
+def test_a_plan_grows_with_samples_features_and_reach() -> None:
+    small, large = plan_fit(100_000, [40], 4, 64), plan_fit(1_000_000, [40], 4, 64)
+    assert 8 < large.bytes_moved / small.bytes_moved < 14
+    assert large.worker_memory - small.worker_memory > 2 * (large.share - small.share)
+    bridged, wide = plan_fit(100_000, [40], 4, 64, n_steps=4), plan_fit(100_000, [80], 4, 64)
+    assert bridged.tasks > small.tasks
+    assert bridged.bytes_moved > 2 * small.bytes_moved
+    assert wide.share == 2 * small.share
+    assert wide.bytes_per_iteration == 2 * small.bytes_per_iteration == 2 * 2 * 3 * 4 * 10 * 40
+    assert plan_fit(100_000, [40], 1, 64).bytes_moved == 0

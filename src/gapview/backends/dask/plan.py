@@ -105,7 +105,7 @@ def plan_fit(
     >>> plan = plan_fit(100_000_000, [300], 64, 2000)
     >>> round(plan.share / 1e9, 2)
     1.88
-    >>> plan.tasks < 100_000
+    >>> plan.tasks < 200_000
     True
     """
     fit = _Fit(n_samples, len(n_features), n_workers, n_blocks, n_neighbors, n_steps, present, itemsize)

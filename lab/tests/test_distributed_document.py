@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from gapview.errors import DataFileError
+from gapview_lab.cluster.cost import planned
 from gapview_lab.cluster.document import with_tables
 
 ROOT = Path(__file__).parents[2]
@@ -15,7 +16,7 @@ ROOT = Path(__file__).parents[2]
 
 def test_the_page_shows_what_was_measured() -> None:
     page = (ROOT / "results" / "dask.md").read_text(encoding="utf-8")
-    assert page.count("<!-- end -->") == 7
+    assert page.count("<!-- end -->") == 8
     assert with_tables(page, ROOT / "results" / "dask") == page
 
 
@@ -51,5 +52,11 @@ def test_what_was_measured_keeps_the_promises() -> None:
     assert all(0.8 <= record["share"] <= 1.2 for record in figures("traffic"))
     assert all(record["adjusted_rand"] == 1 and record["killed"] for record in figures("faults"))
     assert all(record["killed_before_the_end"] and record["adjusted_rand"] == 1 for record in figures("client"))
+    assert all(record["before_iterations"] < 5000 for record in figures("tasks"))
+    assert len(figures("cost")) >= 4
+    for record in figures("cost"):
+        plan = planned(record)
+        found = [plan.tasks, plan.bytes_moved, plan.worker_memory]
+        assert found == pytest.approx([record[name] for name in ("tasks", "bytes", "memory")], rel=0.2)
     for record in figures("memory"):
         assert record["peak_mb"] <= 3 * record["share_mb"] + record["constant_mb"]

@@ -141,7 +141,7 @@ def test_batches_are_refused_before_anything_is_computed(made: Views, model: Any
 def test_parts_arrive_in_the_order_of_the_senders(n_senders: int, n_receivers: int) -> None:
     whole = [[(sender, receiver) for receiver in range(n_receivers)] for sender in range(n_senders)]
     received = send(Tasks(), "test", list, {0: list(range(n_senders))}, {0: list(range(n_receivers))}, whole)
-    assert [flatten(parts) for parts in received] == [
+    assert [flatten(own.argument) for own in received] == [
         [(sender, receiver) for sender in range(n_senders)] for receiver in range(n_receivers)
     ]
 

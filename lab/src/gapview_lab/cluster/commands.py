@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from .cost import cost, plan
 from .document import document
 from .faults import client_killed, faults
 from .measures import memory, recall, same, traffic
@@ -14,8 +15,8 @@ __all__ = ["cluster"]
 
 @click.group(short_help="Measure fits on a Dask cluster.")
 def cluster() -> None:
-    """Measure fits on a Dask cluster; every command but ``document`` appends lines of JSON to a file."""
+    """Measure fits on a Dask cluster; every command but ``document`` and ``plan`` appends lines of JSON to a file."""
 
 
-for _command in (same, recall, traffic, count_tasks, memory, faults, client_killed, document):
+for _command in (same, recall, traffic, count_tasks, memory, cost, plan, faults, client_killed, document):
     cluster.add_command(_command)

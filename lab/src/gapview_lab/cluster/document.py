@@ -13,6 +13,8 @@ import click
 from gapview.errors import DataFileError
 from gapview.utils.storage import write_whole
 
+from .cost import planned
+
 __all__ = ["document", "with_tables"]
 
 Records = list[dict[str, Any]]
@@ -85,6 +87,14 @@ def _moment(record: dict[str, Any]) -> str:
     return str(record["phase"]).lower() + (f", after {record['iteration']}" if record["iteration"] else "")
 
 
+def _beside_plan(name: str, unit: float = 1.0) -> Callable[[dict[str, Any]], str]:
+    def show(record: dict[str, Any]) -> str:
+        expected = getattr(planned(record), {"bytes": "bytes_moved", "memory": "worker_memory"}.get(name, name))
+        return f"{record[name] / unit:,.0f}, {expected / unit:,.0f} ({expected / record[name]:.2f})"
+
+    return show
+
+
 def _bound(record: dict[str, Any]) -> str:
     return f"{3 * record['share_mb'] + record['constant_mb']:,}"
 
@@ -148,6 +158,19 @@ _TABLES: dict[str, tuple[tuple[str, ...], dict[str, Callable[[dict[str, Any]], s
             "peak, MB": _of("peak_mb"),
             "beyond idle, in shares": _of("peak_less_idle_by_share"),
             "3 × share + 400 MB": _bound,
+        },
+    ),
+    "cost": (
+        ("method", "samples", "workers", "blocks"),
+        {
+            "method": lambda record: f"`{record['method']}`",
+            "samples": _of("samples"),
+            "features": lambda record: " + ".join(map(str, record["widths"])),
+            "workers": _of("workers"),
+            "blocks": _of("blocks"),
+            "tasks": _beside_plan("tasks"),
+            "MB between workers": _beside_plan("bytes", 1e6),
+            "peak memory of a worker, MB": _beside_plan("memory", 1e6),
         },
     ),
     "faults": (

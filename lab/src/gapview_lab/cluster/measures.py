@@ -152,7 +152,7 @@ def memory(
 ) -> None:
     """Fit with a memory limit on the workers, and report the peak memory of each."""
     with cluster_of(workers, limit) as client:
-        before = max(client.run(_peak).values())
+        before = max(client.run(peak_memory).values())
         blocks = made_blocks(samples, widths, 10, block)
         record: dict[str, Any] = {"method": "BridgedGRMF" if bridged else "GRMF", "samples": samples, "widths": widths}
         record |= {"workers": workers, "blocks": -(-samples // block), "limit": limit}
@@ -164,12 +164,12 @@ def memory(
 
         def note(event: Event) -> None:
             if event.done is None:
-                phases.append([event.phase, round(max(client.run(_peak).values()) / 1e6)])
+                phases.append([event.phase, round(max(client.run(peak_memory).values()) / 1e6)])
 
         with timed(record), listening(note):
             model.fit(blocks)
             np.asarray(model.labels_[:1])
-        peak = max(client.run(_peak).values())
+        peak = max(client.run(peak_memory).values())
         share = samples * sum(widths) * 4 / workers
         record |= {"share_mb": round(share / 1e6), "idle_mb": round(before / 1e6), "peak_mb": round(peak / 1e6)}
         record["constant_mb"] = _CONSTANT
@@ -178,7 +178,8 @@ def memory(
         write(output, "memory", record)
 
 
-def _peak() -> int:
+def peak_memory() -> int:
+    """Return the largest number of bytes that this process has held so far."""
     import resource  # which Windows has not
 
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024

@@ -25,7 +25,7 @@ def count_tasks(blocks: tuple[int, ...], workers: int, output: Path) -> None:
     """Count the tasks of a fit of one view with neighbours by cells, by the number of blocks."""
     for n_blocks in blocks:
         with cluster_of(workers) as client:
-            counting = _Counting()
+            counting = Counting()
             client.cluster.scheduler.add_plugin(counting, name="counting")
             remembered: dict[int, int] = {}
             done: dict[int, int] = {}
@@ -51,15 +51,15 @@ def count_tasks(blocks: tuple[int, ...], workers: int, output: Path) -> None:
             write(output, "tasks", record)
 
 
-class _Counting:
-    """A plugin of the scheduler."""
+class Counting:
+    """A plugin of the scheduler that counts the tasks with a prefix."""
 
-    def __init__(self) -> None:
-        self.n_done = 0
+    def __init__(self, prefix: str = "") -> None:
+        self.prefix, self.n_done = prefix, 0
 
     def transition(self, key: Any, start: str, finish: str, *args: Any, **kwargs: Any) -> None:
         """Count a finished task."""
-        self.n_done += start == "processing" and finish == "memory"
+        self.n_done += start == "processing" and finish == "memory" and str(key).startswith(self.prefix)
 
     def __getattr__(self, name: str) -> Any:
         """Ignore the other events of a plugin."""

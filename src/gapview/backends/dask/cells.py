@@ -31,6 +31,7 @@ Points = tuple[Array, Array]
 # Samples, distances of their neighbours, and the neighbours; −1 where there are none
 Found = tuple[Array, Array, Array]
 
+_FEW_CELLS = 1024  # with all of which points are compared
 _N_RANKED = 16  # queries whose distances from all centres are held at a time
 
 
@@ -75,7 +76,7 @@ class Cells:
 
     def near(self, rows: Array, count: int, n_coarse: int) -> Array:
         """Return those within the nearest coarse cells that are nearest to every row, nearest first; −1 for none."""
-        if n_coarse >= len(self.coarse):
+        if n_coarse >= len(self.coarse) or len(self.centers) <= _FEW_CELLS:
             return nearest_centers(rows, self.centers, min(count, len(self.centers)))  # type: ignore[no-any-return]
         visited = nearest_centers(rows, self.coarse, n_coarse)
         numbers = np.arange(len(self.centers))
@@ -266,17 +267,19 @@ def found_by_block(found: Found, *, starts: Array) -> list[Found]:
     return [select(found, slice(begin, end)) for begin, end in edges]  # type: ignore[misc]
 
 
-def merge_regions(points: Points, received: Any, *, count: int) -> Found:
-    """Return the nearest neighbours of the samples of a block among those found in all regions."""
-    own, far, near = stack(flatten(received))
+def merge_regions(points: Points, before: Found | None, received: Any, *, count: int) -> Found:
+    """Return the nearest neighbours of the samples of a block among those found in regions, and those before."""
+    parts = flatten(received)
+    own, far, near = stack(parts if before is None else [*parts, before])
     order = np.argsort(own, kind="stable")
     rows = np.searchsorted(points[1], own[order])
     visit = np.arange(len(rows)) - np.searchsorted(rows, rows)  # of several regions that a sample visits
     shape = len(points[1]), 1 + int(visit.max(initial=0)), count
     distances, found = np.full(shape, np.inf), np.full(shape, -1)
     distances[rows, visit], found[rows, visit] = far[order], near[order]
-    nearest, kept = smallest(distances.reshape(len(distances), -1), count)
-    return points[1], nearest, np.take_along_axis(found.reshape(len(found), -1), kept, axis=1)
+    flat = shape[0], shape[1] * count
+    nearest, kept = smallest(distances.reshape(flat), count)
+    return points[1], nearest, np.take_along_axis(found.reshape(flat), kept, axis=1)
 
 
 def count_few(found: Found) -> int:

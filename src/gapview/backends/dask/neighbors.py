@@ -12,7 +12,7 @@ are sent to two or three tasks, whatever the number of cells that they visit.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from operator import getitem
 from typing import Any
 
@@ -28,13 +28,16 @@ from ...utils.types import Array
 from ...views import Views
 from . import cells
 from .graph import link_blocks
-from .tasks import Tasks, on_workers, send, split_by_block, split_into_waves, spread
+from .tasks import MOST_WAVES, Tasks, on_workers, send, split_by_block, split_into_waves, spread
 from .views import BlockedViews
 
 _N_TOGETHER = 4096  # rows that are compared with others in one task
-_N_IN_CELL = 1500  # points in a cell where there are many: the work for each of them then stays the same
-_N_PER_CELL = 32  # rows by which the centre of a cell is fitted
-_N_REGIONS = 16  # of each worker
+POINTS_IN_CELL = 1500  # points in a cell where there are many: the work for each of them then stays the same
+CELL_SAMPLE = 32  # rows by which the centre of a cell is fitted
+_N_REGIONS = 16  # of each worker if there are few, else as many as there may be waves
+_FEW_WORKERS = 8
+_MOST_MERGES = 8  # of what was found in regions
+_MERGED = 2**27  # bytes found on a worker that are not worth another merge
 _LOST = 0.001  # share of the neighbours that may be lost by comparing points with few coarse cells
 
 
@@ -90,9 +93,9 @@ class BlockKernel(CellKernel):
         """Fit the centres of coarse cells, and of the cells within each, to samples of the points."""
         tasks, blocks, n_blocks = self._tasks, self.blocks, self._n_blocks
         self._homes = homes = tasks.located(blocks)
-        n_cells = max(n_cells, self.n_points // _N_IN_CELL)
-        n_regions = min(n_blocks, _N_REGIONS * len(homes))
-        n_coarse = min(n_cells, max(2 * round(math.sqrt(n_cells)), 2 * n_regions))
+        n_cells = max(n_cells, self.n_points // POINTS_IN_CELL)
+        n_regions = number_of_regions(n_blocks, len(homes))
+        n_coarse = number_of_coarse_cells(n_cells, n_regions)
         seeds = [seed + 1000 * block for block in range(n_blocks)]
         drawn = tasks.map("cells-sample", cells.draw_points, blocks, seeds, share=self._share(n_coarse))
         coarse = tasks.submit("cells", cells.find_coarse, drawn, n_coarse, n_regions, seed)
@@ -109,7 +112,7 @@ class BlockKernel(CellKernel):
 
     def _share(self, n_cells: int) -> float:
         """Return the share of the points that are drawn to fit so many centres."""
-        return min(1.0, n_cells * _N_PER_CELL / self.n_points)
+        return min(1.0, n_cells * CELL_SAMPLE / self.n_points)
 
     def true_neighbors(self, rows: Array) -> tuple[Array, Any]:
         """Return distances, and handles of the queries and of their true neighbours."""
@@ -125,17 +128,20 @@ class BlockKernel(CellKernel):
 
     def _truth(self, queries: Any) -> Any:
         """Find the neighbours of a few samples by comparing them with all points."""
-        parts = self._tasks.map(
-            "true-neighbours", cells.nearest_in_block, [queries] * self._n_blocks, self.blocks, count=self.n_neighbors
-        )
-        return self._tasks.reduce("true-neighbours", merge_nearest, parts)
+        lists = [queries] * self._n_blocks, self.blocks
+        parts = self._on_blocks("true-neighbours", cells.nearest_in_block, *lists, count=self.n_neighbors)
+        return self._tasks.reduce("true-neighbours", merge_nearest, parts, list(self._homes.values()))
+
+    def _on_blocks(self, name: str, function: Callable[..., Any], *lists: Sequence[Any], **common: Any) -> list[Any]:
+        """Call a function for each block on its worker, rather than on one that holds what is common to all."""
+        return self._tasks.map_at(name, function, self._homes, *lists, **common)
 
     def cell_ranks(self, sample: RecallSample) -> Array:
         """Return the ranks of the cells of the true neighbours."""
         tasks, (queries, truth) = self._tasks, sample.neighbors
         shared = [truth] * self._n_blocks, [self._cells] * self._n_blocks
-        parts = tasks.map("cells-of-neighbours", cells.cells_of_neighbors, self.blocks, *shared)
-        found = tasks.reduce("cells-of-neighbours", sum, parts)
+        parts = self._on_blocks("cells-of-neighbours", cells.cells_of_neighbors, self.blocks, *shared)
+        found = tasks.reduce("cells-of-neighbours", sum, parts, list(self._homes.values()))
         ranks = tasks.submit("cells-of-neighbours", cells.true_cell_ranks, queries, found, self._cells)
         self._ranks, self._coarse_ranks = tasks.gather(ranks)
         return np.asarray(self._ranks)
@@ -155,17 +161,20 @@ class BlockKernel(CellKernel):
         """Send points to regions, some regions at a time, compare them there, and send what was found to the blocks."""
         tasks, n_blocks, count = self._tasks, self._n_blocks, self.n_neighbors
         visited = self._visited(n_probes)
-        back: list[Any] = [None] * sum(map(len, self._regions.values()))
-        most = n_probes * self.n_points * self._row_bytes / len(self._homes)  # received by a worker
-        for wave in split_into_waves(list(self._regions.values()), most):
-            searched = self._search_wave(visited, wave)
-            tasks.wait(searched)
-            for region, handle in zip(wave, searched, strict=True):
-                back[region] = handle
-        held, by_block = tasks.workers_of(back), cells.found_by_block
-        received = send(tasks, "find-neighbours", by_block, held, self._homes, back, starts=self._starts)
-        del back
-        found = tasks.map("find-neighbours-merge", cells.merge_regions, self.queries, received, count=count)
+        n_visits = n_probes * self.n_points / len(self._homes)  # at most, to the regions of a worker
+        waves = split_into_waves(list(self._regions.values()), n_visits * self._row_bytes)
+        found: list[Any] = [None] * n_blocks
+        for some in waves_together(waves, n_visits * found_bytes(count)):
+            back: list[Any] = []
+            for wave in some:
+                back += self._search_wave(visited, wave)
+                tasks.wait(back)
+            by_block, held = cells.found_by_block, tasks.workers_of(back)
+            received = send(tasks, "find-neighbours", by_block, held, self._homes, back, starts=self._starts)
+            del back
+            found = tasks.map("find-neighbours-merge", cells.merge_regions, self.queries, found, received, count=count)
+            del received
+            tasks.wait(found)
         if not sum(tasks.collect("lonely", cells.count_few, found)):
             return found
         short = tasks.map("lonely", cells.points_with_few, self.queries, found)
@@ -189,6 +198,27 @@ class BlockKernel(CellKernel):
         common = {"count": self.n_neighbors, "n_samples": self._starts[-1]}
         arrived = self._sent(self.queries, visited, wave)
         return self._tasks.map("find-neighbours", cells.search_region, arrived, **common)
+
+
+def number_of_regions(n_blocks: int, n_workers: int) -> int:
+    """Return the number of regions: the more workers, the more regions share a sample's neighbours."""
+    return min(n_blocks, n_workers * (_N_REGIONS if n_workers <= _FEW_WORKERS else MOST_WAVES))
+
+
+def number_of_coarse_cells(n_cells: int, n_regions: int) -> int:
+    """Return the number of coarse cells: about as many as there are cells in each, and some in every region."""
+    return min(n_cells, max(2 * round(math.sqrt(n_cells)), 2 * n_regions))
+
+
+def found_bytes(n_neighbors: int) -> int:
+    """Return the bytes of what is found for a sample in a region: distances, neighbours, and the sample."""
+    return 12 * n_neighbors + 8
+
+
+def waves_together(waves: list[list[int]], n_bytes: float) -> list[list[list[int]]]:
+    """Return lists of waves after which what was found is merged, if that may be so many bytes in all on a worker."""
+    size = math.ceil(len(waves) / max(1, min(_MOST_MERGES, math.ceil(n_bytes / _MERGED))))
+    return [waves[begin : begin + size] for begin in range(0, len(waves), size)]
 
 
 def _describe(views: Views, *, view: int) -> tuple[bool, float]:

@@ -12,7 +12,7 @@ import math
 import uuid
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from itertools import chain, pairwise
 from operator import getitem, itemgetter
 from typing import Any, TypeVar
@@ -28,7 +28,7 @@ Kind = TypeVar("Kind", bound=type)
 
 _N_TOGETHER = 8  # partial sums that one task adds up
 _RADIX = 16  # workers that send each other bundles in one stage
-_MOST_WAVES = 32
+MOST_WAVES = 32
 _N_ROWS = 4096  # of arrays in which many small parts are used
 _WAVE = 2**24  # bytes received by a worker that are not worth another wave
 _LEAST_SIZE = 100  # bytes of any object
@@ -46,7 +46,15 @@ class Tasks:
         self.client = client
 
     def map(self, name: str, function: Callable[..., Any], *lists: Sequence[Any], **common: Any) -> list[Any]:
-        """Call a function once for each item of the lists; the dashboard shows the name."""
+        """Call a function once for each item of the lists; the dashboard shows the name.
+
+        Items of what :func:`send` returns are used on the worker where they have arrived.
+        """
+        arrived = [own for own in lists if len(own) and isinstance(own[0], Received)]
+        if arrived:
+            lists = tuple([item.argument if isinstance(item, Received) else item for item in own] for own in lists)
+            if self.client is not None:
+                return self.map_at(name, function, _by_worker(item.worker for item in arrived[0]), *lists, **common)
         if self.client is None:
             return [function(*items, **common) for items in zip(*lists, strict=True)]
         if not lists[0]:
@@ -110,10 +118,7 @@ class Tasks:
         if self.client is None:
             return {"": list(range(len(handles)))}
         holders = self.client.who_has(handles)
-        of_workers: dict[Any, list[int]] = {}
-        for i, handle in enumerate(handles):
-            of_workers.setdefault(min(holders.get(handle.key) or ("",)), []).append(i)
-        return of_workers
+        return _by_worker(min(holders.get(handle.key) or ("",)) for handle in handles)
 
     def located(self, handles: Sequence[Any]) -> dict[Any, list[int]]:
         """Wait for results; return for every worker the numbers of those that it holds."""
@@ -195,6 +200,28 @@ def size_of(value: Any) -> int:
 # -- exchange between blocks -----------------------------------------------------------------------------------
 
 
+@dataclass(frozen=True)
+class Received:
+    """What a block received: a handle of what arrived on its worker, and the place of the block there."""
+
+    handle: Any
+    place: int
+    worker: Any
+
+    @property
+    def argument(self) -> list[Any]:
+        """The argument of a task, for :func:`flatten`."""
+        return [self.handle, self.place]
+
+
+def _by_worker(workers: Iterable[Any]) -> dict[Any, list[int]]:
+    """Return for every worker where it comes."""
+    places: dict[Any, list[int]] = {}
+    for place, worker in enumerate(workers):
+        places.setdefault(worker, []).append(place)
+    return places
+
+
 def send(
     tasks: Tasks,
     name: str,
@@ -203,23 +230,23 @@ def send(
     receivers: dict[Any, list[int]],
     *lists: Sequence[Any],
     **common: Any,
-) -> list[Any]:
+) -> list[Received]:
     """Send parts from blocks to blocks.
 
     ``split`` takes the items of one sender from the lists, and returns a part for each receiver. ``senders`` and
-    ``receivers`` are the numbers of those on each worker. Returns for every receiver an argument for a task, in which
-    :func:`flatten` gives the parts in the order of the senders.
+    ``receivers`` are the numbers of those on each worker. Returns an item for every receiver, which tasks can take as
+    they take handles; in a task, :func:`flatten` gives the parts in the order of the senders.
     """
     units = list(receivers.values())
     items = [[[own[i] for own in lists] for i in members] for members in senders.values()]
     settings = {"split": split, "units": units, "settings": common}
     bundles = tasks.map_at(name, _bundle, _numbered(senders), list(senders.values()), items, **settings)
-    routed = _route(tasks, name, bundles, len(units), _radix(max(len(bundles), len(units))))
+    routed = _route(tasks, name, bundles, len(units), radix_of(max(len(bundles), len(units))))
     arrived = tasks.map_at(f"{name}-arrive", _arrive, _numbered(receivers), routed)
     received: list[Any] = [None] * sum(map(len, units))
-    for handle, members in zip(arrived, units, strict=True):
-        for place, receiver in enumerate(members):
-            received[receiver] = [handle, place]
+    for handle, worker in zip(arrived, receivers, strict=True):
+        for place, receiver in enumerate(receivers[worker]):
+            received[receiver] = Received(handle, place, worker)
     return received
 
 
@@ -233,12 +260,18 @@ def _bundle(numbers: Sequence[int], items: Any, *, split: Any, units: Any, setti
     return [[[(number, parts[i]) for number, parts in sent] for i in members] for members in units]
 
 
-def _radix(n_units: int) -> int:
-    """Return the number of bundles to send in every stage: at most 16, and equal in all stages."""
-    n_stages, radix = 1, 2
-    while _RADIX**n_stages < n_units:
-        n_stages += 1
-    while radix**n_stages < n_units:
+def n_stages(n_units: int) -> int:
+    """Return in how many stages so many workers send each other bundles."""
+    stages = 1
+    while _RADIX**stages < n_units:
+        stages += 1
+    return stages
+
+
+def radix_of(n_units: int) -> int:
+    """Return to how many groups of workers a bundle is sent in every stage: at most 16."""
+    stages, radix = n_stages(n_units), 2
+    while radix**stages < n_units:
         radix += 1
     return radix
 
@@ -313,7 +346,7 @@ def split_into_waves(groups: Sequence[Sequence[int]], n_bytes: float = math.inf)
     >>> split_into_waves([[0, 1, 4], [2, 3]])
     [[0, 2], [1, 3], [4]]
     """
-    most = min(_MOST_WAVES, max(len(group) for group in groups))
+    most = min(MOST_WAVES, max(len(group) for group in groups))
     n_waves = max(1, math.ceil(min(most, n_bytes / _WAVE)))
     sizes = [math.ceil(len(group) / n_waves) for group in groups]
     waves = [
@@ -369,13 +402,14 @@ class Exchange:
         lengths = tasks.collect("who-needs-whom", _n_items, [[needed[i] for i in own] for own in homes.values()])
         self._most_rows = max(lengths)  # received on one worker
         # For every block which of its rows each block needs
-        self.wanted = send(tasks, "who-needs-whom", _rows_by_block, homes, homes, needed, starts=starts)
-        tasks.wait([handle for handle, _ in self.wanted])
+        received = send(tasks, "who-needs-whom", _rows_by_block, homes, homes, needed, starts=starts)
+        tasks.wait([own.handle for own in received])
+        self.wanted = [own.argument for own in received]
 
     def rows(self, name: str, values: list[Any]) -> list[Any]:
         """Send rows of arrays with few columns to the blocks that need them, to all blocks at once.
 
-        Returns for every block an argument for a task; :func:`stack_rows` gives the rows of the samples that it needs.
+        Returns an item for every block; in a task, :func:`stack_rows` gives the rows of the samples that it needs.
         """
         return self._send(name, values, self.tasks.located(values), range(self.n_blocks), select=getitem)
 

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from gapview import GRMF, BridgedGRMF
-from gapview.backends.dask.plan import ClusterPlan, plan_fit
 from gapview.graph.neighbors import Search
 from gapview.progress import ITERATING, Event, listening
 
 from .measures import peak_memory
 from .setup import cluster_of, made_blocks, output_option, timed, write
 from .tasks import Counting
+
+if TYPE_CHECKING:
+    from gapview.backends.dask.plan import ClusterPlan
 
 _N_NEIGHBORS = 10
 _N_GROUPS = 10  # of the made data
@@ -70,6 +72,8 @@ def planned(record: dict[str, Any]) -> ClusterPlan:
     """Return the plan of a fit that was measured; of two views, each is present for two thirds of the samples."""
     n_steps = _N_STEPS if record["method"] == "BridgedGRMF" else 0
     size = record["samples"], record["widths"], record["workers"], record["blocks"]
+    from gapview.backends.dask.plan import plan_fit  # needs the extra dask
+
     return plan_fit(*size, n_neighbors=_N_NEIGHBORS, n_groups=_N_GROUPS, n_steps=n_steps, present=2 / 3)
 
 
@@ -99,6 +103,8 @@ def plan(
 ) -> None:
     """Print tasks, bytes between workers, and memory of a fit of any size, without running it."""
     given: dict[str, Any] = {"n_neighbors": neighbors, "n_steps": reach, "present": present, "n_groups": groups}
+    from gapview.backends.dask.plan import plan_fit
+
     found = plan_fit(int(samples), features, workers, blocks, **given)
     click.echo(f"tasks until the first iteration ends: {found.tasks:,}")
     click.echo(f"bytes between workers until then:     {found.bytes_moved:,.0f}")

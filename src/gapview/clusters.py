@@ -185,8 +185,7 @@ def cluster_rows(
     (True, False)
     """
     check_representation(embedding)
-    xp = array_namespace(embedding)
-    n_empty = int(xp.sum(xp.astype(~xp.any(embedding != 0, axis=1), xp.int64)))
+    n_empty = count_zeros(embedding)
     if normalize and n_empty:  # without normalisation, zero is a point like any other
         warn_of_zeros(n_empty)
     # Divided by the largest value, so that squares of huge or tiny numbers stay finite
@@ -258,6 +257,12 @@ def group_sums(rows: Array, labels: Array, n_groups: int) -> tuple[Array, Array]
 def group_means(sums: Array, counts: Array) -> Array:
     """Return the centres of groups from :func:`group_sums`; zeros for an empty group."""
     return np.asarray(sums / np.maximum(counts, 1)[:, None])
+
+
+def count_zeros(embedding: Array) -> int:
+    """Return the number of rows that are zero."""
+    xp = array_namespace(embedding)
+    return int(xp.sum(xp.astype(~xp.any(embedding != 0, axis=1), xp.int64)))
 
 
 def warn_of_zeros(n_samples: int) -> None:

@@ -127,7 +127,9 @@ def test_unstable_groups_and_uncertain_samples_are_named(tmp_path):
     confidence = {key: float(row["confidence"]) for key, row in rows_of(tmp_path / "out" / "labels.csv").items()}
     unsure = [key for key, value in confidence.items() if value < 0.5]
     assert f"{len(unsure)} samples with a confidence below 0.5 (labels.csv): " in look[1]
-    assert set(re.findall(r"'(s\d+)'", look[1])) == set(unsure)
+    named = re.findall(r"'(s\d+)'", look[1])
+    assert set(named) <= set(unsure)
+    assert len(named) == min(3, len(unsure))
 
 
 def test_a_missing_model_is_explained_in_words_of_the_command_line(tmp_path):

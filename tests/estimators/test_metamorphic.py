@@ -15,8 +15,9 @@ from sklearn.metrics import adjusted_rand_score
 from threadpoolctl import threadpool_limits
 
 from disk_problems import saved, with_gaps
-from gapview import GRMF, BridgedGRMF, Views, scaling
+from gapview import GRMF, BridgedGRMF, Views
 from gapview.backends.disk.budget import fit_size, plan_memory
+from gapview.compute import arrays
 from gapview.compute.arrays import row_blocks
 from gapview.compute.engine import NumpyEngine
 from gapview.datasets import make_views
@@ -173,7 +174,7 @@ class TestHowItIsComputed:
     def test_blocks_of_rows(self, name, n_rows, made, monkeypatch):
         whole, asked = fitted(name, made.views), []
         monkeypatch.setattr(row_blocks, "__defaults__", (n_rows,))
-        monkeypatch.setattr(scaling, "FEW_ROWS", n_rows)
+        monkeypatch.setattr(arrays, "FEW_ROWS", n_rows)
         assert len(row_blocks(np.empty((N, 1)))) > 1
         monkeypatch.setattr(NumpyEngine, "rows_at_a_time", lambda self, row_bytes: asked.append(1) or n_rows)
         same(whole, fitted(name, made.views), 1e-9)

@@ -119,6 +119,9 @@ class Backend(Protocol):
     def mixture_shares(self, points: Handle, centers: Array) -> Handle:
         """Return the share of each group in every sample by a mixture that starts from the centres of k-means."""
 
+    def warn_of_zeros(self, points: Handle) -> None:
+        """Warn of samples without a code, whose group is arbitrary."""
+
     def reassign(self, points: Handle, shares: Handle, graph: Handle) -> tuple[Handle, Array]:
         """Assign samples to the group of the largest share, with those of their neighbours; return labels and centres.
 

@@ -15,11 +15,13 @@ from ..clusters import (
     balancing,
     check_representation,
     cluster_parts,
+    count_zeros,
     group_means,
     group_order,
     group_sums,
     kmeans_rows,
     renumbered,
+    warn_of_zeros,
 )
 from ..compute.arrays import (
     FEW_ROWS,
@@ -182,7 +184,7 @@ class MemoryBackend:
     def view_problem(self, graphs: Sequence[Any]) -> Problem:
         """Smooth every view along its graph."""
         rows = [self.views.rows(k) for k in range(self.views.n_views)]
-        return build_problem(self._features(), graphs, rows, self.views.n_samples)
+        return self._build_problem(graphs, rows)
 
     def bridged_problem(self, graph: Any, n_steps: int, view_weights: Sequence[float]) -> Problem:
         """Smooth every view by up to so many steps along a graph over all samples."""
@@ -193,7 +195,12 @@ class MemoryBackend:
         weights = [
             Reach(graph, n_steps, self.views.rows(k), everyone, weight, near) for k, weight in enumerate(view_weights)
         ]
-        return build_problem(self._on_directions(), weights, [everyone] * self.views.n_views, self.views.n_samples)
+        return self._build_problem(weights, [everyone] * self.views.n_views)
+
+    def _build_problem(self, graphs: Sequence[Any], targets: Sequence[Array]) -> Problem:
+        """Build the problem of both kinds; backends with rows elsewhere than in memory replace this."""
+        features = self._on_directions() if isinstance(graphs[0], Reach) else self._features()
+        return build_problem(features, graphs, targets, self.views.n_samples)
 
     def _features(self) -> Iterator[Any]:
         return self._drained_views() if self.is_last else iter(self.scaled)
@@ -271,6 +278,11 @@ class MemoryBackend:
         """Return the share of each group in every sample by a mixture that starts from the centres of k-means."""
         mixture = fit_mixture(host(points[like(rows_to_fit(len(points)), points)]), centers)
         return mixture_shares(mixture, points) if is_tensor(points) else mixture.shares(points)
+
+    def warn_of_zeros(self, points: Array) -> None:
+        """Warn of samples without a code, whose group is arbitrary."""
+        if n_zeros := count_zeros(points):
+            warn_of_zeros(n_zeros)
 
     def reassign(self, points: Array, shares: Array, graph: Any) -> tuple[Array, Array]:
         """Assign samples to the group of the largest share, with those of their neighbours."""

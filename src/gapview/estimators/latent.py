@@ -210,6 +210,7 @@ class LatentSpaceMixin(AssessedMixin, ClassNamePrefixFeaturesOutMixin, Transform
         tell("Finding groups")
         with phase("k-means"):
             if shares is not None:
+                backend.warn_of_zeros(points)
                 labels, self.cluster_centers_ = backend.reassign(points, shares, graph)
             elif assign == LEIDEN:
                 seed = int(random_state.randint(2**31 - 1))

@@ -43,6 +43,7 @@ from .clusters import (
     number_groups,
     reassign_blocks,
     share_blocks,
+    warn_of_zero_blocks,
 )
 from .graph import n_edges, split_graph, view_problems
 from .joint import joint_graph_blocks
@@ -237,6 +238,10 @@ class DaskBackend:
     def mixture_shares(self, points: list[Any], centers: Array) -> list[Any]:
         """Return handles of the share of each group in the samples by a mixture that starts from the centres."""
         return mixture_blocks(self.tasks, points, self.scaled.starts, centers)
+
+    def warn_of_zeros(self, points: list[Any]) -> None:
+        """Warn of samples without a code, whose group is arbitrary."""
+        warn_of_zero_blocks(self.tasks, points)
 
     def reassign(self, points: list[Any], shares: list[Any], graph: BlockedGraph) -> tuple[list[Any], Array]:
         """Assign samples to the group of the largest share, with those of their neighbours."""

@@ -52,6 +52,12 @@ def balance_blocks(tasks: Tasks, embeddings: list[Any], dtype: Any, keep: bool) 
     return balance, tasks.map("balance", balanced, embeddings, [balance] * len(embeddings))
 
 
+def warn_of_zero_blocks(tasks: Tasks, rows: list[Any]) -> None:
+    """Warn of samples whose representation is zero."""
+    if n_zeros := _check(tasks, rows):
+        warn_of_zeros(n_zeros)
+
+
 def _n_columns(rows: Array) -> int:
     return int(rows.shape[1])
 

@@ -213,7 +213,7 @@ def _n_tasks(fit: _Fit, views: Sequence[_View]) -> int:
     n_blocks, n_workers, n_steps = fit.n_blocks, fit.n_workers, fit.n_steps
     sent, by_worker, by_block = _n_sent(n_workers), _n_summed(n_blocks, n_workers), _n_summed(n_blocks)
     # Blocks are read, described, scaled and joined, and the first iteration; sums of the start and of this iteration
-    n_tasks = (16 + (11 if n_steps else 4)) * n_blocks + (5 if n_steps else 3) * by_worker + 4
+    n_tasks = (16 + (5 if n_steps else 2)) * n_blocks + (5 if n_steps else 3) * by_worker + 4
     n_scalings = 4 if n_steps else 1
     for view in views:
         n_tasks += n_scalings * (n_blocks + by_block)

@@ -359,14 +359,14 @@ class TestWhatIsShown:
         shown = os.read(ours, 100_000).decode(errors="replace")
         os.close(ours)
         assert process.returncode == 0
-        assert "Trying settings" in shown
-        assert "Trying settings" not in plain.decode()
+        assert "Assessing groups" in shown
+        assert "Assessing groups" not in plain.decode()
         assert "\x1b" not in plain.decode()
 
     def test_not_in_a_file_whatever_the_environment_says(self, tmp_path, monkeypatch):
         monkeypatch.setenv("FORCE_COLOR", "1")
         result = run("cluster", *write_plain(tmp_path, TRUTH), "-k", "3", "--no-report", "-o", tmp_path / "out")
-        assert "Trying settings" not in result.output
+        assert "Assessing groups" not in result.output
         assert "Writing results" not in result.output
 
     def test_words_of_the_command_line(self):

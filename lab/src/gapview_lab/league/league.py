@@ -86,7 +86,7 @@ def run_league(request: LeagueRequest, progress: Progress, say: Callable[[str], 
     ...     request = LeagueRequest(Path(folder), methods=("Concat", "ImputedKMeans"), quick=True, n_jobs=1)
     ...     outcome = run_league(request, lambda done, total, left: None, print)
     ...     outcome.n_new, sorted(path.name for path in outcome.files)[:3]
-    (4, ['cells.csv', 'differences.csv', 'league.html'])
+    (4, ['cells.csv', 'differences.csv', 'leads.csv'])
     """
     if request.n_seeds is not None and request.n_seeds < 1:
         raise ParameterError(f"n_seeds must be at least 1; got {request.n_seeds}.")

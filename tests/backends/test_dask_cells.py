@@ -25,7 +25,7 @@ _IN_TWO_LEVELS = "gapview.backends.dask.cells._FEW_CELLS"
 
 
 def _pretend_workers(monkeypatch: pytest.MonkeyPatch, count: Callable[[int], int]) -> None:
-    """Let results be on several workers, though all tasks run in this process."""
+    """Place results on several workers by name, though all tasks run in this process."""
 
     def located(self: Tasks, handles: list[Any]) -> dict[Any, list[int]]:
         return spread(range(count(len(handles))), len(handles))

@@ -70,10 +70,10 @@ def _measured(samples: int, widths: tuple[int, ...], workers: int, n_blocks: int
 
 def planned(record: dict[str, Any]) -> ClusterPlan:
     """Return the plan of a fit that was measured; of two views, each is present for two thirds of the samples."""
-    n_steps = _N_STEPS if record["method"] == "BridgedGRMF" else 0
-    size = record["samples"], record["widths"], record["workers"], record["blocks"]
     from gapview.backends.dask.plan import plan_fit  # needs the extra dask
 
+    n_steps = _N_STEPS if record["method"] == "BridgedGRMF" else 0
+    size = record["samples"], record["widths"], record["workers"], record["blocks"]
     return plan_fit(*size, n_neighbors=_N_NEIGHBORS, n_groups=_N_GROUPS, n_steps=n_steps, present=2 / 3)
 
 
@@ -102,9 +102,9 @@ def plan(
     groups: int,
 ) -> None:
     """Print tasks, bytes between workers, and memory of a fit of any size, without running it."""
-    given: dict[str, Any] = {"n_neighbors": neighbors, "n_steps": reach, "present": present, "n_groups": groups}
-    from gapview.backends.dask.plan import plan_fit
+    from gapview.backends.dask.plan import plan_fit  # needs the extra dask
 
+    given: dict[str, Any] = {"n_neighbors": neighbors, "n_steps": reach, "present": present, "n_groups": groups}
     found = plan_fit(int(samples), features, workers, blocks, **given)
     click.echo(f"tasks until the first iteration ends: {found.tasks:,}")
     click.echo(f"bytes between workers until then:     {found.bytes_moved:,.0f}")

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import click
 import pytest
-from page_runner import Reader, blocks_of, own_figures, pictures_of, run_blocks
+from page_runner import Reader, agrees, blocks_of, own_figures, pictures_of, run_blocks
 from test_contract import problem  # noqa: F401
 
 import gapview
@@ -71,6 +71,22 @@ def test_the_examples_of_a_page_run_and_show_what_it_says(path, folder):
     run_blocks(Reader(path), blocks_of(path))
     for picture in own_figures(path):
         assert size_of(folder / picture.name) == size_of(picture), f"{picture.name}: run make tutorials"
+
+
+@pytest.mark.parametrize(
+    ("shown", "same"),
+    [
+        ("3 groups, p = 0.05; ARI 0.68\n [0.5  -1.20]", True),
+        ("3 groups,  p = 0.05; ARI 0.70 [0.6 -1.22]", True),  # the last digits
+        ("3 groups, p = 0.05; ARI 0.71 [0.5 -1.20]", False),
+        ("3 groups, p = 0.05; ARI 0.68 [0.5 1.20]", False),
+        ("6 groups, p = 0.05; ARI 0.68 [0.5 -1.20]", False),
+        ("3 groups, p = 0.05; NMI 0.68 [0.5 -1.20]", False),
+        ("3 groups, p = 0.05; ARI 0.68 [0.5 -1.20] and more", False),
+    ],
+)
+def test_a_page_may_differ_in_the_last_digits_alone(shown, same):
+    assert agrees("3 groups, ... ARI 0.68\n[0.5 -1.20]\n", shown) == same
 
 
 def size_of(picture):

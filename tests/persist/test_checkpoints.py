@@ -89,6 +89,7 @@ def test_it_may_be_cut_off_again_and_again(folder, monkeypatch):
     assert contents(model) == expected
 
 
+@pytest.mark.filterwarnings("ignore:The groups are associated")  # by chance: the fit has no seed and five iterations
 def test_chance_is_kept(folder, monkeypatch):
     model = GRMF(3, max_iter=5, tol=0)
     drawn = []

@@ -32,6 +32,11 @@ def test_calibration_is_measured_and_written(tmp_path):
     stored = {path: path.stat().st_mtime_ns for path in (output / "samples").iterdir()}
     assert CliRunner().invoke(main, [*command, "--jobs", "1"]).exit_code == 0
     assert {path: path.stat().st_mtime_ns for path in (output / "samples").iterdir()} == stored
+    before = np.load(output / "samples" / "mine-0.1.npz")
+    assert CliRunner().invoke(main, [*command, "--again", "--resamples", "1", "--jobs", "1"]).exit_code == 0
+    after = np.load(output / "samples" / "mine-0.1.npz")
+    assert np.array_equal(after["n_drawn"], before["n_drawn"])  # resamples that measure the truth were not repeated
+    assert np.array_equal(after["calibrated"], before["calibrated"])
 
 
 @pytest.mark.data

@@ -340,8 +340,10 @@ class TestWhatIsShown:
             "Calibrating confidence",
             "Repeating the fit",
         ]
-        tried = [event.done for event in events if event.phase == "Trying settings"]
-        assert tried == list(range(len(tried)))
+        tried = [(event.done, event.total) for event in events if event.phase == "Trying settings"]
+        assert tried == sorted(tried)
+        assert tried[0][0] == 0
+        assert tried[-1][0] == tried[-1][1]
         last = [event for event in events if event.phase == "Iterating"][-model.n_iter_ :]
         assert [event.objective for event in last] == model.objective_.tolist()
         events.clear()

@@ -57,6 +57,23 @@ def test_stability_is_what_its_definition_says(seed, n_groups, share):
     assert all((np.diff(rows) > 0).all() and len(rows) == max(1, int(share * len(labels))) for rows, _ in draws)
 
 
+@pytest.mark.parametrize(("precision", "n_drawn"), [(0.0, 20), (1e-9, 20), (0.2, 10), (0.12, 17)])
+def test_resamples_end_when_the_share_kept_is_precise(precision, n_drawn):
+    turns = itertools.count()
+
+    def fit(rows, seed):
+        return (rows >= 20) if next(turns) % 3 else np.arange(len(rows)) % 2  # one of three loses both groups
+
+    stability = cluster_stability(fit, np.repeat([0, 1], 20), random_state=0, precision=precision)
+    assert len(stability.jaccards) == n_drawn
+    assert stability.n_drawn.sum() == n_drawn * 32
+
+
+def test_the_same_groups_in_all_resamples_are_not_precise_enough_for_zero():
+    stability = cluster_stability(lambda rows, seed: rows >= 20, np.repeat([0, 1], 20), random_state=0)
+    assert len(stability.jaccards) == 20
+
+
 def naive_kept(labels, found, partner):
     """Return for every drawn sample whether it is in the matched cluster and the cluster is similar without it."""
     kept = []

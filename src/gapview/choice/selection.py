@@ -11,7 +11,7 @@ Every candidate setting gives labels for the samples. Three scores need no known
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -21,12 +21,14 @@ from scipy import sparse
 
 from ..backends.memory import MemoryBackend
 from ..compute.arrays import host, host_graph
+from ..compute.engine import on_free_threads, one_by_one
 from ..correction import scale_and_correct
 from ..errors import SolutionError
 from ..graph.communities import KMEANS
 from ..graph.knn import mean_modularity, modularities, modularity, resolve_n_neighbors
 from ..metrics import adjusted_rand_indices
 from ..persist.checkpoints import checkpointed
+from ..persist.checkpoints.journal import is_recording
 from ..persist.registry import storable_record
 from ..progress import tell
 from ..refinement import Refinement, refine
@@ -121,40 +123,50 @@ def try_settings(
     view_weights: Sequence[float],
     seed: int,
     limits: IterationLimits,
-) -> Iterator[tuple[Setting, ViewGraphs, Array]]:
-    """Yield every candidate with its prepared views and its labels, grouped by scales and numbers of neighbours.
+) -> list[tuple[Setting, ViewGraphs, Array]]:
+    """Return every candidate with its prepared views and its labels, grouped by scales and numbers of neighbours.
 
-    Where views explain nothing of each other, bridges with a joint graph are skipped if there are others. Where they
-    do, but few samples link them, scores cannot tell which setting matches the groups of one view with those of
+    Settings with other scales or numbers of neighbours have nothing in common, and are tried at once where cores are
+    free. Where views explain nothing of each other, bridges with a joint graph are skipped if there are others. Where
+    they do, but few samples link them, scores cannot tell which setting matches the groups of one view with those of
     another: only the first scales and reach are tried, with and without a joint graph.
     """
     is_thin = weakest_link(drawn.views.mask) < _LEAST_SHARED * n_clusters
-    trials, shared, failure, n_tried = None, None, None, 0
     has_union = any(setting.bridge == "union" for setting in settings)
     usual = settings[0].scales, settings[0].reach
-    order = sorted(settings, key=lambda s: (s.n_neighbors, tuple(str(scale) for scale in s.scales)))
-    for done, setting in enumerate(order):
-        tell("Trying settings", done, len(order))
-        if trials is None or shared != (setting.scales, setting.n_neighbors):
-            shared = (setting.scales, setting.n_neighbors)
-            alike = [other for other in order if (other.scales, other.n_neighbors) == shared]
-            trials = Trials(drawn.prepare(*shared, view_weights), alike)
-        prepared = trials.prepared
-        if has_union and setting.bridge != "union" and prepared.explained < _LEAST_EXPLAINED:
-            continue
+
+    def is_tried(setting: Setting, explained: float) -> bool:
+        if has_union and explained < _LEAST_EXPLAINED:
+            return setting.bridge == "union"
         is_usual = (setting.scales, setting.reach) == usual and setting.bridge != "joint"
-        if is_thin and has_union and not is_usual and not _is_white(setting) and prepared.explained >= _LEAST_EXPLAINED:
-            continue
-        try:
-            find = partial(trials.groups, setting, n_clusters, seed, limits)
-            labels = checkpointed("candidate", find)
-        except SolutionError as error:  # other settings may still work
-            failure = error
-            continue
-        n_tried += 1
-        yield setting, prepared, labels
-    if failure is not None and not n_tried:
-        raise failure
+        return is_usual or not (is_thin and has_union and explained >= _LEAST_EXPLAINED) or _is_white(setting)
+
+    def try_alike(alike: Sequence[Setting]) -> tuple[list[tuple[Setting, ViewGraphs, Array]], SolutionError | None]:
+        trials = Trials(drawn.prepare(alike[0].scales, alike[0].n_neighbors, view_weights), alike)
+        found, failure = [], None
+        for setting in alike:
+            if is_tried(setting, trials.prepared.explained):
+                try:
+                    find = partial(trials.groups, setting, n_clusters, seed, limits)
+                    found.append((setting, trials.prepared, checkpointed("candidate", find)))
+                except SolutionError as error:  # other settings may still work
+                    failure = error
+        return found, failure
+
+    together: dict[Any, list[Setting]] = {}
+    for setting in sorted(settings, key=lambda s: (s.n_neighbors, tuple(str(scale) for scale in s.scales))):
+        together.setdefault((setting.scales, setting.n_neighbors), []).append(setting)
+    tell("Trying settings", 0, len(settings))
+    each = one_by_one if is_recording() else on_free_threads  # a checkpoint records steps in their order
+    results, n_done = [], 0
+    for alike, result in zip(together.values(), each(try_alike, list(together.values())), strict=True):
+        results.append(result)
+        n_done += len(alike)
+        tell("Trying settings", n_done, len(settings))
+    candidates = [candidate for found, _ in results for candidate in found]
+    if not candidates:
+        raise next(failure for _, failure in results if failure is not None)
+    return candidates
 
 
 def best_groups(selection: Selection, n_most: int) -> list[Array]:

@@ -11,6 +11,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextvars import copy_context
 from functools import cache
 from threading import Lock, local
 from typing import Any
@@ -18,6 +19,7 @@ from typing import Any
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
+from ..progress.events import unreported
 from ..utils.messages import absent_leftovers, drop_leftovers
 from ..utils.types import Array
 from .arrays import is_tensor
@@ -125,6 +127,35 @@ class TorchEngine:
 def one_by_one(work: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
     """Return the results of a round of work done in the calling thread."""
     return [work(item) for item in items]
+
+
+def on_free_threads(work: Callable[[Any], Any], items: Sequence[Any]) -> Iterator[Any]:
+    """Yield the results of independent work in order, done on the cores that other fits leave free.
+
+    Each piece of work has one core and the context of the caller, but what it does is not reported.
+
+    Examples
+    --------
+    >>> from gapview.compute.engine import on_free_threads
+    >>> list(on_free_threads(abs, [-1, 2, -3]))
+    [1, 2, 3]
+    """
+    with available_threads() as n_threads:
+        if min(n_threads, len(items)) < 2:
+            yield from map(work, items)
+            return
+
+        def alone(item: Any) -> Any:
+            with single_threaded(), unreported():
+                return work(item)
+
+        with ThreadPoolExecutor(min(n_threads, len(items))) as pool:
+            running = [pool.submit(copy_context().run, alone, item) for item in items]
+            try:
+                yield from (each.result() for each in running)
+            finally:  # after an error the rest does not start
+                for each in running:
+                    each.cancel()
 
 
 def engine_for(array: Any) -> NumpyEngine | TorchEngine:

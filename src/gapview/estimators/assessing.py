@@ -31,11 +31,12 @@ from ..trust import (
 )
 from ..trust.assessment import Resamples, add_groups, one_group, small_groups, warn_without_structure
 from ..trust.stability import draw_features
-from ..utils.messages import check_real, muted, random_generator, warn_user
+from ..utils.messages import MOST_REPEATS, check_integer, check_real, muted, random_generator, warn_user
 from ..utils.types import Array
 from ..views import Views
 
-N_CALIBRATING = 12  # resamples that calibrate the confidence
+N_CALIBRATING = 24  # resamples that calibrate the confidence, at most
+PRECISION = 0.04  # standard error of the share of samples kept, from which half of them are enough
 SHARE = 0.8  # of the samples and features in such a resample
 MOST_CALIBRATING = 5000  # samples of which it has that share
 
@@ -61,7 +62,13 @@ class AssessedMixin:
     assessment_: Assessment  # after assess, and after a fit with n_clusters="auto"
 
     def cluster_stability(
-        self, *, n_resamples: int = 20, share: float = 0.8, feature_share: float = 1.0, random_state: Any = None
+        self,
+        *,
+        n_resamples: int = 20,
+        share: float = 0.8,
+        feature_share: float = 1.0,
+        precision: float = 0.0,
+        random_state: Any = None,
     ) -> Stability:
         """Repeat the fit on random subsets of the training samples, and measure which clusters and samples are stable.
 
@@ -78,6 +85,9 @@ class AssessedMixin:
             Share of the samples in a resample.
         feature_share : float, default=1.0
             Share of the features of each view in a resample, at least one feature.
+        precision : float, default=0.0
+            Half of the resamples are enough, or more of them, from which the share of samples that a resample keeps has
+            a standard error below this.
         random_state : int, RandomState or None, default=None
             Seed of the subsets and of the fits.
 
@@ -106,6 +116,7 @@ class AssessedMixin:
         self.check_fitted()  # type: ignore[attr-defined]
         check_real("share", share, low=0, high=1, open_low=True)
         check_real("feature_share", feature_share, low=0, high=1, open_low=True)
+        check_real("precision", precision, low=0)
         check_memory_for_parts(self, share)
         views = _dense_where_centered(self.views_, self.scalings_)
 
@@ -122,6 +133,7 @@ class AssessedMixin:
                 random_state=random_state,
                 mask=views.mask,
                 n_least=self._least_per_view(),
+                precision=precision,
             )
 
     def refit(self, views: Views, rows: Array, random_state: Any = 0, **settings: Any) -> Self:
@@ -224,7 +236,7 @@ class AssessedMixin:
         self._warn_of_groups()
         return found
 
-    def calibrate(self, *, n_resamples: int = N_CALIBRATING, random_state: Any = None) -> Array:
+    def calibrate(self, *, n_resamples: int | str = "auto", random_state: Any = None) -> Array:
         """Turn ``confidence_`` into the probability that a sample is kept by its group in another fit.
 
         The fit is repeated on resamples of 80 % of the samples, at most 4,000, and of 80 % of the features of each
@@ -234,8 +246,9 @@ class AssessedMixin:
 
         Parameters
         ----------
-        n_resamples : int, default=12
-            Number of resamples. Each costs about one fit with ``selection="fixed"``.
+        n_resamples : int or "auto", default="auto"
+            Number of resamples. "auto": from 12 on no more, once the share of samples that a resample keeps has a
+            standard error below 0.04; at most 24. Each costs up to one fit with ``selection="fixed"``.
         random_state : int, RandomState or None, default=None
             Seed of the resamples and of the fits.
 
@@ -261,8 +274,11 @@ class AssessedMixin:
         True
         """
         self.check_fitted()  # type: ignore[attr-defined]
+        check_integer("n_resamples", n_resamples, low=1, high=MOST_REPEATS, also=["auto"])
         share = SHARE * min(1.0, MOST_CALIBRATING / self.views_.n_samples)
-        options = {"n_resamples": n_resamples, "share": share, "feature_share": SHARE, "random_state": random_state}
+        is_auto = isinstance(n_resamples, str)
+        drawn = {"n_resamples": N_CALIBRATING if is_auto else n_resamples, "precision": PRECISION if is_auto else 0.0}
+        options = drawn | {"share": share, "feature_share": SHARE, "random_state": random_state}
         before = getattr(self, "uncalibrated_confidence_", self.confidence_)
 
         def compute() -> Array:

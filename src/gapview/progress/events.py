@@ -85,6 +85,13 @@ def silent() -> AbstractContextManager[None]:
     return set_within(_listener, _ignore)
 
 
+@contextmanager
+def unreported() -> Iterator[None]:
+    """Report neither the events nor the phases within, which belong to one of several threads."""
+    with set_within(_listener, _ignore), set_within(_span_listener, None):
+        yield
+
+
 def _ignore(event: Event) -> None:
     """Do nothing: set as listener, it also keeps fits within from showing a bar."""
 

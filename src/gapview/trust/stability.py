@@ -94,6 +94,7 @@ def cluster_stability(
     random_state: Any = None,
     mask: Any = None,
     n_least: int = 2,
+    precision: float = 0.0,
 ) -> Stability:
     """Repeat a clustering on random subsets of the samples, and measure which clusters and samples are stable.
 
@@ -128,6 +129,9 @@ def cluster_stability(
     n_least : int, default=2
         Minimum number of samples of each view in each resample, or ``share`` of those that have the view if these are
         fewer; at least 2. Only with ``mask``.
+    precision : float, default=0.0
+        Half of the resamples are enough, or more of them, from which the share of samples that a resample keeps has a
+        standard error below this.
 
     Returns
     -------
@@ -158,6 +162,7 @@ def cluster_stability(
     check_integer("n_resamples", n_resamples, low=1, high=MOST_REPEATS)
     check_real("share", share, low=0, high=1, open_low=True)
     check_integer("n_least", n_least, low=2)
+    check_real("precision", precision, low=0)
     groups = read_labels(labels)
     state = random_generator(random_state)
     n_samples, n_groups = len(groups), int(groups.max()) + 1
@@ -166,7 +171,11 @@ def cluster_stability(
     jaccards = np.full((n_resamples, n_groups), np.nan)
     n_stays, n_kept, n_drawn = np.zeros((3, n_samples), dtype=np.intp)
     failures: list[str] = []  # messages, since the errors would keep the data of the fits in memory
+    shares_kept: list[float] = []
     for turn in range(n_resamples):
+        if 2 * turn >= n_resamples and _standard_error(shares_kept) < precision:
+            jaccards = jaccards[:turn]
+            break
         rows = draw_samples(state, size, having, needed)
         tell("Repeating the fit", turn, n_resamples)
         try:
@@ -180,13 +189,19 @@ def cluster_stability(
         jaccards[turn] = best_jaccard(common)
         partner = partners(common)
         stays = partner[groups[rows]] == found
+        kept = stays & _found_again(common, partner)[groups[rows]]
+        shares_kept.append(float(kept.mean()))
         n_stays[rows] += stays
-        n_kept[rows] += stays & _found_again(common, partner)[groups[rows]]
+        n_kept[rows] += kept
         n_drawn[rows] += 1
-    _report_failures(failures, n_resamples)
+    _report_failures(failures, len(jaccards))
     mean = np.ma.masked_invalid(jaccards).mean(axis=0).filled(np.nan)
-    stays, kept = np.where(n_drawn > 0, np.stack([n_stays, n_kept]) / np.maximum(n_drawn, 1), np.nan)
-    return Stability(mean, jaccards, stays, n_drawn, kept, tuple(failures))
+    of_samples = np.where(n_drawn > 0, np.stack([n_stays, n_kept]) / np.maximum(n_drawn, 1), np.nan)
+    return Stability(mean, jaccards, of_samples[0], n_drawn, of_samples[1], tuple(failures))
+
+
+def _standard_error(values: Sequence[float]) -> float:
+    return float(np.std(values, ddof=1) / np.sqrt(len(values))) if len(values) > 1 else float("inf")
 
 
 def draw_features(views: Views, share: float, seed: int) -> Views:

@@ -74,8 +74,9 @@ class Samples(NamedTuple):
 @click.option(
     "--resamples", type=click.IntRange(1), default=N_TRUE, show_default=True, help="Resamples that measure the truth."
 )
+@click.option("--again", is_flag=True, help="Calibrate stored data sets again, and keep what is known of their groups.")
 @click.option("--jobs", type=click.IntRange(1), default=os.cpu_count() or 1, show_default=True, help="Processes.")
-def calibration(output: Path, data_dir: Path, data: tuple[str, ...], resamples: int, jobs: int) -> None:
+def calibration(output: Path, data_dir: Path, data: tuple[str, ...], resamples: int, again: bool, jobs: int) -> None:
     """Compare confidence, before and after calibration, with how often resamples keep a sample.
 
     Writes calibration.csv, calibration.md and a picture, of all data sets that are measured or stored in the folder
@@ -87,7 +88,7 @@ def calibration(output: Path, data_dir: Path, data: tuple[str, ...], resamples: 
     todo = [
         (task, folder, resamples)
         for task in tasks
-        if (not data or task.name in data) and not _file(task, folder).exists()
+        if (not data or task.name in data) and (again or not _file(task, folder).exists())
     ]
     with multiprocessing.get_context("spawn").Pool(min(jobs, max(1, len(todo)))) as pool:
         pool.starmap(_measure, todo, chunksize=1)
@@ -148,9 +149,15 @@ def _measure(task: Task, folder: Path, n_resamples: int) -> None:
     views, n_clusters = task.read()
     model = BridgedGRMF(n_clusters, selection="fixed", random_state=0).fit(views)
     model.calibrate(random_state=SEED_USED)
-    truth = model.cluster_stability(n_resamples=n_resamples, share=SHARE, feature_share=SHARE, random_state=SEED_TRUE)
-    found = Samples(model.labels_, model.uncalibrated_confidence_, model.confidence_, truth.kept, truth.n_drawn)
-    write_samples(found, _file(task, folder))
+    path = _file(task, folder)
+    before = read_samples(path) if path.exists() else None
+    if before is not None and np.array_equal(before.labels, model.labels_):
+        kept, n_drawn = before.kept, before.n_drawn
+    else:
+        settings = {"share": SHARE, "feature_share": SHARE, "random_state": SEED_TRUE}
+        truth = model.cluster_stability(n_resamples=n_resamples, **settings)
+        kept, n_drawn = truth.kept, truth.n_drawn
+    write_samples(Samples(model.labels_, model.uncalibrated_confidence_, model.confidence_, kept, n_drawn), path)
 
 
 def _file(task: Task, folder: Path) -> Path:
@@ -200,12 +207,12 @@ def _lines(rows: list[tuple[str, ...]], pooled: list[Samples], missing: Sequence
     lines = [
         "## Confidence of samples\n",
         f"Written by `gapview-lab trust calibration`: `BridgedGRMF(selection='fixed')` at two rates of each data set. "
-        f"`calibrate` uses {N_CALIBRATING} resamples; others, with other seeds, measure how often a sample is kept "
-        "(column resamples). A sample is kept if it is in the matched group and this group has, without the sample, a "
-        "Jaccard similarity of at least 0.5; groups of fewer than five drawn samples are not kept. A resample has "
-        f"{SHARE:.0%} of the samples and of the features of each view; resamples that calibrate have at most "
-        f"{SHARE * MOST_CALIBRATING:,.0f} samples. The error is the expected calibration error over ten bins; it "
-        "includes the chance of the resamples of this column.\n",
+        f"`calibrate` uses {N_CALIBRATING // 2} to {N_CALIBRATING} resamples; others, with other seeds, measure how "
+        "often a sample is kept (column resamples). A sample is kept if it is in the matched group and this group has, "
+        "without the sample, a Jaccard similarity of at least 0.5; groups of fewer than five drawn samples are not "
+        f"kept. A resample has {SHARE:.0%} of the samples and of the features of each view; resamples that calibrate "
+        f"have at most {SHARE * MOST_CALIBRATING:,.0f} samples. The error is the expected calibration error over ten "
+        "bins; it includes the chance of the resamples of this column.\n",
     ]
     if pooled:
         kept = _together(pooled, "kept")

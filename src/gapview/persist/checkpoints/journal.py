@@ -118,6 +118,11 @@ def use_journal(journal: Journal | None) -> AbstractContextManager[None]:
     return set_within(_journal, journal)
 
 
+def is_recording() -> bool:
+    """Return whether the steps of a fit are recorded, in their order."""
+    return _journal.get() is not None
+
+
 @contextmanager
 def writing_every(seconds: float, most_share: float) -> Iterator[None]:
     """Set how often the fits within write their checkpoints; for experiments and tests.

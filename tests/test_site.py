@@ -139,7 +139,7 @@ def test_the_page_for_r_runs_in_r(folder, monkeypatch):
 @pytest.mark.parametrize(
     ("page", "wrong"),
     [
-        ("```python\nprint(1)\n```\n```text\n2\n```\n", r"line 5: the page shows\s+2"),
+        ("```python\nprint(1)\n```\n```text\n4\n```\n", r"line 5: the page shows\s+4"),
         ("```console\n$ gapview --version\nother\n```\n", r"the page shows\s+other"),
         ("```python\nraise ValueError('said')\n```\n", "said"),
         ("```console\n$ gapview nonsense\n```\n", "No such command"),

@@ -24,6 +24,7 @@ from scipy.special import softmax
 from scipy.stats import entropy
 
 from .compute.arrays import host
+from .compute.engine import on_free_threads
 from .correction import on_axes, principal_axes
 from .graph.knn import modularity
 from .scaling import largest_magnitude
@@ -162,7 +163,9 @@ def refine(
     if views.n_views < 2 or n_clusters < 2 or is_small or not starts:
         return Refinement(None, float("nan"))
     source = np.random.RandomState(seed % 2**32)
-    features = [_features(host(rows), views.n_samples, source) for rows in scaled]
+    is_kernel = views.n_samples >= _MANY_SAMPLES
+    drawn = [source.permutation(rows.shape[0])[:_N_LANDMARKS] if is_kernel else None for rows in scaled]
+    features = list(on_free_threads(_features_of, list(zip(map(host, scaled), drawn, strict=True))))
     present = [views.rows(k) for k in range(views.n_views)]
     rounds = _Rounds([own.rows for own in features], [own.shrinkage for own in features], present, source)
     agreement = rounds.agreement(np.eye(n_clusters)[starts[0]])
@@ -221,14 +224,15 @@ class _Features(NamedTuple):
         return ViewDiscriminants(self.size, self.center, self.axes, self.landmarks, self.decay, weights, offset)
 
 
-def _features(rows: Matrix, n_samples: int, source: np.random.RandomState) -> _Features:
-    is_kernel = n_samples >= _MANY_SAMPLES
+def _features_of(given: tuple[Matrix, Array | None]) -> _Features:
+    """Return the features of some rows: kernel values of the rows drawn as landmarks, or principal components."""
+    rows, drawn = given
     size = largest_magnitude(rows) or 1.0  # squares of values divided by it are finite
-    center, axes = principal_axes(rows / size, _KERNEL_AXES if is_kernel else _N_AXES)
+    center, axes = principal_axes(rows / size, _N_AXES if drawn is None else _KERNEL_AXES)
     points = on_axes(rows, size, center, axes)
-    if not is_kernel:
+    if drawn is None:
         return _Features(points, _SHRINKAGE, size, center, axes, None, 0.0, None, np.zeros(points.shape[1]))
-    landmarks = points[source.permutation(len(points))[:_N_LANDMARKS]]
+    landmarks = points[drawn]
     squares = _squared_distances(landmarks, landmarks)
     usual = float(np.median(squares[np.triu_indices(len(landmarks), 1)])) if len(landmarks) > 1 else 0.0
     decay = _DECAY / usual if usual > 0 else 1.0

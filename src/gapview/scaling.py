@@ -483,7 +483,7 @@ def scale_views(views: Views, scale: str | Sequence[str | None] | None) -> tuple
 
 def _copied_unless_tensors(held: Any) -> Any:
     """Return rows without a reference to others; those on a device, which has less memory, are scaled in blocks."""
-    return held.copied() if isinstance(held, SelectedRows) and not is_tensor(held.whole) else held
+    return held.copied() if isinstance(held, SelectedRows) and not is_tensor(held[:0]) else held
 
 
 def scale_per_view(scale: str | Sequence[str | None] | None, n_views: int) -> list[str | None]:

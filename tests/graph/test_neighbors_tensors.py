@@ -133,7 +133,8 @@ class TestCells:
         expected = searched(points, device=device, method="approximate")
         monkeypatch.setattr(cells, "_N_VALUES_TENSOR", 2000)
         monkeypatch.setattr(cells, "_N_VALUES_GPU", 2000)
-        monkeypatch.setattr(torch_search, "_N_VISITS", 1000)
+        monkeypatch.setattr(torch_search, "_N_FOUND", 10000)
+        monkeypatch.setattr(torch_search, "_N_FOUND_GPU", 10000)
         found = searched(points, device=device, method="approximate")
         assert (found[1] == expected[1]).mean() > 0.99  # but for rounding of the centres
         check_consistent(points, found[0], found[1])

@@ -19,6 +19,7 @@ from gapview.baselines import Concat, ImputedKMeans
 from gapview.datasets import make_views
 from gapview.errors import GapviewWarning, InputError, InputTypeError
 from gapview.trust import associate, group_association, holm
+from gapview.trust.association import count_patterns, missing_views_association
 
 
 class TestAssociation:
@@ -239,3 +240,27 @@ class TestFits:
         assert model.fit_transform(views, batch=batches).shape[0] == 200
         assert len(model.associations_) == 2
         assert len(Concat(4, random_state=0).fit_predict(views, batch=batches)) == 200
+
+
+class TestPatternsOfMissingViews:
+    @given(st.lists(st.tuples(st.booleans(), st.booleans(), st.booleans()), min_size=1, max_size=40))
+    def test_patterns_are_the_distinct_rows(self, rows):
+        mask = np.array(rows)
+        patterns, codes = count_patterns(mask)
+        assert [patterns[code].present for code in codes] == rows
+        assert len({pattern.present for pattern in patterns}) == len(patterns)
+        counts = [pattern.n_samples for pattern in patterns]
+        assert counts == np.bincount(codes).tolist() == sorted(counts, reverse=True)
+
+    def test_many_views(self):
+        mask = np.random.RandomState(0).uniform(size=(50, 90)) < 0.5  # more patterns than an integer could number
+        patterns, codes = count_patterns(mask)
+        np.testing.assert_array_equal([patterns[code].present for code in codes], mask)
+
+    def test_the_same_as_for_the_names_of_the_patterns(self):
+        state = np.random.RandomState(0)
+        labels, mask = state.randint(3, size=200), state.uniform(size=(200, 2)) < 0.7
+        mask[~mask.any(axis=1)] = True
+        patterns, codes = count_patterns(mask)
+        names = [patterns[code].name(["a", "b"]) for code in codes]
+        assert missing_views_association(labels, mask, ["a", "b"]) == group_association(labels, names, "missing views")

@@ -97,3 +97,21 @@ def test_scaling_leaves_the_given_arrays_alone(arrays, monkeypatch, scale):
         np.testing.assert_array_equal(one, other)
     for array, own in zip(arrays, before, strict=True):
         np.testing.assert_array_equal(array, own)
+
+
+def test_tensors_on_a_device_are_copied_when_they_are_asked_for(arrays, monkeypatch):
+    torch = pytest.importorskip("torch")
+    copied = Views(arrays)
+    whole = copied.to_device("cpu")
+    parts = [cells.SelectedRows(torch.as_tensor(array), copied.rows(k)) for k, array in enumerate(arrays)]
+    monkeypatch.setattr(cells, "LARGE", 0)
+    monkeypatch.setattr(cells, "is_on_device", lambda rows: isinstance(rows, torch.Tensor))  # as if it had another
+    for given in (whole, copied.with_matrices(parts)):
+        referred = given.on_host()
+        assert referred.by_reference
+        assert referred.on_host() is referred
+        for change in (lambda v: v, lambda v: v[np.arange(0, 120, 3)], lambda v: pickle.loads(pickle.dumps(v))):
+            for one, other in zip(change(copied).matrices, change(referred).matrices, strict=True):
+                assert isinstance(other, np.ndarray)
+                np.testing.assert_array_equal(one, other)
+        assert not pickle.loads(pickle.dumps(referred)).by_reference

@@ -105,7 +105,7 @@ class MemoryBackend:
     def prepare(self, kinds: Sequence[str | None], n_top: Sequence[int | None]) -> list[Preparation]:
         """Transform the views by their kinds, on the processor; return the rules."""
         given, placed = self.training.on_host(), next(self.views.in_parts())[:0]
-        parts = zip(given.names, given.one_by_one(), kinds, n_top, strict=True)
+        parts = zip(given.names, given.in_parts(), kinds, n_top, strict=True)
         rules = [fit_kind(*part) for part in parts]
         prepared = prepared_views(given, rules)
         if prepared is not given:

@@ -30,7 +30,7 @@ from ..persist.model_file import save
 from ..progress import phase, showing
 from ..scaling import SCALES, Scaling, scale_views
 from ..trust import Contributions, GroupAssociation, Markers, find_markers, group_association, view_contributions
-from ..trust.association import BATCH, MISSING_VIEWS, missing_view_names
+from ..trust.association import BATCH, MISSING_VIEWS, missing_views_association
 from ..utils.messages import check_choice, check_flag, check_integer, check_real, muted, warn_user
 from ..utils.types import Array, Matrix
 from ..views import Views, new_views, training_views
@@ -157,8 +157,7 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
 
     def _test_associations(self, batches: Sequence[str | None] | None) -> None:
         """Test the groups against missing views and batches; warn if these largely explain the groups."""
-        missing = missing_view_names(self.views_.mask, self.views_.names)
-        tests = [group_association(self.labels_, missing, MISSING_VIEWS)]
+        tests = [missing_views_association(self.labels_, self.views_.mask, self.views_.names)]
         if batches is not None:
             tests.append(group_association(self.labels_, batches, BATCH))
             if tests[-1] is None:

@@ -114,7 +114,11 @@ def associate(rows: Any, columns: Any) -> Association | None:
     >>> associate([0, 0, 1, 1] * 20, [0, 1, 0, 1] * 20).p_value
     1.0
     """
-    counts = stats.contingency.crosstab(rows, columns).count
+    return _of_table(stats.contingency.crosstab(rows, columns).count)
+
+
+def _of_table(counts: Array) -> Association | None:
+    """Test a table of counts without empty rows and columns."""
     if min(counts.shape) < 2:
         return None
     tested = stats.chi2_contingency(counts, correction=False)
@@ -325,12 +329,47 @@ def group_association(labels: Any, parts: Sequence[str | None], factor: str) -> 
     'The groups are not significantly associated with batch (Cra'
     """
     place: dict[str, int] = {}
-    codes = np.array([-1 if part is None else place.setdefault(part, len(place)) for part in parts])
-    names, groups, codes = list(place), np.asarray(labels)[codes >= 0], codes[codes >= 0]
-    association = associate(groups, codes) if len(groups) else None
+    codes = np.array([-1 if part is None else place.setdefault(part, len(place)) for part in parts], dtype=np.intp)
+    return _association_of(np.asarray(labels)[codes >= 0], codes[codes >= 0], list(place), factor)
+
+
+def missing_views_association(labels: Any, mask: Array, views: Sequence[str]) -> GroupAssociation | None:
+    """Test all groups together, and every group, for association with the views that samples lack.
+
+    Parameters
+    ----------
+    labels : array-like of shape (n_samples,)
+        Group of every sample.
+    mask : bool array of shape (n_samples, n_views)
+        True where a sample has a view.
+    views : sequence of str
+        Names of the views.
+
+    Returns
+    -------
+    GroupAssociation or None
+        As of :func:`group_association`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gapview.trust.association import missing_views_association
+    >>> mask = np.array([[True, True], [True, False]] * 30)
+    >>> missing_views_association([0, 1] * 30, mask, ["blood", "scans"]).association.strength
+    1.0
+    """
+    patterns, codes = count_patterns(mask)
+    return _association_of(np.asarray(labels), codes, [pattern.name(views) for pattern in patterns], MISSING_VIEWS)
+
+
+def _association_of(groups: Array, codes: Array, names: Sequence[str], factor: str) -> GroupAssociation | None:
+    """Test groups for association with parts given as codes, each of which is the code of a sample."""
+    numbers, own = np.unique(groups, return_inverse=True)
+    shape = len(numbers), len(names)
+    counts = np.bincount(own.ravel() * len(names) + codes, minlength=shape[0] * shape[1]).reshape(shape)
+    association = _of_table(counts)
     if association is None:
         return None
-    (numbers, _), counts = stats.contingency.crosstab(groups, codes)
     total, sizes, margins = counts.sum(), counts.sum(axis=1), counts.sum(axis=0)
     expected = np.outer(sizes, margins) / total
     variance = expected * np.outer(1 - sizes / total, 1 - margins / total)
@@ -374,24 +413,15 @@ def count_patterns(mask: Array) -> tuple[tuple[Pattern, ...], Array]:
     >>> [pattern.name(["blood", "scans"]) for pattern in patterns], codes.tolist()
     (['all views', 'only blood'], [0, 1, 0])
     """
-    kinds, codes, counts = np.unique(mask, axis=0, return_inverse=True, return_counts=True)
+    codes = np.zeros(len(mask), dtype=np.intp)
+    for present in mask.T:  # numbered without gaps after every view, in time that grows with the samples alone
+        codes = 2 * codes + present
+        codes = (np.cumsum(np.bincount(codes) > 0) - 1)[codes]
+    counts = np.bincount(codes)
+    kinds = np.empty((len(counts), mask.shape[1]), dtype=bool)
+    kinds[codes] = mask
     # Equally frequent patterns are ordered by their number of views
     order = sorted(range(len(kinds)), key=lambda i: (-counts[i], -kinds[i].sum(), tuple(~kinds[i])))
     place = np.empty(len(order), dtype=np.intp)
     place[order] = np.arange(len(order))
-    return tuple(Pattern(tuple(kinds[i].tolist()), int(counts[i])) for i in order), place[codes.ravel()]
-
-
-def missing_view_names(mask: Array, views: Sequence[str]) -> list[str | None]:
-    """Return the name of the pattern of every sample, the parts that :func:`group_association` takes.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from gapview.trust.association import missing_view_names
-    >>> missing_view_names(np.array([[True, True], [True, False]]), ["blood", "scans"])
-    ['all views', 'only blood']
-    """
-    patterns, codes = count_patterns(mask)
-    names = [pattern.name(views) for pattern in patterns]
-    return [names[code] for code in codes.tolist()]
+    return tuple(Pattern(tuple(kinds[i].tolist()), int(counts[i])) for i in order), place[codes]

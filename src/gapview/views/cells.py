@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from scipy import sparse
 from sklearn.impute import KNNImputer
 from sklearn.utils.random import sample_without_replacement
 
-from ..compute.arrays import host, is_tensor, like, row_blocks
+from ..compute.arrays import host, is_on_device, is_tensor, like, row_blocks
 from ..errors import InputError, some
 from ..utils.types import Array, Matrix
 
@@ -154,12 +154,35 @@ class SelectedRows:
         return self[:]
 
 
+class HostRows(SelectedRows):
+    """A selection of rows of a large tensor on a device, copied to the host when they are asked for."""
+
+    @property
+    def dtype(self) -> Any:
+        """Type of the values."""
+        return host(self.whole[:0]).dtype
+
+    def __getitem__(self, part: slice) -> Array:
+        """Return a slice of the rows as a new array of NumPy."""
+        return host(super().__getitem__(part))  # type: ignore[no-any-return]
+
+    def copied(self) -> Array:
+        """Return all rows as a new array of NumPy, without a copy of all on the device."""
+        rows = np.empty(self.shape, dtype=self.dtype)
+        for block in row_blocks(self):
+            rows[block] = self[block]
+        return rows
+
+    def __reduce__(self) -> Any:
+        return np.asarray, (self.copied(),)  # files can be read without the device
+
+
 def select_rows(matrix: Matrix, rows: Array) -> Any:
     """Return rows of a matrix or of a selection, by reference if they are large."""
-    if isinstance(matrix, SelectedRows):
-        matrix, rows = matrix.whole, matrix.rows[rows]
-    size = 0 if sparse.issparse(matrix) else len(rows) * matrix.shape[1] * matrix.dtype.itemsize
-    lazily = SelectedRows(matrix, rows)
+    if not isinstance(matrix, SelectedRows):
+        matrix = SelectedRows(matrix, np.arange(matrix.shape[0]))
+    lazily = replace(matrix, rows=matrix.rows[rows])
+    size = 0 if sparse.issparse(matrix.whole) else len(lazily.rows) * matrix.shape[1] * matrix.dtype.itemsize
     return lazily if size >= LARGE else lazily.copied()
 
 
@@ -173,6 +196,15 @@ def moved_rows(held: Any, place: Any) -> Any:
     for block in row_blocks(held):  # without a copy of all rows on the host
         moved[block] = like(held[block], place)
     return moved
+
+
+def host_rows(held: Any) -> Any:
+    """Return rows as arrays of NumPy; many rows on a device when they are asked for."""
+    if not is_tensor(held[:0]):
+        return held
+    if not is_on_device(held[:0]) or held.shape[0] * held.shape[1] * held.dtype.itemsize < LARGE:
+        return host(held[:])
+    return HostRows(*(held.whole, held.rows) if isinstance(held, SelectedRows) else (held, np.arange(len(held))))
 
 
 # -- samples to try parameters on ---------------------------------------------------------------------------

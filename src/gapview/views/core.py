@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from ..compute.arrays import host, is_tensor, like, to_device
+from ..compute.arrays import is_tensor, like, to_device
 from ..errors import InputError, InputTypeError, some
 from ..utils.messages import check_choice, printable, warn_user
 from ..utils.shown import Table, as_html
@@ -19,6 +19,7 @@ from .cells import (
     complete_rows,
     count_missing_cells,
     demand_finite,
+    host_rows,
     moved_rows,
     select_rows,
 )
@@ -462,9 +463,9 @@ class Views:
 
     def on_host(self) -> Views:
         """Return the same samples with matrices in the memory of the host."""
-        if not any(is_tensor(held.whole if isinstance(held, SelectedRows) else held) for held in self._held):
+        if not any(is_tensor(held[:0]) for held in self._held):
             return self
-        return self.with_matrices([host(matrix) for matrix in self.matrices])
+        return self.with_matrices([host_rows(held) for held in self._held])
 
     def in_arrays(self, *, keep_sparse: bool = False) -> Views:
         """Return the same samples as if their views had been given in a list of arrays.

@@ -21,7 +21,7 @@ from .search import CellKernel, CellSetting, RecallSample, Search, run_search
 
 _N_SPARE = 8  # candidates beyond the neighbours, since the products that rank them round more than differences
 _N_PER_CELL = 64  # points per cell on which the centres are learnt
-_N_VISITS = 2**25  # pairs of queries and cells listed at a time
+_N_FOUND, _N_FOUND_GPU = 2**24, 2**27  # points listed at a time, over all pairs of queries and cells
 
 
 def nearest_tensors(points: Any, n_neighbors: int, queries: Any, search: Search) -> tuple[Any, Any]:
@@ -180,10 +180,21 @@ class TensorKernel(CellKernel):
             self.centers = _means(drawn, cells.nearest_centers(drawn, self.centers, 1)[:, 0], self.centers)
         self.cell = cells.nearest_centers(self.points, self.centers, 1)[:, 0]
         self.order, self.cells = cells.grouped(self.cell, n_cells)
+        self.sorted: tuple[Any, Any] | None = None  # what _members returns, of all cells
         if isinstance(self.points, torch.Tensor):
-            self.sorted_points: Any = self.points[self.order]
-        else:
-            self.sorted_points = _Rows(self.points, lambda part: self.points[self.order[part]])
+            rows, of_rows, lengths = self.points[self.order], self.cell[self.order], []
+            for block in row_blocks(rows):
+                rows[block] -= self.centers[of_rows[block]]
+                lengths.append(_squares(rows[block]))
+            self.sorted = rows, torch.cat(lengths)
+
+    def _members(self, cell: int) -> tuple[Any, Any]:
+        """Return the points of a cell without its centre, so that products round little, and their squared lengths."""
+        part = self.cells[cell]
+        if self.sorted is not None:
+            return self.sorted[0][part], self.sorted[1][part]
+        rows = self.points[self.order[part]] - self.centers[cell]
+        return rows, _squares(rows)
 
     def true_neighbors(self, rows: Array) -> tuple[Array, Any]:
         """Return distances on the host, and indices."""
@@ -198,25 +209,54 @@ class TensorKernel(CellKernel):
 
     def search(self, setting: CellSetting, rows: Array) -> tuple[tuple[Any, Any], Array]:
         """Return distances and indices of the neighbours of all queries, and the distances of some."""
+        count = self.n_neighbors + self.is_own
 
         def find(part: slice) -> tuple[Any, Any]:
             queries = self.queries[part]  # no copy of points
-            parts = self._visited(cells.nearest_centers(queries, self.centers, setting.n_probes))
-            candidates = cells.nearest_in_parts(queries, self.n_neighbors + self.is_own, parts)[1]
+            visited = cells.nearest_centers(queries, self.centers, setting.n_probes)
+            candidates = self._nearest_members(queries, visited, count)
             return self._nearest_of(torch.arange(part.start, part.stop, device=queries.device), candidates)
 
-        distances, indices = self._found(self.n_queries, max(1, _N_VISITS // setting.n_probes), find)
+        n_found = _N_FOUND_GPU if self.device.type == "cuda" else _N_FOUND
+        distances, indices = self._found(self.n_queries, max(1, n_found // (count * setting.n_probes)), find)
         short = torch.nonzero((indices < 0).any(dim=1)).ravel()
         if len(short):  # the cells near these queries hold too few points
             distances[short], indices[short] = self._exact(short)
         return (distances, indices), distances[torch.as_tensor(rows, device=self.device)].cpu().numpy()
 
-    def _visited(self, visited: Any) -> Iterator[cells.Part]:
-        """Yield the points of every visited cell with some of the queries that visit it."""
-        for cell, visitors in cells.visits(visited, self.n_cells):
-            points, numbers = self.sorted_points[self.cells[cell]], self.order[self.cells[cell]]
-            for some in visitors.split(cells.rows_at_a_time(points, len(points))):
-                yield points, numbers, some
+    def _nearest_members(self, queries: Any, visited: Any, count: int) -> Any:
+        """Return the points nearest to every query in the cells that it visits, in any order; −1 if there are too few.
+
+        One cell after the other is compared with all queries that visit it, and gives a list to each of them. These
+        lists are merged at the end, all at once: few and large steps keep a device busy.
+        """
+        order, parts = cells.grouped(visited.ravel(), self.n_cells)
+        visitors, shape = order // visited.shape[1], (len(order), count)
+        squares = torch.full(shape, torch.inf, dtype=self.dtype, device=self.device)
+        places = torch.full(shape, -1, dtype=torch.int32 if self.n_points < 2**31 else torch.int64, device=self.device)
+        for cell, part in enumerate(parts):
+            members = self.cells[cell]
+            n_found = min(count, members.stop - members.start)
+            if part.start == part.stop or not n_found:
+                continue
+            points, lengths = self._members(cell)
+            step = self._rows_at_a_time(len(points))
+            for begin in range(part.start, part.stop, step):
+                some = slice(begin, min(begin + step, part.stop))
+                rows = queries[visitors[some]]
+                rows -= self.centers[cell]
+                near, place = smallest(lengths.addmm(rows, points.T, alpha=-2), n_found)
+                squares[some, :n_found] = near.add_(_squares(rows)[:, None])
+                places[some, :n_found] = place.add_(members.start)
+        by_query = torch.empty_like(order)
+        by_query[order] = torch.arange(len(order), device=self.device)
+        nearest = smallest(squares[by_query].view(len(queries), -1), count)[1]
+        found = places[by_query].view(len(queries), -1).gather(1, nearest).long()
+        return torch.where(found < 0, -1, self.order[found.clamp(min=0)])
+
+
+def _squares(rows: Any) -> Any:
+    return torch.linalg.vector_norm(rows, dim=1).square()
 
 
 def _means(rows: Any, cell: Any, centers: Any) -> Any:

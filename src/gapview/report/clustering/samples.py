@@ -19,11 +19,10 @@ from ...trust import (
     GroupAssociation,
     ViewEffects,
     associate,
-    group_association,
     holm,
     top_features,
 )
-from ...trust.association import MISSING_VIEWS, Pattern, count_patterns, missing_view_names
+from ...trust.association import Pattern, count_patterns, missing_views_association
 from ...utils.types import Array
 from ...views import Views
 
@@ -142,7 +141,7 @@ def summarise_gaps(views: Views, labels: Array, n_groups: int) -> Gaps:
     tests = [associate(labels, column) for column in views.mask.T]
     adjusted = iter(holm([one.p_value for one in tests if one is not None]))
     by_view = tuple(ViewGap(one, float("nan") if one is None else next(adjusted)) for one in tests)
-    tested = group_association(labels, missing_view_names(views.mask, views.names), MISSING_VIEWS)
+    tested = missing_views_association(labels, views.mask, views.names)
     return Gaps(patterns, codes, by_view, share, tested)
 
 

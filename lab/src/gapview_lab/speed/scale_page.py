@@ -148,7 +148,13 @@ def _sizes_table(runs: Sequence[ScaleRun]) -> Table:
     )
     known = [run for run in runs if run.device_mb == run.device_mb]
     on_device = [f"{run.device_mb:.0f} MB ({run.method}, {run.n_samples:,})" for run in known]
-    notes = (note, *([f"Most memory held on the device: {', '.join(on_device)}."] if on_device else []))
+    notes: tuple[str, ...] = (note,)
+    if known:
+        notes += (
+            f"Most memory held on the device: {', '.join(on_device)}.",
+            "Every process has fitted 6,000 samples before, most of it to load the programs of the device: "
+            f"at most {seconds_text(max(run.warm_up for run in known))}.",
+        )
     return Table("From arrays to labels", heads, (Group(tuple(ordered)),), notes=notes, numbers=True)
 
 

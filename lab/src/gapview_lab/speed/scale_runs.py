@@ -11,15 +11,17 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 from functools import partial
 from pathlib import Path
-from time import process_time
+from time import perf_counter, process_time
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.metrics import adjusted_rand_score
 from threadpoolctl import threadpool_limits
 
 from gapview.baselines import BipartiteSpectral, ImputedSpectral
 from gapview.compute.arrays import to_device
+from gapview.datasets import make_views
 from gapview.estimators import GRMF, BridgedGRMF
 
 from ..common.records import RecordStore
@@ -48,6 +50,7 @@ RIVALS = ("BipartiteSpectral", "ImputedSpectral", "MeanMiniBatch", *PEERS)
 # Rough seconds for 100,000 samples of 316 features on two cores, for the time left before anything is measured
 _COSTS = {"GRMF": 60.0, "GRMF-data": 60.0, "BridgedGRMF": 150.0, "BridgedGRMF-fixed": 130.0, "BipartiteSpectral": 15.0}
 _USUAL_COST = 100.0
+_N_WARM = 6000  # samples of a fit before one on a device; more than those on which settings are tried
 
 
 @dataclass(frozen=True)
@@ -103,6 +106,7 @@ class ScaleRun:
     memory_by_phase: str = "{}"
     version: str = ""
     processor_seconds: float = _UNKNOWN  # of all threads: other load changes them less
+    warm_up: float = _UNKNOWN  # seconds of a small fit before, which loads the programs of a device
 
     @property
     def task(self) -> ScaleTask:
@@ -124,7 +128,7 @@ class ScaleStore(RecordStore[ScaleRun]):
     """All runs of a folder. Failed runs count as not done, except those over a limit as long as the current one."""
 
     def __init__(self, path: Path, version: str, time_limit: float) -> None:
-        super().__init__(path, version, ScaleRun, added=("processor_seconds",))
+        super().__init__(path, version, ScaleRun, added=("processor_seconds", "warm_up"))
         self._time_limit = time_limit
 
     def last(self) -> dict[ScaleTask, ScaleRun]:
@@ -170,6 +174,7 @@ class ScaleWork:
         more = {"device": task.device} if task.device else {}
         model = METHODS[task.method](N_CLUSTERS, random_state=0, **more)
         wait, device_memory = _device_clock(task.device)
+        warm_up = _warm_up(task, model) if task.device else _UNKNOWN
         before = memory_now()
         arrays, target = read_made(self.folder)
         n_bytes = sum(array.nbytes for array in arrays)
@@ -184,6 +189,7 @@ class ScaleWork:
         return {
             "seconds": clock.total,
             "processor_seconds": processor,
+            "warm_up": warm_up,
             "input_mb": n_bytes / 2**20,
             "before_mb": before,
             "peak_mb": peak_memory(),
@@ -195,6 +201,15 @@ class ScaleWork:
             "seconds_by_phase": json.dumps({name: round(value, 6) for name, value in clock.seconds.items()}),
             "memory_by_phase": json.dumps({name: round(value, 1) for name, value in clock.memory.items()}),
         }
+
+
+def _warm_up(task: ScaleTask, model: Any) -> float:
+    """Fit few samples on the device, and return the seconds: the first fit loads its programs."""
+    made = make_views(_N_WARM, task.widths, n_clusters=N_CLUSTERS, missing_rate=0.25, dtype="float32", random_state=0)
+    views = made.views.to_device(task.device)
+    begin = perf_counter()
+    clone(model).fit(views)
+    return perf_counter() - begin
 
 
 def _limit_process(processor: float | None, memory: float | None) -> None:

@@ -284,3 +284,6 @@ def test_large_data_are_compared_with_another_version_and_shown(tmp_path):
     text = page.read_text()
     assert f"## Large data: this version and commit {before['label']}" in text
     assert text.count("| 300 |") == 2
+    result = run("large", tmp_path, "--sizes", "300", "-o", tmp_path / "other")
+    assert result.exit_code == 1
+    assert "holds no sources of gapview. Give the folder of a checkout, or its src." in " ".join(result.output.split())

@@ -36,6 +36,7 @@ from ..compute.arrays import (
     row_blocks,
     weights_of,
 )
+from ..compute.engine import trim_memory
 from ..correction import Correction, scale_and_correct
 from ..factorization.loop import Solution, codes_of_all, codes_of_present
 from ..factorization.problem import NarrowRows, Problem, build_problem
@@ -49,7 +50,7 @@ from ..graph.neighbors import Search
 from ..kinds import Preparation, fit_kind, prepared_views
 from ..mixture import fit_mixture, rows_to_fit
 from ..persist.checkpoints import StateRecord, checkpointed, checkpointed_search
-from ..persist.checkpoints.journal import fit_generator
+from ..persist.checkpoints.journal import fit_generator, is_recording
 from ..progress import phase
 from ..refinement import Discriminants, transition_of, walk
 from ..scaling import ScaledRows, Scaling, row_lengths, unit_rows
@@ -80,6 +81,7 @@ class MemoryBackend:
         Part of every view, if the samples are drawn from others; see :func:`gapview.views.linking.parts_of`.
     """
 
+    keeps_graphs = False  # whether the graphs of the views are needed again
     both_graphs = staticmethod(both_graphs)
     random_start = staticmethod(random_start)
     generator = staticmethod(fit_generator)
@@ -122,6 +124,8 @@ class MemoryBackend:
 
     def scale(self, scale: str | Sequence[str | None] | None) -> list[Scaling]:
         """Scale the views; return the scalings."""
+        if self.is_last and self.views.by_reference:
+            trim_memory()  # the choice has freed some
         with phase("scaling"):
             self.scaled, self.scalings, self.corrections = scale_and_correct(self.views, scale)
         self.dtype = self.scaled[0].dtype
@@ -159,8 +163,9 @@ class MemoryBackend:
         return checkpointed_search("union graph", lambda: self._unite(*arguments), search)
 
     def _unite(self, *arguments: Any) -> Any:
-        """Build the union graph from graphs that a checkpoint may hold, and that are therefore not overwritten."""
-        return union_graph(*arguments, build=self._recorded_graph)
+        """Build the union graph from graphs that a checkpoint may hold, and that are then not overwritten."""
+        overwrite = not self.keeps_graphs and not is_recording()
+        return union_graph(*arguments, build=self._recorded_graph, overwrite=overwrite)
 
     def joint_graph(self, n_neighbors: int, view_weights: Sequence[float], search: Search | None) -> tuple[float, Any]:
         """Impute missing rows; return the share of variance explained, and the joint graph over all samples."""

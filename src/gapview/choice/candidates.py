@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
@@ -11,11 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from ..compute.engine import single_threaded
+from ..compute.engine import on_free_threads, single_threaded
 from ..errors import InputError, ParameterError, ParameterTypeError, some
 from ..graph.communities import LEIDEN
 from ..graph.knn import resolve_n_neighbors
 from ..persist.checkpoints import checkpointed
+from ..persist.checkpoints.journal import is_recording
 from ..progress import tell
 from ..refinement import Refinement
 from ..scaling import SCALES, WHITE, scale_view, suitable_scale
@@ -107,7 +109,8 @@ def _plan_setting(
     """
     settings = list_candidates(model, views, drawn.views, n_clusters)
     tell("Weighing views")
-    weights = checkpointed("weights", lambda: _weigh_views(model, drawn, settings[0], n_clusters, seed, limits))
+    weigh = partial(_weigh_views, model, drawn, settings[0], n_clusters, seed, limits)
+    weights = checkpointed("weights", lambda: _while_searching(weigh, drawn, settings))
     choose_plan = partial(_choose_plan, model, views, drawn, settings, n_clusters, seed=seed, limits=limits)
     plan = choose_plan(weights)
     equal = _read_weights(None, drawn.views)
@@ -160,6 +163,18 @@ def _suggest_count(model: Any, views: SampleCounts, drawn: Drawn, seed: int, lim
     setting = replace(first, n_components=counts[-1]) if model.n_components == "auto" else first
     weights = _read_weights(None if _is_auto(model.view_weights) else model.view_weights, part)
     return suggest_count(drawn, setting, counts, weights, seed, limits)
+
+
+def _while_searching(
+    weigh: Callable[[], tuple[float, ...]], drawn: Drawn, settings: Sequence[Setting]
+) -> tuple[float, ...]:
+    """Return the weights of the views; meanwhile a free core finds the neighbours that do not depend on them."""
+    if is_recording():  # a checkpoint records steps in their order
+        return weigh()
+    _, *others = dict.fromkeys((setting.scales, setting.n_neighbors) for setting in settings)
+    works = [weigh, *(partial(drawn.find_neighbors, *other) for other in others)]
+    with closing(on_free_threads(lambda work: work(), works)) as results:
+        return next(results)
 
 
 def _weigh_views(

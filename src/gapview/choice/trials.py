@@ -41,6 +41,8 @@ _SAFE = 2.0**20  # single precision holds squares of values up to it, and of its
 class TrialBackend(MemoryBackend):
     """Views in memory on which several settings are tried: every view is searched for neighbours once."""
 
+    keeps_graphs = True
+
     def __init__(self, views: Views, scales: Sequence[str | None], view_parts: Array) -> None:
         super().__init__(views, view_parts=view_parts)
         self._graphs: dict[tuple[int, int], tuple[Any, list[SearchReport]]] = {}
@@ -151,11 +153,21 @@ class Drawn:
         if key not in self._prepared:
             # Not recorded: the steps of a fit that is resumed from a checkpoint do not all run again
             with use_journal(None):
-                if scales not in self._backends:
-                    self._backends[scales] = TrialBackend(self.views, scales, self.view_parts)
-                backend, search = self._backends[scales], Search()
-                self._prepared[key] = prepare(backend, scales, n_neighbors, view_weights, bridges, search)
+                self._prepared[key] = prepare(
+                    self._scaled(scales), scales, n_neighbors, view_weights, bridges, Search()
+                )
         return self._prepared[key]
+
+    def find_neighbors(self, scales: Sequence[str | None], n_neighbors: Sequence[int]) -> None:
+        """Scale the views, and find the neighbours within each of them, which later trials share."""
+        with use_journal(None):
+            for view, count in enumerate(n_neighbors):
+                self._scaled(tuple(scales)).view_graph(view, count)
+
+    def _scaled(self, scales: tuple[str | None, ...]) -> TrialBackend:
+        if scales not in self._backends:
+            self._backends[scales] = TrialBackend(self.views, scales, self.view_parts)
+        return self._backends[scales]
 
     def prepared(self, setting: Setting, view_weights: Sequence[float]) -> ViewGraphs | None:
         """Return the views and all graphs of a setting if there are any from a trial."""

@@ -186,6 +186,9 @@ def row_parts(graph: sparse.csr_array) -> list[tuple[slice, sparse.csr_array]]:
     parts = []
     for begin, end in pairwise(edges):
         first, last = graph.indptr[begin], graph.indptr[end]
-        own = graph.data[first:last], graph.indices[first:last], graph.indptr[begin : end + 1] - first
-        parts.append((slice(begin, end), sparse.csr_array(own, shape=(end - begin, graph.shape[1]))))
+        part = sparse.csr_array((end - begin, graph.shape[1]), dtype=graph.dtype)
+        # Set one by one, since the constructor copies parts of larger arrays
+        part.data, part.indices = graph.data[first:last], graph.indices[first:last]
+        part.indptr = graph.indptr[begin : end + 1] - first
+        parts.append((slice(begin, end), part))
     return parts

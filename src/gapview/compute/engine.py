@@ -5,10 +5,11 @@ All fits of a process together use no more threads of BLAS and OpenMP than there
 
 from __future__ import annotations
 
+import ctypes
 import multiprocessing
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import copy_context
@@ -129,7 +130,7 @@ def one_by_one(work: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
     return [work(item) for item in items]
 
 
-def on_free_threads(work: Callable[[Any], Any], items: Sequence[Any]) -> Iterator[Any]:
+def on_free_threads(work: Callable[[Any], Any], items: Sequence[Any]) -> Generator[Any, None, None]:
     """Yield the results of independent work in order, done on the cores that other fits leave free.
 
     Each piece of work has one core and the context of the caller, but what it does is not reported.
@@ -156,6 +157,13 @@ def on_free_threads(work: Callable[[Any], Any], items: Sequence[Any]) -> Iterato
             finally:  # after an error the rest does not start
                 for each in running:
                     each.cancel()
+
+
+def trim_memory() -> None:
+    """Return freed memory to the system, where the C library keeps it and can be told to return it."""
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform == "linux" else None
+    if trim is not None:
+        trim(0)
 
 
 def engine_for(array: Any) -> NumpyEngine | TorchEngine:

@@ -91,11 +91,11 @@ class LargeStore(RecordStore[LargeRun]):
 )
 @click.option("-o", "--output", type=click.Path(path_type=Path), default=Path("large"), show_default=True)
 def large(before: Path, sizes: tuple[int, ...], output: Path) -> None:
-    """Fit BridgedGRMF to large data with the sources of another version in the folder BEFORE (its src), and with these.
+    """Fit BridgedGRMF to large data with another version, and with this one.
 
-    Time, processor time, memory, recall and adjusted Rand index of every fit. The data are made: two views of 240 and
-    76 features in 10 groups, float32, a quarter of every view missing. Every fit has a process of its own. Fits whose
-    results are in the folder are not repeated.
+    BEFORE is a checkout of the other version, or its folder src. Time, processor time, memory, recall and adjusted Rand
+    index of every fit. The data are made: two views of 240 and 76 features in 10 groups, float32, a quarter of every
+    view missing. Every fit has a process of its own. Fits whose results are in the folder are not repeated.
     """
     console, folder = new_console(), make_folder(output)
     run_file, store = RunFile(folder), LargeStore(folder)

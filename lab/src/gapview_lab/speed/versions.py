@@ -138,7 +138,7 @@ _HEADER = ("case", "seconds", "seconds before", "ratio", "MB", "MB before", "rat
 @click.option("--case", "chosen", type=click.Choice(CASES), multiple=True, help="Only these cases.")
 @click.option("-o", "--output", type=click.Path(path_type=Path), default=Path("versions"), show_default=True)
 def versions(before: Path, data_dir: Path, turns: int, chosen: Sequence[str], output: Path) -> None:
-    """Compare this version with the sources of another one in the folder BEFORE (its src folder).
+    """Compare this version with another one, in the folder BEFORE: a checkout, or its folder src.
 
     Each fit runs in a process of its own, the two versions in turn. The table holds the fastest turn and the smallest
     peak of memory of each. The first line counts the functions and files of one fit of 120 samples with fixed settings,
@@ -163,8 +163,11 @@ def versions(before: Path, data_dir: Path, turns: int, chosen: Sequence[str], ou
     console.print(f"{computer()}, best of {turns}. Wrote {path}", highlight=False)
 
 
-def run_program(source: Path, name: str, program: str, *options: str) -> dict[str, Any]:
-    """Run a program with the sources of one version; return the JSON of its last line."""
+def run_program(given: Path, name: str, program: str, *options: str) -> dict[str, Any]:
+    """Run a program with the sources of one version, a folder src or one that holds it; return the JSON of its end."""
+    source = next((folder for folder in (given, given / "src") if (folder / "gapview").is_dir()), None)
+    if source is None:
+        raise DataFileError(f"{given.name!r} holds no sources of gapview. Give the folder of a checkout, or its src.")
     path = os.pathsep.join([str(source), *filter(None, [os.environ.get("PYTHONPATH")])])
     environment = {**os.environ, "PYTHONPATH": path}
     arguments = [sys.executable, "-c", program, *options]

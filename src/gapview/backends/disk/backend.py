@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
-import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -12,6 +10,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from ...compute.engine import trim_memory
 from ...factorization import problem as in_memory
 from ...factorization.problem import Problem, SampleWeights, join_views
 from ...graph.bridges import union_graph
@@ -61,7 +60,7 @@ def open_backend(model: Any, data: Any, mask: Any) -> Iterator[MemoryBackend]:
     plan.check(budget)
     with phase("reading"):
         warn_of_values(views, model.kind)
-        _trim_memory()
+        trim_memory()
     with Scratch() as scratch:
         yield DiskBackend(views, plan, budget, scratch)
 
@@ -215,10 +214,3 @@ def build_problem(
         term = replace(part.terms[0], n_features=matrix.shape[1], smoothed=scratch.row_by_row(smoothed))  # type: ignore[arg-type]
         views.append(replace(part, terms=(term,), constant=constant))
     return join_views(views)
-
-
-def _trim_memory() -> None:
-    """Return freed memory to the system, where the C library keeps it and can be told to return it."""
-    trim = getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform == "linux" else None
-    if trim is not None:
-        trim(0)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import weakref
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any
 from unittest.mock import patch
@@ -19,8 +19,9 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-from gapview import clusters, scaling
+from gapview import clusters, correction, refinement
 from gapview.backends import memory, tensor_shares
+from gapview.choice import candidates, selection
 from gapview.compute import arrays, engine, kmeans, tensor_graph
 from gapview.compute.arrays import is_tensor
 from gapview.graph import bridges, donors, imputation
@@ -53,7 +54,9 @@ _TO_HOST = ("cpu", "numpy", "tolist", "__array__")
 _SIZES = (
     (arrays, "_ROWS_AT_A_TIME"),
     (arrays, "_BYTES_ON_DEVICE"),
-    (scaling, "FEW_ROWS"),
+    (arrays, "FEW_ROWS"),
+    (correction, "FEW_ROWS"),
+    (memory, "FEW_ROWS"),
     (bridges, "FEW_ROWS"),
     (donors, "FEW_ROWS"),
     (engine, "_DEVICE_BYTES"),
@@ -65,7 +68,7 @@ _SIZES = (
     (donors, "_N_PAIRS_TENSOR"),
     (imputation, "_MOST_VALUES"),
     (neighbor_cells, "_N_VALUES_GPU"),
-    (torch_search, "_N_VISITS"),
+    (torch_search, "_N_FOUND_GPU"),
     (cells, "LARGE"),
     (measures, "_DEVICE_CELLS"),
 )
@@ -168,6 +171,10 @@ def _dense_parts(tensor: Any) -> list[Any]:
     return [tensor]
 
 
+def _in_turn(work: Callable[[Any], Any], items: Sequence[Any]) -> Generator[Any, None, None]:
+    yield from map(work, items)
+
+
 @contextmanager
 def metered(shrink: int = 1) -> Iterator[DeviceMeter]:
     """Meter the fits within, which treat tensors on the processor as if they were on a device.
@@ -180,6 +187,9 @@ def metered(shrink: int = 1) -> Iterator[DeviceMeter]:
         for module, name in _SIZES:
             stack.enter_context(patch.object(module, name, max(getattr(module, name) // shrink, 1)))
         stack.enter_context(patch.object(neighbor_cells, "_N_VALUES_TENSOR", neighbor_cells._N_VALUES_GPU))
+        stack.enter_context(patch.object(torch_search, "_N_FOUND", torch_search._N_FOUND_GPU))
+        for module in (candidates, selection, refinement):  # operations of other threads are not counted
+            stack.enter_context(patch.object(module, "on_free_threads", _in_turn))
         for name in _TO_HOST:
             stack.enter_context(patch.object(torch.Tensor, name, _counted(meter, getattr(torch.Tensor, name), name)))
         stack.enter_context(patch.object(torch, "as_tensor", _counted_upload(meter, torch.as_tensor)))

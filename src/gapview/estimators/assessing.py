@@ -35,7 +35,7 @@ from ..utils.messages import MOST_REPEATS, check_integer, check_real, muted, ran
 from ..utils.types import Array
 from ..views import Views
 
-N_CALIBRATING = 24  # resamples that calibrate the confidence, at most
+N_CALIBRATING = 16  # resamples that calibrate the confidence, at most
 PRECISION = 0.04  # standard error of the share of samples kept, from which half of them are enough
 SHARE = 0.8  # of the samples and features in such a resample
 MOST_CALIBRATING = 5000  # samples of which it has that share
@@ -247,8 +247,8 @@ class AssessedMixin:
         Parameters
         ----------
         n_resamples : int or "auto", default="auto"
-            Number of resamples. "auto": from 12 on no more, once the share of samples that a resample keeps has a
-            standard error below 0.04; at most 24. Each costs up to one fit with ``selection="fixed"``.
+            Number of resamples. "auto": from 8 on no more, once the share of samples that a resample keeps has a
+            standard error below 0.04; at most 16. Each costs up to one fit with ``selection="fixed"``.
         random_state : int, RandomState or None, default=None
             Seed of the resamples and of the fits.
 

@@ -207,7 +207,7 @@ def read_source(name: str, path: Path | None, widths: tuple[int, ...] = ()) -> S
     contents = f"{views.n_samples} samples, {kind} features, {groups} groups"
     contents += f"; {gaps} samples lack a view by nature" if gaps else ""
     size = views.n_samples * sum(views.n_features)
-    fingerprint = _fingerprint(loaded, hiding)
+    fingerprint = _fingerprint(loaded, hiding, is_made=path is None)
     source = Source(name, path, contents, size, fingerprint, hiding, rates, _MOST_SEEDS, n_published, widths)
     for cell in source.cells:
         hidden(loaded, cell, 0)  # what cannot be hidden is said now, not in the middle of the league
@@ -231,7 +231,7 @@ def hide_otherwise(source: Source, hiding: str, rates: tuple[float, ...]) -> Sou
             f"{', '.join(known) or 'none'}."
         )
     n_published = min((len(masks[rate]) for rate in rates if masks), default=None)
-    fingerprint = _fingerprint(loaded, hiding)
+    fingerprint = _fingerprint(loaded, hiding, is_made=source.path is None)
     n_seeds = n_published or _MOST_SEEDS  # printed figures are compared on published masks alone
     other = replace(
         source, fingerprint=fingerprint, hiding=hiding, rates=rates, n_seeds=n_seeds, n_published=n_published
@@ -268,7 +268,8 @@ def _can_hide(views: Views, rate: float) -> bool:
     return True
 
 
-def _fingerprint(loaded: Loaded, hiding: str) -> str:
+def _fingerprint(loaded: Loaded, hiding: str, *, is_made: bool) -> str:
+    """Return a hash of the contents; of made data in single precision, since processors differ in their last digits."""
     digest = hashlib.sha256()
     views = loaded.data.views
     masks = [found for (way, _), found in loaded.masks.items() if way in (MASKS, hiding)]
@@ -277,6 +278,7 @@ def _fingerprint(loaded: Loaded, hiding: str) -> str:
         if array is not None:
             digest.update(repr((array.shape, str(array.dtype))).encode())
             dense = array.toarray() if hasattr(array, "toarray") else array
+            dense = dense.astype(np.float32) if is_made and dense.dtype == np.float64 else dense
             digest.update(np.ascontiguousarray(dense).tobytes())
     return digest.hexdigest()[:12]
 

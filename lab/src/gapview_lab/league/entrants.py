@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from gapview.baselines import (
@@ -57,9 +57,12 @@ class Entrant:
 
     @property
     def program(self) -> str:
-        """Package and version."""
+        """Package and version; the package alone if it is not installed."""
         package = getattr(self.make, "distribution", "gapview")
-        return f"{package} {version(package)}"
+        try:
+            return f"{package} {version(package)}"
+        except PackageNotFoundError:
+            return str(package)
 
 
 def _tried(default: Setting, settings: Iterable[Setting]) -> tuple[Setting, ...]:
@@ -228,8 +231,10 @@ ENTRANTS: Mapping[str, Entrant] = {
 QUICK_METHODS = ("BridgedGRMF", "BridgedGRMF-fixed", "GRMF", "Concat", "ImputedKMeans", "ImputedSpectral")
 
 
-def choose_entrants(names: Sequence[str], say: Callable[[str], None]) -> list[Entrant]:
+def choose_entrants(names: Sequence[str], say: Callable[[str], None], *, runs: bool = True) -> list[Entrant]:
     """Return the methods named, in the order of the league; by default all that can run here.
+
+    Methods that do not run, since their results are stored, need no package.
 
     Raises
     ------
@@ -246,7 +251,7 @@ def choose_entrants(names: Sequence[str], say: Callable[[str], None]) -> list[En
         if names and entrant.name not in names:
             continue
         problem = entrant.make.why_not() if hasattr(entrant.make, "why_not") else None
-        if problem is None:
+        if problem is None or (names and not runs):
             chosen.append(entrant)
         elif names:
             raise problem

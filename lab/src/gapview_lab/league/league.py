@@ -102,7 +102,7 @@ def run_league(request: LeagueRequest, progress: Progress, say: Callable[[str], 
             left_out.append(line)
             say(line)
 
-    entrants = choose_entrants(methods, leave_out)
+    entrants = choose_entrants(methods, leave_out, runs=not request.tables_only)
     plan = _plan(request, request.published, leave_out) if request.published is not None else None
     sources = plan.sources if plan is not None else _sources(request, leave_out)
     for source in sources:

@@ -21,7 +21,7 @@ from .machine import best_of
 from .plain import plain_algorithm, plain_graph
 from .results import Measured
 
-__all__ = ["IMPUTED", "PAPER_FIT", "PLAIN", "measure_fits"]
+__all__ = ["CHOSEN_FIT", "FIXED_FIT", "IMPUTED", "PAPER_FIT", "PLAIN", "measure_fits"]
 
 N_ITERATIONS = 100  # of the paper
 _N_PLAIN = 5  # iterations of the plain version that are timed
@@ -29,12 +29,13 @@ _TURN = 1.0  # seconds
 PLAIN = "plain dense Algorithm 1"
 IMPUTED = "KNNImputer + SpectralClustering"
 PAPER_FIT = f"GRMF, {N_ITERATIONS} iterations"
+FIXED_FIT, CHOSEN_FIT = "BridgedGRMF, fixed setting", "BridgedGRMF, setting chosen"
 
 MODELS: Mapping[str, Callable[[int], Any]] = {
     PAPER_FIT: lambda count: GRMF(count, max_iter=N_ITERATIONS, tol=0, random_state=0),
     "GRMF, start from the data": lambda count: GRMF(count, init="data", random_state=0),
-    "BridgedGRMF, fixed setting": lambda count: BridgedGRMF(count, selection="fixed", random_state=0),
-    "BridgedGRMF, setting chosen": lambda count: BridgedGRMF(count, random_state=0),
+    FIXED_FIT: lambda count: BridgedGRMF(count, selection="fixed", random_state=0),
+    CHOSEN_FIT: lambda count: BridgedGRMF(count, random_state=0),
     IMPUTED: lambda count: ImputedSpectral(count, random_state=0),
 }
 

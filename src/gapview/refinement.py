@@ -167,7 +167,10 @@ def refine(
     drawn = [source.permutation(rows.shape[0])[:_N_LANDMARKS] if is_kernel else None for rows in scaled]
     features = list(on_free_threads(_features_of, list(zip(map(host, scaled), drawn, strict=True))))
     present = [views.rows(k) for k in range(views.n_views)]
-    rounds = _Rounds([own.rows for own in features], [own.shrinkage for own in features], present, source)
+    trained_in = [
+        _TrainingView(own.rows, own.shrinkage, samples) for own, samples in zip(features, present, strict=True)
+    ]
+    rounds = _Rounds(trained_in, source)
     agreement = rounds.agreement(np.eye(n_clusters)[starts[0]])
     if not agreement >= _AGREE and not explained >= _EXPLAIN:
         return Refinement(None, agreement)
@@ -175,8 +178,8 @@ def refine(
     ends = rounds.run([np.eye(n_clusters)[labels] for labels in starts], transition)
     best = max(ends, key=lambda place: _clarity(ends[place][0], graph))
     shares, sharpness = ends[best]
-    trained = zip(features, rounds.trained(shares), strict=True)
-    of_views = tuple(own.discriminants(*scores) for own, scores in trained)
+    pairs = zip(features, rounds.views, strict=True)
+    of_views = tuple(own.discriminants(*view.trained(shares)) for own, view in pairs)
     scores = [own.scores(host(rows)) for own, rows in zip(of_views, scaled, strict=True)]
     means = sharpness * _mean_scores(scores, present, views.n_samples)
     offset = _offset(means)
@@ -257,12 +260,47 @@ def _squared_distances(rows: Array, others: Array) -> Array:
 # -- rounds ----------------------------------------------------------------------------------------------------
 
 
-class _Rounds(NamedTuple):
-    """The views in which discriminants are trained, round by round."""
+class _TrainingView(NamedTuple):
+    """A view in which discriminants are trained."""
 
-    features: list[Array]  # the present rows of every view, centred
-    shrinkage: list[float]
-    present: list[Array]  # the samples of these rows
+    rows: Array  # its present rows, centred
+    shrinkage: float
+    samples: Array  # the samples of these rows
+
+    def held_out(self, shares: Array, folds: Array) -> Array:
+        """Return the scores of the rows by discriminants that were trained without their fold.
+
+        Parameters
+        ----------
+        shares : array of shape (n_samples, n_starts, n_groups)
+            Shares of the groups, of several starts.
+        folds : int array of shape (n_samples,)
+            Fold of every sample.
+        """
+        own_folds = folds[self.samples]
+        order = np.argsort(own_folds, kind="stable")
+        edges = np.searchsorted(own_folds[order], np.arange(_N_FOLDS + 1)).tolist()
+        rows, own = self.rows[order], shares[self.samples[order]].astype(self.rows.dtype, copy=False)
+        blocks = [slice(*pair) for pair in pairwise(edges)]
+        parts = [_Moments.of(rows[block], own[block]) for block in blocks]
+        total = [sum(arrays) for arrays in zip(*parts, strict=True)]
+        scores = np.empty((len(rows), own[0].size), dtype=rows.dtype)
+        for block, part in zip(blocks, parts, strict=True):
+            others = _Moments(*(all_ - part_ for all_, part_ in zip(total, part, strict=True)))
+            weights, offsets = others.discriminants(self.shrinkage)
+            scores[order[block]] = rows[block] @ weights.reshape(-1, len(rows[0])).T + offsets.ravel()
+        return scores.reshape(own.shape)
+
+    def trained(self, shares: Array) -> tuple[Array, Array]:
+        """Return weights and offsets, trained on all rows."""
+        weights, offsets = _Moments.of(self.rows, shares[self.samples, None]).discriminants(self.shrinkage)
+        return weights[0].T, offsets[0]
+
+
+class _Rounds(NamedTuple):
+    """Rounds of training discriminants and assigning samples."""
+
+    views: list[_TrainingView]
     source: np.random.RandomState
 
     def run(self, starts: Sequence[Array], transition: Any) -> dict[int, tuple[Array, float]]:
@@ -274,50 +312,34 @@ class _Rounds(NamedTuple):
         sharpness = dict.fromkeys(current, 1.0)
         for done in range(_N_ROUNDS):
             found = []
-            for (place, shares), of_views in zip(current.items(), self.held_out(list(current.values())), strict=True):
-                scores = _mean_scores(of_views, self.present, len(shares))
+            of_starts = self.mean_scores(np.stack(list(current.values()), axis=1))
+            for (place, shares), scores in zip(current.items(), of_starts, strict=True):
                 sharpness[place] = _sharpness(scores, shares.argmax(axis=1))
                 scores *= sharpness[place]
                 found.append(softmax(scores + _offset(scores), axis=1))
-            averaged = (np.concatenate(found, axis=1) + transition @ np.concatenate(found, axis=1)) / 2
-            of_starts = np.split(averaged, len(found), axis=1)
-            current = _distinct(dict(zip(current, of_starts, strict=True)))
+            beside = np.concatenate(found, axis=1)
+            averaged = np.split((beside + transition @ beside) / 2, len(found), axis=1)
+            current = _distinct(dict(zip(current, averaged, strict=True)))
             if done >= _N_ROUNDS - _N_AVERAGED:
                 for place, shares in current.items():
                     totals[place] += shares
         return {place: (totals[place] / _N_AVERAGED, sharpness[place]) for place in current}
 
-    def held_out(self, of_starts: Sequence[Array]) -> list[list[Array]]:
-        """Return for every start and view the scores of the rows by discriminants that were trained without them."""
-        folds = self.source.permutation(len(of_starts[0])) % _N_FOLDS
-        found: list[list[Array]] = [[] for _ in of_starts]
-        for rows, shrinkage, samples in zip(self.features, self.shrinkage, self.present, strict=True):
-            order = np.argsort(folds[samples], kind="stable")
-            edges = np.searchsorted(folds[samples][order], np.arange(_N_FOLDS + 1)).tolist()
-            blocks = [slice(*pair) for pair in pairwise(edges)]
-            rows = rows[order]
-            products = [rows[block].T @ rows[block] for block in blocks]
-            others = [sum(products) - own for own in products]  # the same for all starts
-            for scores_of, shares in zip(found, of_starts, strict=True):
-                own = shares[samples[order]].astype(rows.dtype, copy=False)
-                parts = [_Moments.of(rows[b], own[b], part) for b, part in zip(blocks, products, strict=True)]
-                scores = np.empty_like(own)
-                for block, part, rest in zip(blocks, parts, others, strict=True):
-                    weights, offset = _Moments.total(parts, part, rest).discriminants(shrinkage)
-                    scores[order[block]] = rows[block] @ weights + offset
-                scores_of.append(scores)
-        return found
+    def held_out(self, shares: Array) -> list[Array]:
+        """Return for every view the scores of its rows by discriminants that were trained without them."""
+        folds = self.source.permutation(len(shares)) % _N_FOLDS
+        return [view.held_out(shares, folds) for view in self.views]
 
-    def trained(self, shares: Array) -> list[tuple[Array, Array]]:
-        """Return the weights and the offsets of every view, trained on all rows."""
-        views = zip(self.features, self.shrinkage, self.present, strict=True)
-        return [_Moments.of(rows, shares[samples]).discriminants(shrinkage) for rows, shrinkage, samples in views]
+    def mean_scores(self, shares: Array) -> list[Array]:
+        """Return for every start the scores of the samples, averaged over the views they have."""
+        means = _mean_scores(self.held_out(shares), [view.samples for view in self.views], len(shares))
+        return list(means.transpose(1, 0, 2).copy())
 
     def agreement(self, shares: Array) -> float:
         """Return Cohen's kappa of the groups predicted from two views, averaged over the samples that have both."""
-        predicted = np.full((len(self.features), len(shares)), -1)
-        for own, scores, samples in zip(predicted, self.held_out([shares])[0], self.present, strict=True):
-            own[samples] = scores.argmax(axis=1)
+        predicted = np.full((len(self.views), len(shares)), -1)
+        for own, scores, view in zip(predicted, self.held_out(shares[:, None]), self.views, strict=True):
+            own[view.samples] = scores[:, 0].argmax(axis=1)
         kappas, counts = [], []
         for one, other in combinations(predicted, 2):
             both = (one >= 0) & (other >= 0)
@@ -328,34 +350,36 @@ class _Rounds(NamedTuple):
 
 
 class _Moments(NamedTuple):
-    """Sums over rows from which discriminants are computed."""
+    """Sums over rows from which discriminants are computed, for several starts."""
 
-    weight: Array  # of each group
-    sums: Array  # groups × features
-    products: Array  # features × features
-
-    @classmethod
-    def of(cls, rows: Array, shares: Array, products: Array | None = None) -> _Moments:
-        return cls(shares.sum(axis=0), shares.T @ rows, rows.T @ rows if products is None else products)
+    weight: Array  # starts × groups
+    sums: Array  # starts × groups × features
+    products: Array  # features × features, the same for all starts
 
     @classmethod
-    def total(cls, parts: Sequence[_Moments], without: _Moments, products: Array) -> _Moments:
-        weight = sum(part.weight for part in parts) - without.weight
-        return cls(weight, sum(part.sums for part in parts) - without.sums, products)
+    def of(cls, rows: Array, shares: Array) -> _Moments:
+        """Return the moments of rows with shares of shape (n_rows, n_starts, n_groups)."""
+        sums = shares.reshape(len(rows), -1).T @ rows
+        return cls(shares.sum(axis=0), sums.reshape(*shares.shape[1:], rows.shape[1]), rows.T @ rows)
 
     def discriminants(self, shrinkage: float) -> tuple[Array, Array]:
         """Return weights and offsets: S⁻¹μ and −μᵀS⁻¹μ/2 for means μ and one shrunk covariance S; all groups alike."""
+        n_features, amount = len(self.products), np.maximum(self.weight.sum(axis=1), 1.0)[:, None, None]
         has_mean = self.weight >= _SMALLEST
-        means = np.where(has_mean[:, None], self.sums / np.maximum(self.weight, _SMALLEST)[:, None], 0.0)
-        within = (self.products - (means * self.weight[:, None]).T @ means) / max(float(self.weight.sum()), 1.0)
-        spread, total = (float(np.trace(own)) / len(own) for own in (within, self.products))
-        # Groups of equal rows have no covariance
-        ridge = max(shrinkage * spread, _LEAST_RIDGE * total / max(float(self.weight.sum()), 1.0)) or 1.0
-        within *= 1 - shrinkage
-        within.flat[:: len(within) + 1] += ridge
-        weights = _solve(within, means.T)
-        offset = -(means.T * weights).sum(axis=0) / 2
-        return weights, np.where(has_mean, offset, offset.min() - _FAR)
+        means = np.where(has_mean[..., None], self.sums / np.maximum(self.weight, _SMALLEST)[..., None], 0.0)
+        within = self.products - (means * self.weight[..., None]).transpose(0, 2, 1) @ means
+        within /= amount
+        spreads = np.trace(within, axis1=1, axis2=2) / n_features
+        least = _LEAST_RIDGE * (np.trace(self.products) / n_features) / amount.ravel()
+        weights = np.empty_like(means)
+        for own, spread, floor, start, found in zip(within, spreads, least, means, weights, strict=True):
+            # Groups of equal rows have no covariance
+            ridge = max(shrinkage * float(spread), float(floor)) or 1.0
+            own *= 1 - shrinkage
+            own.flat[:: n_features + 1] += ridge
+            found[:] = _solve(own, start.T).T
+        offsets = -(means * weights).sum(axis=2) / 2
+        return weights, np.where(has_mean, offsets, offsets.min(axis=1, keepdims=True) - _FAR)
 
 
 def _solve(matrix: Array, right: Array) -> Array:
@@ -382,11 +406,11 @@ def _clarity(shares: Array, graph: Any) -> float:
 
 def _mean_scores(scores: Sequence[Array], present: Sequence[Array], n_samples: int) -> Array:
     """Return the scores of samples, averaged over the views they have."""
-    total, counts = np.zeros((n_samples, scores[0].shape[1])), np.zeros((n_samples, 1))
+    total, counts = np.zeros((n_samples, *scores[0].shape[1:])), np.zeros(n_samples)
     for own, samples in zip(scores, present, strict=True):
         total[samples] += own
         counts[samples] += 1
-    return total / np.maximum(counts, 1)
+    return total / np.maximum(counts, 1).reshape(-1, *[1] * (total.ndim - 1))
 
 
 def _offset(scores: Array) -> Array:

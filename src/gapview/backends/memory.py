@@ -44,7 +44,7 @@ from ..factorization.starts import check_init, given_start, random_start
 from ..factorization.sweep import ArraySweep, array_sweep
 from ..graph.bridges import Reach, both_graphs, joint_graph, local_order, union_graph
 from ..graph.communities import leiden_parts
-from ..graph.imputation import impute_views
+from ..graph.imputation import ImputedViews, impute_views
 from ..graph.knn import check_edges, knn_graph, user_graphs
 from ..graph.neighbors import Search
 from ..kinds import Preparation, fit_kind, prepared_views
@@ -171,11 +171,15 @@ class MemoryBackend:
         """Impute missing rows; return the share of variance explained, and the joint graph over all samples."""
 
         def build() -> tuple[float, Any]:
-            scaled = self.scaled if self._are_kept else drained(self.scaled)
-            imputed = impute_views(scaled, self.views, view_weights, search)
+            imputed = self._impute(view_weights, search)
             return float(imputed.explained.mean()), joint_graph(imputed, n_neighbors, view_weights, search)
 
         return checkpointed_search("joint graph", build, search)
+
+    def _impute(self, view_weights: Sequence[float], search: Search | None) -> ImputedViews:
+        """Impute missing rows; the matrix of the result may be changed."""
+        scaled = self.scaled if self._are_kept else drained(self.scaled)
+        return impute_views(scaled, self.views, view_weights, search)
 
     @property
     def _are_kept(self) -> bool:

@@ -172,7 +172,8 @@ def _while_searching(
     if is_recording():  # a checkpoint records steps in their order
         return weigh()
     _, *others = dict.fromkeys((setting.scales, setting.n_neighbors) for setting in settings)
-    works = [weigh, *(partial(drawn.find_neighbors, *other) for other in others)]
+    donors = any(setting.bridge != "union" for setting in settings)
+    works = [weigh, *(partial(drawn.find_neighbors, *other, donors=donors) for other in others)]
     with closing(on_free_threads(lambda work: work(), works)) as results:
         return next(results)
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
@@ -127,12 +128,12 @@ def try_settings(
     seed: int,
     limits: IterationLimits,
 ) -> list[tuple[Setting, ViewGraphs, Array]]:
-    """Return every candidate with its prepared views and its labels, grouped by scales and numbers of neighbours.
+    """Return every candidate with its prepared views and its labels, ordered by numbers of neighbours and scales.
 
-    Settings with other scales or numbers of neighbours have nothing in common, and are tried at once where cores are
-    free. Where views explain nothing of each other, bridges with a joint graph are skipped if there are others. Where
-    they do, but few samples link them, scores cannot tell which setting matches the groups of one view with those of
-    another: only the first scales and reach are tried, with and without a joint graph.
+    Settings with the same scales, numbers of neighbours and bridge share their work; others are tried at once where
+    cores are free. Where views explain nothing of each other, bridges with a joint graph are skipped if there are
+    others. Where they do, but few samples link them, scores cannot tell which setting matches the groups of one view
+    with those of another: only the first scales and reach are tried, with and without a joint graph.
     """
     is_thin = weakest_link(drawn.views.mask) < _LEAST_SHARED * n_clusters
     has_union = any(setting.bridge == "union" for setting in settings)
@@ -144,32 +145,43 @@ def try_settings(
         is_usual = (setting.scales, setting.reach) == usual and setting.bridge != "joint"
         return is_usual or not (is_thin and has_union and explained >= _LEAST_EXPLAINED) or _is_white(setting)
 
-    def try_alike(alike: Sequence[Setting]) -> tuple[list[tuple[Setting, ViewGraphs, Array]], SolutionError | None]:
+    def try_alike(alike: Sequence[Setting]) -> dict[Setting, tuple[ViewGraphs, Array] | SolutionError]:
         trials = Trials(drawn.prepare(alike[0].scales, alike[0].n_neighbors, view_weights), alike)
-        found, failure = [], None
+        found: dict[Setting, tuple[ViewGraphs, Array] | SolutionError] = {}
         for setting in alike:
             if is_tried(setting, trials.prepared.explained):
                 try:
                     find = partial(trials.groups, setting, n_clusters, seed, limits)
-                    found.append((setting, trials.prepared, checkpointed("candidate", find)))
+                    found[setting] = trials.prepared, checkpointed("candidate", find)
                 except SolutionError as error:  # other settings may still work
-                    failure = error
-        return found, failure
+                    found[setting] = error
+        return found
 
-    together: dict[Any, list[Setting]] = {}
-    for setting in sorted(settings, key=lambda s: (s.n_neighbors, tuple(str(scale) for scale in s.scales))):
-        together.setdefault((setting.scales, setting.n_neighbors), []).append(setting)
+    order = sorted(settings, key=lambda s: (s.n_neighbors, tuple(str(scale) for scale in s.scales)))
+    works = _sharing_work(order, by_bridge=not drawn.is_on_device)
     tell("Trying settings", 0, len(settings))
     each = one_by_one if is_recording() else on_free_threads  # a checkpoint records steps in their order
-    results, n_done = [], 0
-    for alike, result in zip(together.values(), each(try_alike, list(together.values())), strict=True):
-        results.append(result)
+    results: dict[Setting, tuple[ViewGraphs, Array] | SolutionError] = {}
+    n_done = 0
+    for alike, found in zip(works, each(try_alike, works), strict=True):
+        results |= found
         n_done += len(alike)
         tell("Trying settings", n_done, len(settings))
-    candidates = [candidate for found, _ in results for candidate in found]
+    tried = [(setting, results[setting]) for setting in order if setting in results]
+    candidates = [(setting, *found) for setting, found in tried if not isinstance(found, SolutionError)]
     if not candidates:
-        raise next(failure for _, failure in results if failure is not None)
+        raise next(found for _, found in tried if isinstance(found, SolutionError))
     return candidates
+
+
+def _sharing_work(settings: Sequence[Setting], *, by_bridge: bool) -> list[list[Setting]]:
+    """Return the settings that share work: first one list for every scaling, whose graphs the others then use."""
+    by_graphs: dict[Any, dict[str | None, list[Setting]]] = {}
+    for setting in settings:
+        of_bridges = by_graphs.setdefault((setting.scales, setting.n_neighbors), {})
+        of_bridges.setdefault(setting.bridge if by_bridge else None, []).append(setting)
+    turns = zip_longest(*(of_bridges.values() for of_bridges in by_graphs.values()))
+    return [alike for turn in turns for alike in turn if alike is not None]
 
 
 def best_groups(selection: Selection, n_most: int) -> list[Array]:

@@ -6,9 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
+from threading import Lock
 from typing import Any
 
 import numpy as np
+from array_api_compat import array_namespace
 from scipy import sparse
 
 from ..backends.base import Backend
@@ -20,6 +22,7 @@ from ..factorization.problem import Problem, ViewTerm, stack_terms
 from ..factorization.starts import MOST_FEATURES
 from ..graph.bridges import BRIDGES
 from ..graph.communities import KMEANS, leiden_parts
+from ..graph.imputation import ImputedViews
 from ..graph.neighbors import Search, SearchReport
 from ..persist.checkpoints.journal import use_journal
 from ..progress import phase
@@ -46,6 +49,7 @@ class TrialBackend(MemoryBackend):
     def __init__(self, views: Views, scales: Sequence[str | None], view_parts: Array) -> None:
         super().__init__(views, view_parts=view_parts)
         self._graphs: dict[tuple[int, int], tuple[Any, list[SearchReport]]] = {}
+        self._imputed: tuple[ImputedViews, list[SearchReport]] | None = None
         super().scale(scales)
 
     def scale(self, scale: Any) -> list[Scaling]:
@@ -65,6 +69,25 @@ class TrialBackend(MemoryBackend):
         if search is not None:
             search.done.extend(reports)
         return graph
+
+    def _impute(self, view_weights: Sequence[float], search: Search | None) -> ImputedViews:
+        """Impute missing rows: once in two views, whose donors do not depend on their weights."""
+        if self.views.n_views != 2:
+            return super()._impute(view_weights, search)
+        if self._imputed is None:
+            own = Search()
+            self._imputed = super()._impute(view_weights, own), own.done
+        imputed, reports = self._imputed
+        if search is not None:
+            search.done.extend(reports)
+        return replace(imputed, matrix=array_namespace(imputed.matrix).asarray(imputed.matrix, copy=True))
+
+    def find_neighbors(self, n_neighbors: Sequence[int], *, donors: bool) -> None:
+        """Find what does not depend on the weights of the views: neighbours in each of them, and donors in two."""
+        for view, count in enumerate(n_neighbors):
+            self.view_graph(view, count)
+        if donors and self.views.n_views == 2:
+            self._impute((1.0, 1.0), None)
 
     @cached_property
     def is_small(self) -> bool:
@@ -140,6 +163,13 @@ class Drawn:
     view_parts: Array  # part of every view, by all samples
     _backends: dict[Any, TrialBackend] = field(default_factory=dict, init=False, repr=False)
     _prepared: dict[Any, ViewGraphs] = field(default_factory=dict, init=False, repr=False)
+    _locks: dict[Any, Lock] = field(default_factory=dict, init=False, repr=False)
+    _lock: Lock = field(default_factory=Lock, init=False, repr=False)
+
+    @property
+    def is_on_device(self) -> bool:
+        """Whether the views are tensors."""
+        return is_tensor(next(self.views.in_parts())[:0])
 
     def prepare(
         self,
@@ -150,19 +180,21 @@ class Drawn:
     ) -> ViewGraphs:
         """Return the scaled views and their graphs, from an earlier trial if there was one."""
         scales, key = tuple(scales), (tuple(scales), tuple(n_neighbors), tuple(view_weights), tuple(bridges))
-        if key not in self._prepared:
-            # Not recorded: the steps of a fit that is resumed from a checkpoint do not all run again
-            with use_journal(None):
-                self._prepared[key] = prepare(
-                    self._scaled(scales), scales, n_neighbors, view_weights, bridges, Search()
-                )
-        return self._prepared[key]
+        with self._lock:
+            lock = self._locks.setdefault(key, Lock())
+        with lock:  # several threads may ask for the same graphs
+            if key not in self._prepared:
+                # Not recorded: the steps of a fit that is resumed from a checkpoint do not all run again
+                with use_journal(None):
+                    self._prepared[key] = prepare(
+                        self._scaled(scales), scales, n_neighbors, view_weights, bridges, Search()
+                    )
+            return self._prepared[key]
 
-    def find_neighbors(self, scales: Sequence[str | None], n_neighbors: Sequence[int]) -> None:
-        """Scale the views, and find the neighbours within each of them, which later trials share."""
+    def find_neighbors(self, scales: Sequence[str | None], n_neighbors: Sequence[int], *, donors: bool) -> None:
+        """Scale the views, and find neighbours, and donors if they are needed, which later trials share."""
         with use_journal(None):
-            for view, count in enumerate(n_neighbors):
-                self._scaled(tuple(scales)).view_graph(view, count)
+            self._scaled(tuple(scales)).find_neighbors(n_neighbors, donors=donors)
 
     def _scaled(self, scales: tuple[str | None, ...]) -> TrialBackend:
         if scales not in self._backends:

@@ -30,13 +30,15 @@ from ..trust import (
     view_agreement,
 )
 from ..trust.assessment import Resamples, add_groups, one_group, small_groups, warn_without_structure
-from ..trust.stability import draw_features
+from ..trust.stability import FEWEST_RESAMPLES, draw_features
 from ..utils.messages import MOST_REPEATS, check_integer, check_real, muted, random_generator, warn_user
 from ..utils.types import Array
 from ..views import Views
 
-N_CALIBRATING = 16  # resamples that calibrate the confidence, at most
-PRECISION = 0.04  # standard error of the share of samples kept, from which half of them are enough
+N_CALIBRATING = 32  # resamples that calibrate the confidence, at most
+PRECISION = 0.04  # standard error of the share of samples kept, from which no more of them are drawn
+MOST_FITS = 40  # with selection="fixed", whose time an assessment may take
+_COST = 0.5  # of a fit without refinement
 SHARE = 0.8  # of the samples and features in such a resample
 MOST_CALIBRATING = 5000  # samples of which it has that share
 
@@ -86,8 +88,8 @@ class AssessedMixin:
         feature_share : float, default=1.0
             Share of the features of each view in a resample, at least one feature.
         precision : float, default=0.0
-            Half of the resamples are enough, or more of them, from which the share of samples that a resample keeps has
-            a standard error below this.
+            From 16 resamples on no more are drawn, once the share of samples that a resample keeps has a standard error
+            below this.
         random_state : int, RandomState or None, default=None
             Seed of the subsets and of the fits.
 
@@ -230,7 +232,7 @@ class AssessedMixin:
                 found, resamples = assess_structure(
                     again, clarity, views, n_null=n_null, alpha=alpha, random_state=state
                 )
-                self._calibrate_if_possible(state)
+                self._calibrate_if_possible(found.n_fits, state)
             found = add_groups(found, resamples, self.labels_)
         self.assessment_ = found
         self._warn_of_groups()
@@ -247,8 +249,8 @@ class AssessedMixin:
         Parameters
         ----------
         n_resamples : int or "auto", default="auto"
-            Number of resamples. "auto": from 8 on no more, once the share of samples that a resample keeps has a
-            standard error below 0.04; at most 16. Each costs up to one fit with ``selection="fixed"``.
+            Number of resamples. "auto": from 16 on no more, once the share of samples that a resample keeps has a
+            standard error below 0.04; at most 32. Each costs up to one fit with ``selection="fixed"``.
         random_state : int, RandomState or None, default=None
             Seed of the resamples and of the fits.
 
@@ -275,23 +277,29 @@ class AssessedMixin:
         """
         self.check_fitted()  # type: ignore[attr-defined]
         check_integer("n_resamples", n_resamples, low=1, high=MOST_REPEATS, also=["auto"])
+        if isinstance(n_resamples, str):
+            return self._calibrate(N_CALIBRATING, PRECISION, random_state)
+        return self._calibrate(n_resamples, 0.0, random_state)
+
+    def _calibrate(self, n_resamples: int, precision: float, random_state: Any) -> Array:
         share = SHARE * min(1.0, MOST_CALIBRATING / self.views_.n_samples)
-        is_auto = isinstance(n_resamples, str)
-        drawn = {"n_resamples": N_CALIBRATING if is_auto else n_resamples, "precision": PRECISION if is_auto else 0.0}
-        options = drawn | {"share": share, "feature_share": SHARE, "random_state": random_state}
+        options = {"share": share, "feature_share": SHARE, "precision": precision, "random_state": random_state}
         before = getattr(self, "uncalibrated_confidence_", self.confidence_)
 
         def compute() -> Array:
             tell("Calibrating confidence")
             with use_journal(None), muted(GapviewWarning):  # fits to resamples are not recorded
-                return calibrated_confidence(self.cluster_stability(**options), before, self.labels_)
+                stability = self.cluster_stability(n_resamples=n_resamples, **options)
+                return calibrated_confidence(stability, before, self.labels_)
 
         self.confidence_, self.uncalibrated_confidence_ = checkpointed("calibrated confidence", compute), before
         return self.confidence_
 
-    def _calibrate_if_possible(self, random_state: Any) -> None:
+    def _calibrate_if_possible(self, n_fits: int, random_state: Any) -> None:
+        """Calibrate the confidence with the resamples that so many fits without refinement leave time for."""
+        n_left = int(MOST_FITS - _COST * n_fits)
         try:
-            self.calibrate(random_state=random_state)
+            self._calibrate(min(max(n_left, FEWEST_RESAMPLES), N_CALIBRATING), PRECISION, random_state)
         except GapviewError as error:
             warn_user(f"confidence_ is not calibrated. {error}")
 
@@ -309,7 +317,7 @@ class AssessedMixin:
         rows = np.array([place[key] for key in ids[resamples.rows].tolist()])
         self.assessment_ = add_groups(self.assessment_, resamples._replace(rows=rows), self.labels_)
         if len(self.cluster_centers_) > 1 and self.memory_budget is None:
-            self._calibrate_if_possible(seed)
+            self._calibrate_if_possible(self.assessment_.n_fits, seed)
 
     def _scales(self) -> Any:
         """Return the scale of all views, or of each."""

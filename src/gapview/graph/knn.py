@@ -257,15 +257,21 @@ def modularity(graph: sparse.csr_array, labels: Array) -> float:
     >>> modularity(pairs, np.array([0, 0, 1, 1]))
     0.5
     """
-    _, groups = np.unique(labels, return_inverse=True)
+    return float(_modularities(graph, [np.unique(labels, return_inverse=True)[1]])[0])
+
+
+def _modularities(graph: sparse.csr_array, labelings: Sequence[Array]) -> Array:
     edges = graph.tocoo()
-    total = float(edges.data.sum(dtype=np.float64))
+    out, into = (np.asarray(graph.sum(axis=axis, dtype=np.float64)).ravel() for axis in (1, 0))
+    total = float(out.sum())
     if total == 0:
-        return 0.0
-    inside = float(edges.data[groups[edges.row] == groups[edges.col]].sum(dtype=np.float64)) / total
-    out = np.bincount(groups[edges.row], weights=edges.data, minlength=groups.max() + 1) / total
-    into = np.bincount(groups[edges.col], weights=edges.data, minlength=groups.max() + 1) / total
-    return inside - float(out @ into)
+        return np.zeros(len(labelings))
+    found = []
+    for labels in labelings:
+        inside = float(edges.data @ (labels[edges.row] == labels[edges.col]).astype(np.float64))
+        of_groups = np.bincount(labels, weights=out) @ np.bincount(labels, weights=into)
+        found.append(inside / total - float(of_groups) / total**2)
+    return np.array(found)
 
 
 def modularities(graph: Any, labelings: Sequence[Array]) -> Array:
@@ -288,7 +294,7 @@ def modularities(graph: Any, labelings: Sequence[Array]) -> Array:
     array([ 0.5, -0.5])
     """
     if not isinstance(graph, TensorGraph):
-        return np.array([modularity(graph, labels) for labels in labelings])
+        return _modularities(graph, labelings)
     starts = np.cumsum([0, *(int(labels.max()) + 1 for labels in labelings)])
     columns = np.stack([labels + begin for labels, begin in zip(labelings, starts[:-1], strict=True)], axis=1)
     values = graph.values

@@ -20,6 +20,7 @@ from .confidence import LEAST_SIZE, read_labels
 
 _ROUNDING = 1e-9  # 0.8 of 10 samples is 8, even if the product is rounded down
 _POWER = 3  # of the modularity, which varies less than the stability: 1 % of it weighs as much as 3 % of stability
+FEWEST_RESAMPLES = 16  # from which their standard error is known
 _SAME = 0.5  # Jaccard similarity from which two clusters are the same: at most one other cluster can be as similar
 
 
@@ -130,8 +131,8 @@ def cluster_stability(
         Minimum number of samples of each view in each resample, or ``share`` of those that have the view if these are
         fewer; at least 2. Only with ``mask``.
     precision : float, default=0.0
-        Half of the resamples are enough, or more of them, from which the share of samples that a resample keeps has a
-        standard error below this.
+        From 16 resamples on no more are drawn, once the share of samples that a resample keeps has a standard error
+        below this.
 
     Returns
     -------
@@ -173,7 +174,7 @@ def cluster_stability(
     failures: list[str] = []  # messages, since the errors would keep the data of the fits in memory
     shares_kept: list[float] = []
     for turn in range(n_resamples):
-        if 2 * turn >= n_resamples and _standard_error(shares_kept) < precision:
+        if turn >= FEWEST_RESAMPLES and _standard_error(shares_kept) < precision:
             jaccards = jaccards[:turn]
             break
         rows = draw_samples(state, size, having, needed)

@@ -23,6 +23,7 @@ from gapview.datasets import hide_views, load_views
 from gapview.estimators.assessing import MOST_CALIBRATING, N_CALIBRATING, SHARE
 from gapview.report.style import SERIES, SOFT, new_figure
 from gapview.trust import calibration_error
+from gapview.trust.stability import FEWEST_RESAMPLES
 from gapview.utils.storage import make_folder
 from gapview.utils.types import Array
 from gapview.views import Views
@@ -207,7 +208,7 @@ def _lines(rows: list[tuple[str, ...]], pooled: list[Samples], missing: Sequence
     lines = [
         "## Confidence of samples\n",
         f"Written by `gapview-lab trust calibration`: `BridgedGRMF(selection='fixed')` at two rates of each data set. "
-        f"`calibrate` uses {N_CALIBRATING // 2} to {N_CALIBRATING} resamples; others, with other seeds, measure how "
+        f"`calibrate` uses {FEWEST_RESAMPLES} to {N_CALIBRATING} resamples; others, with other seeds, measure how "
         "often a sample is kept (column resamples). A sample is kept if it is in the matched group and this group has, "
         "without the sample, a Jaccard similarity of at least 0.5; groups of fewer than five drawn samples are not "
         f"kept. A resample has {SHARE:.0%} of the samples and of the features of each view; resamples that calibrate "

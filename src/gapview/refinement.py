@@ -18,7 +18,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
-from scipy.linalg import eigh
 from scipy.linalg.lapack import dposv, sposv
 from scipy.special import softmax
 from scipy.stats import entropy
@@ -240,9 +239,8 @@ def _features_of(given: tuple[Matrix, Array | None]) -> _Features:
     usual = float(np.median(squares[np.triu_indices(len(landmarks), 1)])) if len(landmarks) > 1 else 0.0
     decay = _DECAY / usual if usual > 0 else 1.0
     most = max(1, min(_N_DIRECTIONS, len(points) // _ROWS_PER_DIRECTION, len(landmarks)))
-    leading = [len(landmarks) - most, len(landmarks) - 1]
-    values, vectors = eigh(np.exp(-decay * squares), subset_by_index=leading)
-    values, vectors = values[::-1], vectors[:, ::-1]
+    values, vectors = np.linalg.eigh(np.exp(-decay * squares))
+    values, vectors = values[::-1][:most], vectors[:, ::-1][:, :most]
     kept = values > values[0] * 1e-8
     mixing = vectors[:, kept] / np.sqrt(values[kept])
     mapped = np.exp(-decay * _squared_distances(points, landmarks)) @ mixing
@@ -427,8 +425,9 @@ def _sharpness(scores: Array, labels: Array) -> float:
     """Return the factor of the scores that predicts the groups best; means over many weak views say too little."""
     scores = scores - scores.max(axis=1, keepdims=True)
     of_labels, powers, found = float(scores[np.arange(len(labels)), labels].mean()), np.exp(scores), []
+    ones = np.ones(scores.shape[1])  # sums by products are faster
     for factor in _SHARPNESS:  # each twice the one before
-        found.append(factor * of_labels - float(np.log(powers.sum(axis=1)).mean()))
+        found.append(factor * of_labels - float(np.log(powers @ ones).mean()))
         powers *= powers
     return _SHARPNESS[int(np.argmax(found))]
 

@@ -49,6 +49,7 @@ class TrialBackend(MemoryBackend):
     def __init__(self, views: Views, scales: Sequence[str | None], view_parts: Array) -> None:
         super().__init__(views, view_parts=view_parts)
         self._graphs: dict[tuple[int, int], tuple[Any, list[SearchReport]]] = {}
+        self._reduced: dict[int, list[Array]] = {}  # rows on their leading singular vectors, by their number
         self._imputed: tuple[ImputedViews, list[SearchReport]] | None = None
         super().scale(scales)
 
@@ -113,7 +114,9 @@ class TrialBackend(MemoryBackend):
         The longest reach passes the others on its way, and all views take a step in one product.
         """
         n_kept = max(_N_VECTORS, _VECTORS_PER_COMPONENT * n_components)
-        reduced = [_leading_scores(rows, n_kept) for rows in self.scaled]
+        if n_kept not in self._reduced:
+            self._reduced[n_kept] = [_leading_scores(rows, n_kept) for rows in self.scaled]
+        reduced = self._reduced[n_kept]
         edges = np.cumsum([0, *(rows.shape[1] for rows in reduced)]).tolist()
         # For every view a column of ones on its samples, which gives the degrees; the last is 1 for all samples
         start = np.zeros((self.views.n_samples, edges[-1] + len(reduced) + 1), dtype=np.float32)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -18,8 +18,9 @@ from .utils.types import Array, Matrix
 from .views import Views
 from .views.cells import SelectedRows
 
-WHITE = "white+unit"
-SCALES = ("unit", "center+unit", "standard", "standard+view", "standard+unit", WHITE, None)
+WHITE, ROOT = "white+unit", "root+"
+_PLAIN = ("unit", "center+unit", "standard", "standard+view", "standard+unit", WHITE)
+SCALES = (*_PLAIN, *(f"{ROOT}{scale}" for scale in _PLAIN if scale.endswith("unit")), None)
 
 _MOSTLY_ZERO = 0.9  # share of zeros from which zero means absence, as in counts of words
 _NARROW = 3
@@ -27,6 +28,8 @@ _FEWEST_COMPARED, _MOST_COMPARED = 10, 300  # rows that are compared with each o
 _LIKE_NOISE = 0.85  # of the variation of distances in noise
 _FEW_EFFECTIVE = 0.2  # share of the features that carry the variance, below which a few features dominate
 _FEW_DIRECTIONS = 2.0  # that carry the variance, below which rows of unit length have hardly an angle left
+
+_EQUAL_TOTALS = 0.01  # variation of the totals of rows, below which rows are shares of a whole
 
 _KEPT_VARIANCE = 0.95  # share of the variance of standardised features that is whitened; the rest is left out
 
@@ -142,10 +145,13 @@ class Scaling:
     row_length: float | None  # mean length of the rows before they are scaled to 1; None if rows are not scaled
     axes: Array | None = field(default=None, repr=False)  # features × principal axes that are whitened
     sizes: Array | None = field(default=None, repr=False)  # standard deviation along each of them
+    is_rooted: bool = False  # whether values are replaced by their square roots before all else
 
     def apply(self, matrix: Matrix, *, overwrite: bool = False) -> Matrix:
         """Return rows of this view scaled, those of the fit or new ones; ``overwrite`` allows to change dense rows."""
         if self.center is None or self.spread is None:
+            if self.is_rooted:
+                matrix, overwrite = _roots(matrix), True
             return matrix if self.row_length is None else unit_rows(matrix, overwrite=overwrite)
         matrix = matrix.toarray() if sparse.issparse(matrix) else matrix
         xp = _namespace(matrix)
@@ -154,7 +160,7 @@ class Scaling:
         is_spread = bool(np.any(self.spread != 1))
         for block in cached_blocks(matrix):
             with np.errstate(over="ignore", invalid="ignore"):
-                rows = matrix[block] - center
+                rows = (_roots(matrix[block]) if self.is_rooted else matrix[block]) - center
                 rows = xp.astype(self._whitened(rows / spread if is_spread else rows), matrix.dtype, copy=False)
             if not xp.all(xp.isfinite(rows)):
                 raise _too_large(self.name, "its standardised features", matrix)
@@ -174,7 +180,8 @@ class Scaling:
             matrix = matrix * self.row_length
         if self.axes is not None and self.sizes is not None:
             matrix = (matrix @ self.axes * self.sizes) @ self.axes.T
-        return matrix if self.center is None else np.asarray(matrix * self.spread + self.center)
+        values = matrix if self.center is None else np.asarray(matrix * self.spread + self.center)
+        return values * np.abs(values) if self.is_rooted else values
 
 
 @dataclass(frozen=True)
@@ -235,6 +242,31 @@ class ScaledRows:
         return found  # type: ignore[no-any-return]
 
 
+def _roots(matrix: Matrix) -> Matrix:
+    """Return the square roots of values; of those below zero, which new samples can have, minus that of the size."""
+    if sparse.issparse(matrix):
+        return sparse.csr_array((_roots(matrix.data), matrix.indices, matrix.indptr), shape=matrix.shape)
+    xp = _namespace(matrix)
+    return xp.sign(matrix) * xp.sqrt(xp.abs(matrix))
+
+
+def has_roots(scale: str | None) -> bool:
+    """Return whether a scale takes square roots first."""
+    return scale is not None and scale.startswith(ROOT)
+
+
+def is_white(scale: str | None) -> bool:
+    """Return whether a scale whitens the features."""
+    return scale is not None and scale.endswith(WHITE)
+
+
+def whitened(scale: str | None) -> str | None:
+    """Return a scale that whitens the features that the given one centres; others stay."""
+    if scale is None or not scale.endswith(("center+unit", "standard+unit")):
+        return scale
+    return ROOT + WHITE if has_roots(scale) else WHITE
+
+
 def _too_large(name: str, what: str, matrix: Matrix) -> InputError:
     return InputError(
         f"View '{name}' holds values so large that {what} are not finite as "
@@ -288,7 +320,7 @@ def fit_scaling(name: str, matrix: Matrix, scale: str | None) -> Scaling:
 
 
 def _is_centred(scale: str | None) -> bool:
-    return scale is not None and scale.startswith(("standard", "center", "white"))
+    return scale is not None and scale.removeprefix(ROOT).startswith(("standard", "center", "white"))
 
 
 def _demand_no_centring(name: str, matrix: Any, scale: str | None) -> None:
@@ -309,8 +341,9 @@ def fit_blocks(rows: BlockedRows, scale: str | None) -> Scaling:
         If the values are so large that spreads of features or lengths of rows are not finite.
     """
     center = spread = row_length = axes = sizes = None
+    is_rooted, scale = has_roots(scale), scale and scale.removeprefix(ROOT)
     if scale is not None and _is_centred(scale):
-        center, spread = _feature_moments(rows)
+        center, spread = _feature_moments(_rooted(rows) if is_rooted else rows)
         spread = np.where(spread > 0, spread, 1.0)  # a constant feature stays constant, at zero
         if scale.startswith("center"):
             spread = np.ones_like(spread)
@@ -321,10 +354,15 @@ def fit_blocks(rows: BlockedRows, scale: str | None) -> Scaling:
                 raise _too_large(rows.name, "the spreads of its features", spread)
     if scale is not None and scale.endswith("unit"):
         if scale == WHITE:
-            axes, sizes = _principal_axes(rows, Scaling(rows.name, center, spread, None))
-        of_features = Scaling(rows.name, center, spread, None, axes, sizes)
+            axes, sizes = _principal_axes(rows, Scaling(rows.name, center, spread, None, is_rooted=is_rooted))
+        of_features = Scaling(rows.name, center, spread, None, axes, sizes, is_rooted)
         _, row_length = rows.reduce(lambda block: _mean_length(of_features, block), _mean_of_means)
-    return Scaling(rows.name, center, spread, row_length, axes, sizes)
+    return Scaling(rows.name, center, spread, row_length, axes, sizes, is_rooted)
+
+
+def _rooted(rows: BlockedRows) -> BlockedRows:
+    """Return the square roots of rows in blocks."""
+    return replace(rows, reduce=lambda function, combine: rows.reduce(lambda block: function(_roots(block)), combine))
 
 
 def _principal_axes(rows: BlockedRows, standardised: Scaling) -> tuple[Array, Array]:
@@ -406,6 +444,8 @@ def suitable_scale(matrix: Matrix) -> str:
       scores of principal components. They would dominate the distances. Not if it makes all samples equally distant, as
       with about as many principal components as samples.
     * "center+unit" for any other view; "unit" may suit it as well.
+    * the same after "root+" for shares of a whole: values from zero on, with the same total in all rows, such as
+      histograms. Among square roots, as in the Hellinger distance, small shares count as well as large ones.
 
     The share of the features that carry the variance is their participation ratio, (Σσ²)² / Σσ⁴, over their number. The
     number of directions is the same ratio of the variances along the principal axes, (Σλ)² / Σλ².
@@ -427,19 +467,40 @@ def suitable_scale(matrix: Matrix) -> str:
         return "unit"
     if matrix.shape[1] <= _NARROW:
         return "standard+view"
+    if _are_shares(matrix):
+        scale = _suitable_plain_scale(_roots(matrix))
+        return scale if scale.endswith("view") else ROOT + scale
+    return _suitable_plain_scale(matrix)
+
+
+def _suitable_plain_scale(matrix: Matrix) -> str:
     spreads = _feature_moments(rows_in_blocks("", matrix.toarray() if sparse.issparse(matrix) else matrix))[1]
     shares = np.square(spreads / (spreads.max() or 1.0))  # of the largest, so that fourth powers stay finite
     are_few = shares.any() and shares.sum() ** 2 / np.square(shares).sum() < _FEW_EFFECTIVE * matrix.shape[1]
     if matrix.shape[0] < _FEWEST_COMPARED or not shares.any():
         return "standard+unit" if are_few else "center+unit"
-    drawn = np.unique(np.linspace(0, matrix.shape[0] - 1, _MOST_COMPARED).astype(np.intp))
-    rows = host(matrix[drawn])
-    rows = (rows.toarray() if sparse.issparse(rows) else rows)[:, spreads > 0].astype(np.float64)
+    rows = _drawn_rows(matrix)[:, spreads > 0]
     standardised = rows / spreads[spreads > 0]
     is_standard = are_few and not _equally_distant(standardised)
     if _n_directions(standardised if is_standard else rows / spreads.max()) < _FEW_DIRECTIONS:
         return "standard+view"
     return "standard+unit" if is_standard else "center+unit"
+
+
+def _are_shares(matrix: Matrix) -> bool:
+    """Return whether no value is below zero and all rows have the same total, up to a small variation."""
+    xp = _namespace(matrix)
+    totals = host(xp.reshape(xp.asarray(matrix.sum(axis=1)), (-1,))).astype(np.float64)
+    mean = float(totals.mean())
+    is_equal = 0 < mean < np.inf and float(np.abs(totals / mean - 1).max()) < _EQUAL_TOTALS
+    return bool(is_equal and (matrix.min() >= 0))
+
+
+def _drawn_rows(matrix: Matrix) -> Array:
+    """Return some rows, evenly spaced, in double precision."""
+    drawn = np.unique(np.linspace(0, matrix.shape[0] - 1, _MOST_COMPARED).astype(np.intp))
+    rows = host(matrix[drawn])
+    return np.asarray((rows.toarray() if sparse.issparse(rows) else rows).astype(np.float64))
 
 
 def _equally_distant(rows: Array) -> bool:
@@ -464,7 +525,7 @@ def scale_views(views: Views, scale: str | Sequence[str | None] | None) -> tuple
         The data.
     scale : str, None, or sequence of these with one for each view
         One of ``"unit"``, ``"center+unit"``, ``"standard"``, ``"standard+view"``, ``"standard+unit"``,
-        ``"white+unit"``, None.
+        ``"white+unit"``, one of those with unit rows after ``"root+"``, None.
 
     Raises
     ------

@@ -27,7 +27,7 @@ class Concat(Baseline):
         Kind of the values, such as ``"counts"``, as in :class:`gapview.GRMF`.
     n_top_features : int, None, or list or dict of these, default=None
         Features of a view that are kept, as in :class:`gapview.GRMF`.
-    scale : {"unit", "center+unit", "standard", "standard+view", "standard+unit", "white+unit", None}, default="unit"
+    scale : str or None, default="unit"
         As in :class:`gapview.GRMF`; views are filled after they are scaled.
     n_init : int, default=20
         Restarts of k-means, of which the best is kept. The tables of the paper are matched by 20, not by 1.

@@ -57,7 +57,7 @@ class DCNMF(nmf.ConsensusBaseline):
         Kind of the values, such as ``"counts"``, as in :class:`gapview.GRMF`.
     n_top_features : int, None, or list or dict of these, default=None
         Features of a view that are kept, as in :class:`gapview.GRMF`.
-    scale : {"unit", "center+unit", "standard", "standard+view", "standard+unit", "white+unit", None}, default="unit"
+    scale : str or None, default="unit"
         Scale rows to unit length, centre features before that, standardise features, both, or leave the values alone.
     init : "random" or pair (codes, bases), default="random"
         Start: uniform random numbers, with the same codes in all views; or a pair, the codes as an array of shape

@@ -57,7 +57,7 @@ class IMG(FactorBaseline):
         Kind of the values, such as ``"counts"``, as in :class:`gapview.GRMF`.
     n_top_features : int, None, or list or dict of these, default=None
         Features of a view that are kept, as in :class:`gapview.GRMF`.
-    scale : {"unit", "center+unit", "standard", "standard+view", "standard+unit", "white+unit", None}, default="unit"
+    scale : str or None, default="unit"
         As in :class:`gapview.GRMF`. The graph depends on the scale of the codes, thus on that of the data.
     init : "random" or pair of arrays, default="random"
         Starting codes of shape (n_samples, n_components) and a matrix of shape (n_samples, n_samples) that

@@ -92,7 +92,7 @@ class ImputedSpectral(_ImputedClusterer):
         Kind of the values, such as ``"counts"``, as in :class:`gapview.GRMF`.
     n_top_features : int, None, or list or dict of these, default=None
         Features of a view that are kept, as in :class:`gapview.GRMF`.
-    scale : {"unit", "center+unit", "standard", "standard+view", "standard+unit", "white+unit", None}, default="unit"
+    scale : str or None, default="unit"
         As in :class:`gapview.GRMF`; views are filled after they are scaled.
     partial_rows : {"raise", "fill", "drop"}, default="raise"
         What to do with rows that have some but not all values, see :class:`gapview.Views`.
@@ -173,7 +173,7 @@ class ImputedKMeans(_ImputedClusterer):
         Kind of the values, such as ``"counts"``, as in :class:`gapview.GRMF`.
     n_top_features : int, None, or list or dict of these, default=None
         Features of a view that are kept, as in :class:`gapview.GRMF`.
-    scale : {"unit", "center+unit", "standard", "standard+view", "standard+unit", "white+unit", None}, default="unit"
+    scale : str or None, default="unit"
         As in :class:`gapview.GRMF`; views are filled after they are scaled.
     n_init : int, default=20
         Restarts of k-means, of which the best is kept.

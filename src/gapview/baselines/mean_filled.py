@@ -48,7 +48,7 @@ class MeanFilledSpectral(CoupledBaseline):
         Kind of the values, such as ``"counts"``, as in :class:`gapview.GRMF`.
     n_top_features : int, None, or list or dict of these, default=None
         Features of a view that are kept, as in :class:`gapview.GRMF`.
-    scale : {"unit", "center+unit", "standard", "standard+view", "standard+unit", "white+unit", None}, default="unit"
+    scale : str or None, default="unit"
         As in :class:`gapview.GRMF`; views are filled after they are scaled.
     max_iter : int, default=30
         Maximum number of iterations. Reaching it gives no warning: the groups hardly change after a few iterations.

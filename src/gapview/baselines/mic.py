@@ -49,7 +49,7 @@ class MIC(nmf.NonnegativeBaseline):
         Kind of the values, such as ``"counts"``, as in :class:`gapview.GRMF`.
     n_top_features : int, None, or list or dict of these, default=None
         Features of a view that are kept, as in :class:`gapview.GRMF`.
-    scale : {"unit", "center+unit", "standard", "standard+view", "standard+unit", "white+unit", None}, default="unit"
+    scale : str or None, default="unit"
         Scale rows to unit length, centre features before that, standardise features, both, or leave the values alone.
     init : "random" or pair (codes, bases), default="random"
         Start. ``"random"``: the views are factorised one after the other, in three passes, each from the codes of the

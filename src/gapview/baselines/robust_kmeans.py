@@ -41,7 +41,7 @@ class RobustMultiViewKMeans(Baseline):
         Kind of the values, such as ``"counts"``, as in :class:`gapview.GRMF`.
     n_top_features : int, None, or list or dict of these, default=None
         Features of a view that are kept, as in :class:`gapview.GRMF`.
-    scale : {"unit", "center+unit", "standard", "standard+view", "standard+unit", "white+unit", None}, default="unit"
+    scale : str or None, default="unit"
         As in :class:`gapview.GRMF`.
     n_init : int, default=20
         Number of starts; the solution with the smallest objective is kept. Centres start at samples drawn by k-means++

@@ -20,7 +20,7 @@ from ..persist.checkpoints import checkpointed
 from ..persist.checkpoints.journal import is_recording
 from ..progress import tell
 from ..refinement import Refinement
-from ..scaling import SCALES, WHITE, scale_view, suitable_scale
+from ..scaling import SCALES, is_white, scale_view, suitable_scale, whitened
 from ..trust.assessment import Assessment, Resamples
 from ..trust.structure import assess_structure
 from ..utils.messages import check_choice, check_real, shown
@@ -233,11 +233,11 @@ def _white_scales(views: Views, scales: Sequence[str | None]) -> tuple[str | Non
 
     Words and a few features are not whitened: zero means absence, and a few axes are all there is.
     """
-    whitened = tuple(
-        WHITE if scale in ("center+unit", "standard+unit") and width <= _MOST_WHITENED else scale
+    scales = [
+        whitened(scale) if width <= _MOST_WHITENED else scale
         for scale, width in zip(scales, views.n_features, strict=True)
-    )
-    return whitened if WHITE in whitened else None
+    ]
+    return tuple(scales) if any(map(is_white, scales)) else None
 
 
 def _read_scales(scale: Any, views: Views, *, first_only: bool) -> list[tuple[str | None, ...]]:
@@ -246,7 +246,7 @@ def _read_scales(scale: Any, views: Views, *, first_only: bool) -> list[tuple[st
         suited = []
         for name, matrix in zip(views.names, views.one_by_one(), strict=True):
             way = suitable_scale(matrix)
-            ways = [way] if first_only else [way, "unit" if way == "center+unit" else way]
+            ways = [way] if first_only else [way, way.replace("center+", "")]
             if views.batches is not None and way == "unit":  # after correction zero does not mean absence
                 ways = ["center+unit"] * len(ways)
             usable = {way: way if _varies(name, matrix, way) else "standard+view" for way in set(ways)}

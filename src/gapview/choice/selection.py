@@ -33,7 +33,7 @@ from ..persist.checkpoints.journal import is_recording
 from ..persist.registry import storable_record
 from ..progress import tell
 from ..refinement import Refinement, refine
-from ..scaling import WHITE
+from ..scaling import is_white
 from ..utils.shown import Shown, Table
 from ..utils.types import Array
 from ..views import Views
@@ -326,7 +326,7 @@ def choose(candidates: Sequence[tuple[Setting, ViewGraphs, Array]]) -> Selection
     white = np.array([_is_white(setting) for setting, _, _ in candidates])
     if white.all():
         white[:] = False
-    plain = [own for own, is_white in zip(candidates, white, strict=True) if not is_white]
+    plain = [own for own, left_out in zip(candidates, white, strict=True) if not left_out]
     each = list({id(prepared): prepared for _, prepared, _ in plain}.values())
     explained = float(np.mean([prepared.explained for prepared in each]))
     union, joint = (_modularity_shares([own.graphs[name] for own in each], labelings) for name in ("union", "joint"))
@@ -367,7 +367,7 @@ def _cheapest_alike(settings: Sequence[Setting], labelings: Sequence[Array], sco
 
 
 def _is_white(setting: Setting) -> bool:
-    return WHITE in setting.scales
+    return any(map(is_white, setting.scales))
 
 
 def _modularity_shares(graphs: Sequence[Any], labelings: Sequence[Array]) -> Array:

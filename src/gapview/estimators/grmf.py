@@ -57,11 +57,12 @@ class GRMF(LatentSpaceMixin, MultiViewClusterer):
     n_top_features : int, None, or list or dict of these, default=None
         Cluster only so many features of a view, those with the most variance; of counts and proteins, the most for
         their mean. None keeps all.
-    scale : {"unit", "center+unit", "standard", "standard+view", "standard+unit", "white+unit", None}, default="unit"
+    scale : str or None, default="unit"
         ``"unit"``: rows of unit length (the paper); ``"center+unit"``: the same after centring the features;
         ``"standard"``: features of mean 0 and variance 1; ``"standard+view"``: the same, divided by the mean length of
         the rows; ``"standard+unit"``: the same with rows of unit length; ``"white+unit"``: the same with equal variance
-        along all principal axes that hold 95 % of the variance; None: no scaling.
+        along all principal axes that hold 95 % of the variance; None: no scaling. Those with unit rows may follow
+        square roots, as in ``"root+unit"``, for shares of a whole.
     init : {"random", "data"} or list or dict of arrays, default="random"
         Starting codes: uniform random numbers (the paper), computed from the data without random numbers, or given.
     n_init : int, default=1

@@ -19,7 +19,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 from scipy.linalg.lapack import dposv, sposv
-from scipy.special import softmax
 from scipy.stats import entropy
 
 from .compute.arrays import host
@@ -103,7 +102,7 @@ class Discriminants:
                 own.append(view.scores(host(rows[first:last])))
                 places.append(samples[first:last] - begin)
             scores = self.sharpness * _mean_scores(own, places, block.stop - begin) + self.offset
-            found[block] = softmax(scores, axis=1)
+            found[block] = _shares(scores)
         return found
 
 
@@ -183,7 +182,7 @@ def refine(
     means = sharpness * _mean_scores(scores, present, views.n_samples)
     offset = _offset(means)
     found = Discriminants(of_views, sharpness, offset)
-    refined = walk(softmax(means + offset, axis=1).astype(np.float32), transition).argmax(axis=1)
+    refined = walk(_shares(means + offset).astype(np.float32), transition).argmax(axis=1)
     is_whole = len(np.unique(refined)) == n_clusters
     n_before, n_after = (len(np.unique(own + n_clusters * parts)) for own in (starts[best], refined))
     return Refinement(found if is_whole and n_before == n_after else None, agreement)
@@ -314,7 +313,7 @@ class _Rounds(NamedTuple):
             for (place, shares), scores in zip(current.items(), of_starts, strict=True):
                 sharpness[place] = _sharpness(scores, shares.argmax(axis=1))
                 scores *= sharpness[place]
-                found.append(softmax(scores + _offset(scores), axis=1))
+                found.append(_shares(scores + _offset(scores)))
             beside = np.concatenate(found, axis=1)
             averaged = np.split((beside + transition @ beside) / 2, len(found), axis=1)
             current = _distinct(dict(zip(current, averaged, strict=True)))
@@ -411,23 +410,32 @@ def _mean_scores(scores: Sequence[Array], present: Sequence[Array], n_samples: i
     return total / np.maximum(counts, 1).reshape(-1, *[1] * (total.ndim - 1))
 
 
+def _below_best(scores: Array) -> Array:
+    """Return scores less the largest of every row, which is found faster by its position."""
+    return np.asarray(scores - scores[np.arange(len(scores)), scores.argmax(axis=1)][:, None])
+
+
+def _shares(scores: Array) -> Array:
+    """Return shares that are proportional to the exponentials of scores."""
+    powers = np.exp(_below_best(scores))
+    return np.asarray(powers / (powers @ np.ones(scores.shape[1]))[:, None])
+
+
 def _offset(scores: Array) -> Array:
     """Return what to add to the scores of each group so that it has samples; 0 for groups that have."""
-    best = scores.max(axis=1)
-    offset = np.zeros(scores.shape[1])
-    for group in np.setdiff1d(np.arange(scores.shape[1]), scores.argmax(axis=1)):
-        lacking = best - scores[:, group]
+    offset, best = np.zeros(scores.shape[1]), scores.argmax(axis=1)
+    for group in np.flatnonzero(np.bincount(best, minlength=scores.shape[1]) == 0):
+        lacking = scores[np.arange(len(scores)), best] - scores[:, group]
         offset[group] = np.partition(lacking, _FEWEST - 1)[_FEWEST - 1] + _AHEAD
     return offset
 
 
 def _sharpness(scores: Array, labels: Array) -> float:
     """Return the factor of the scores that predicts the groups best; means over many weak views say too little."""
-    scores = scores - scores.max(axis=1, keepdims=True)
+    scores = _below_best(scores)
     of_labels, powers, found = float(scores[np.arange(len(labels)), labels].mean()), np.exp(scores), []
-    ones = np.ones(scores.shape[1])  # sums by products are faster
     for factor in _SHARPNESS:  # each twice the one before
-        found.append(factor * of_labels - float(np.log(powers @ ones).mean()))
+        found.append(factor * of_labels - float(np.log(powers @ np.ones(scores.shape[1])).mean()))
         powers *= powers
     return _SHARPNESS[int(np.argmax(found))]
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import gapview
 from gapview import BridgedGRMF
 from gapview.datasets import make_views, paired_split
-from gapview.errors import InputError, ParameterError
+from gapview.errors import GapviewWarning, InputError, ParameterError
 from gapview.trust import calibrated_confidence, calibration_error, cluster_stability
 
 
@@ -151,6 +151,46 @@ def test_calibration_can_be_repeated_and_stored(tmp_path):
     np.testing.assert_array_equal(again.confidence_, first)
     np.testing.assert_array_equal(again.uncalibrated_confidence_, plain)
     assert not hasattr(model.fit(views), "uncalibrated_confidence_")
+
+
+class Counted(BridgedGRMF):
+    """Keeps the number of resamples that it is asked for."""
+
+    def cluster_stability(self, **options):
+        self.asked_ = options["n_resamples"]
+        stability = super().cluster_stability(**options)
+        self.drawn_ = len(stability.jaccards)
+        return stability
+
+
+def counted(views, n_clusters):
+    return Counted(n_clusters, selection="fixed", random_state=0).fit(views)
+
+
+def test_calibration_draws_more_resamples_where_groups_come_and_go():
+    made = make_views(150, (10, 15), n_clusters=3, separation=6.0, random_state=3).views
+    clear = counted(made, 3)
+    clear.calibrate(random_state=1)
+    assert (clear.asked_, clear.drawn_) == (32, 16)
+    rng = np.random.RandomState(0)
+    vague = counted([rng.normal(size=(60, 6)), rng.normal(size=(60, 8))], 2)
+    vague.calibrate(random_state=1)
+    assert vague.drawn_ > 16
+
+
+def test_an_assessment_calibrates_by_the_resamples_that_its_cost_leaves():
+    made = make_views(150, (10, 15), n_clusters=3, separation=6.0, random_state=3).views
+    clear = counted(made, 3)
+    found = clear.assess(random_state=0)
+    assert found.has_structure
+    assert clear.asked_ == 16
+    assert found.n_fits / 2 + clear.drawn_ <= 45
+    rng = np.random.RandomState(0)
+    noise = counted([rng.normal(size=(90, 10)), rng.normal(size=(90, 12))], 3)
+    with pytest.warns(GapviewWarning, match="cannot be distinguished"):
+        found = noise.assess(random_state=0)
+    assert noise.asked_ > 24
+    assert found.n_fits / 2 + noise.drawn_ <= 40
 
 
 @pytest.mark.data

@@ -116,6 +116,17 @@ def test_the_seed_decides_and_large_units_do_not(data):
     np.testing.assert_allclose(groups_of(refined(huge, data.target, seed=4), huge), one, atol=1e-6)
 
 
+def test_a_view_with_fewer_rows_than_folds_takes_part(data):
+    rare = np.zeros(300, dtype=bool)
+    rare[[3, 50, 200]] = True
+    mask = np.column_stack([np.ones(300, dtype=bool), rare])
+    views = Views(
+        [np.asarray(matrix) for matrix in make_views(300, (12, 20), n_clusters=4, random_state=1).views.matrices]
+    )
+    found = refined(views.hide(mask), noisy(data.target, 0.1))
+    assert groups_of(found, views.hide(mask)).shape == (300, 4)
+
+
 def test_the_clearest_of_several_starts_is_taken(data):
     source = np.random.RandomState(0)
     merged = np.where(data.target == 1, 0, data.target)  # two groups in one, and another one in two

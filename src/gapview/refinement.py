@@ -356,8 +356,9 @@ class _Moments(NamedTuple):
     @classmethod
     def of(cls, rows: Array, shares: Array) -> _Moments:
         """Return the moments of rows with shares of shape (n_rows, n_starts, n_groups)."""
-        sums = shares.reshape(len(rows), -1).T @ rows
-        return cls(shares.sum(axis=0), sums.reshape(*shares.shape[1:], rows.shape[1]), rows.T @ rows)
+        size = *shares.shape[1:], rows.shape[1]
+        sums = shares.reshape(len(rows), size[0] * size[1]).T @ rows
+        return cls(shares.sum(axis=0), sums.reshape(size), rows.T @ rows)
 
     def discriminants(self, shrinkage: float) -> tuple[Array, Array]:
         """Return weights and offsets: S⁻¹μ and −μᵀS⁻¹μ/2 for means μ and one shrunk covariance S; all groups alike."""

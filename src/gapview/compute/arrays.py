@@ -10,6 +10,7 @@ import numpy as np
 from scipy import sparse
 
 from ..errors import MissingExtraError, ParameterError
+from ..utils.messages import shown
 from .tensor_graph import TensorGraph, tensor_graph
 
 _ROWS_AT_A_TIME = 2**16
@@ -66,11 +67,11 @@ def to_device(array: Any, device: Any) -> Any:
         raise MissingExtraError("torch", "gpu", "Computing on a device") from None
     try:
         return torch.as_tensor(_shareable(array), device=device)
-    except (RuntimeError, AssertionError) as error:
+    except (RuntimeError, AssertionError, TypeError, ValueError, OverflowError) as error:
         reason = str(error).strip().splitlines()[0].rstrip(".")
         raise ParameterError(
             f"device must be None or the name of a device that PyTorch can use, such as 'cuda' or 'cpu'; got "
-            f"{device!r}: {reason}."
+            f"{shown(device)}: {reason}."
         ) from None
 
 

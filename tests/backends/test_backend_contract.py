@@ -98,8 +98,21 @@ def of_kinds(seed: int) -> Data:
     return Data([view[:N] for view in views], None, [view[N:] for view in views])
 
 
+def of_shares(seed: int) -> Data:
+    """Return shares of a whole, such as histograms; each sample lacks some views."""
+    rng = np.random.RandomState(seed)
+    n, target = N + N_NEW, np.arange(N + N_NEW) % 3
+    lacking, views = rng.randint(4, size=n), []  # half of the samples have both views
+    for k, width in enumerate((120, 200)):
+        amounts = rng.gamma(5 * rng.dirichlet(np.full(width, 0.3), size=3)[target] + 0.05)
+        views.append(amounts / amounts.sum(axis=1, keepdims=True))
+        views[k][lacking == k] = np.nan
+    return Data([view[:N] for view in views], None, [view[N:] for view in views])
+
+
 DATA = {
     "kinds": of_kinds(0),
+    "shares": of_shares(0),
     "two": made((200, 120), 0),
     "three": with_mask(made((200, 90, 30), 1)),
     "float32": made((400, 240), 2, "float32"),
@@ -173,6 +186,8 @@ FITS = {
     "BridgedGRMF-ordered": (BridgedGRMF(3, reach=1, consensus_weight=1.0, **FIXED), "ordered"),
     "GRMF-kinds": (GRMF(3, init="data", kind=KINDS, n_top_features=[150, 60, None], **COMMON), "kinds"),
     "BridgedGRMF-kinds": (BridgedGRMF(3, kind=KINDS, n_top_features=[150, None, None], **FIXED), "kinds"),
+    "GRMF-shares": (GRMF(3, init="data", scale="root+standard+unit", **COMMON), "shares"),
+    "BridgedGRMF-shares": (BridgedGRMF(3, **FIXED), "shares"),
     "BridgedGRMF-choice": (BridgedGRMF(3, bridge="union", **COMMON), "two"),
     "BridgedGRMF-all": (BridgedGRMF(3, **COMMON), "two"),
     "BridgedGRMF-joint": (BridgedGRMF(3, **FIXED | {"bridge": "joint"}), "two"),

@@ -127,7 +127,8 @@ def test_a_view_with_fewer_rows_than_folds_takes_part(data):
     assert groups_of(found, views.hide(mask)).shape == (300, 4)
 
 
-def test_the_clearest_of_several_starts_is_taken(data):
+@pytest.mark.parametrize("n_wrong", [1, 4])
+def test_the_clearest_of_several_starts_is_taken(data, n_wrong):
     source = np.random.RandomState(0)
     merged = np.where(data.target == 1, 0, data.target)  # two groups in one, and another one in two
     merged[(data.target == 2) & (source.uniform(size=300) < 0.5)] = 1
@@ -138,8 +139,9 @@ def test_the_clearest_of_several_starts_is_taken(data):
             for k, matrix in enumerate(data.views.matrices)
         )
     )
-    parts = np.zeros(300, dtype=int)
-    found = refine(data.views.matrices, data.views, graph, [merged, noisy(data.target, 0.1)], parts, 1.0, 0)
+    parts, right = np.zeros(300, dtype=int), noisy(data.target, 0.1)
+    starts = [*[noisy(merged, 0.05 * turn, turn) for turn in range(n_wrong)], right]
+    found = refine(data.views.matrices, data.views, graph, starts, parts, 1.0, 0)
     assert clustering_accuracy(data.target, groups_of(found, data.views).argmax(axis=1)) > 0.95
 
 

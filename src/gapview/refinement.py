@@ -20,6 +20,7 @@ import numpy as np
 from scipy import sparse
 from scipy.linalg.lapack import dposv, sposv
 from scipy.stats import entropy
+from sklearn.utils.extmath import randomized_svd
 
 from .compute.arrays import host
 from .compute.engine import on_free_threads
@@ -32,12 +33,13 @@ from .views import Views
 N_WALKS = 2  # steps along the graph over which the shares of the groups are averaged
 
 _N_ROUNDS, _N_AVERAGED = 20, 10
+_N_TRIED, _N_CLEAREST = 6, 2  # rounds of all starts, and how many of them go on
 _N_FOLDS = 5
 _N_AXES, _SHRINKAGE = 50, 0.2  # of linear discriminants
 # Linear discriminants of many samples do worse than neighbours; those of a kernel do not
 _MANY_SAMPLES = 1500
 _KERNEL_AXES, _KERNEL_SHRINKAGE = 100, 0.05
-_N_LANDMARKS, _N_DIRECTIONS, _ROWS_PER_DIRECTION = 600, 200, 4
+_N_LANDMARKS, _N_DIRECTIONS, _ROWS_PER_DIRECTION = 1000, 250, 4
 _DECAY = 2.0  # of the kernel, per median squared distance
 _SHARPNESS = (1.0, 2.0, 4.0, 8.0, 16.0)
 _FEW_SHARED = 5  # samples with two views, below which the views are not compared
@@ -47,6 +49,7 @@ _SMALLEST = 0.5  # weight of a group, below which it has no mean
 _VALUES_AT_A_TIME = 2**17
 _FEWEST, _AHEAD = 2, 1.0  # samples that a group is given if it has none, and by how much its score leads there
 _LEAST_RIDGE = 1e-6
+_LEAST_EIGENVALUE = 1e-6  # of a kernel in single precision, as a share of the largest
 _FAR = 10.0  # how much lower than all other scores that of a group without a mean is
 
 
@@ -65,10 +68,8 @@ class ViewDiscriminants:
     def scores(self, rows: Matrix) -> Array:
         """Return the score of each group for rows of the view, scaled as in the fit."""
         points = on_axes(rows, self.size, self.center, self.axes)
-        if self.landmarks is not None:  # in single precision, which is faster
-            near, landmarks = points.astype(np.float32), self.landmarks.astype(np.float32)
-            points = np.exp(np.float32(-self.decay) * _squared_distances(near, landmarks))
-            return points @ self.weights.astype(np.float32) + self.offset
+        if self.landmarks is not None:
+            return _similarities(points, self.landmarks, self.decay) @ self.weights.astype(np.float32) + self.offset
         return points @ self.weights + self.offset
 
 
@@ -173,7 +174,7 @@ def refine(
     if not agreement >= _AGREE and not explained >= _EXPLAIN:
         return Refinement(None, agreement)
     transition = transition_of(graph)
-    ends = rounds.run([np.eye(n_clusters)[labels] for labels in starts], transition)
+    ends = rounds.run([np.eye(n_clusters)[labels] for labels in starts], graph, transition)
     best = max(ends, key=lambda place: _clarity(ends[place][0], graph))
     shares, sharpness = ends[best]
     pairs = zip(features, rounds.views, strict=True)
@@ -238,15 +239,18 @@ def _features_of(given: tuple[Matrix, Array | None]) -> _Features:
     usual = float(np.median(squares[np.triu_indices(len(landmarks), 1)])) if len(landmarks) > 1 else 0.0
     decay = _DECAY / usual if usual > 0 else 1.0
     most = max(1, min(_N_DIRECTIONS, len(points) // _ROWS_PER_DIRECTION, len(landmarks)))
-    values, vectors = np.linalg.eigh(np.exp(-decay * squares))
-    values, vectors = values[::-1][:most], vectors[:, ::-1][:, :most]
-    kept = values > values[0] * 1e-8
+    vectors, values, _ = randomized_svd(np.exp(-decay * squares).astype(np.float32), most, n_iter=1, random_state=0)
+    kept = values > values[0] * _LEAST_EIGENVALUE
     mixing = vectors[:, kept] / np.sqrt(values[kept])
-    mapped = np.exp(-decay * _squared_distances(points, landmarks)) @ mixing
+    mapped = _similarities(points, landmarks, decay) @ mixing
     mean = mapped.mean(axis=0)
-    return _Features(
-        (mapped - mean).astype(np.float32), _KERNEL_SHRINKAGE, size, center, axes, landmarks, decay, mixing, mean
-    )
+    return _Features(mapped - mean, _KERNEL_SHRINKAGE, size, center, axes, landmarks, decay, mixing, mean)
+
+
+def _similarities(rows: Array, landmarks: Array, decay: float) -> Array:
+    """Return the kernel values of rows and landmarks, in single precision, which is faster."""
+    squares = _squared_distances(rows.astype(np.float32), landmarks.astype(np.float32))
+    return np.asarray(np.exp(np.float32(-decay) * squares))
 
 
 def _squared_distances(rows: Array, others: Array) -> Array:
@@ -300,10 +304,11 @@ class _Rounds(NamedTuple):
     views: list[_TrainingView]
     source: np.random.RandomState
 
-    def run(self, starts: Sequence[Array], transition: Any) -> dict[int, tuple[Array, float]]:
+    def run(self, starts: Sequence[Array], graph: Any, transition: Any) -> dict[int, tuple[Array, float]]:
         """Return the shares of the groups, averaged over the last rounds, and the sharpness of the last one.
 
-        The results are listed by the position of their start. Starts whose shares become equal go on as one, the first.
+        The results are listed by the position of their start. Starts whose shares become equal go on as one, the first,
+        and after some rounds only the clearest go on.
         """
         current, totals = dict(enumerate(starts)), {place: np.zeros_like(shares) for place, shares in enumerate(starts)}
         sharpness = dict.fromkeys(current, 1.0)
@@ -317,6 +322,8 @@ class _Rounds(NamedTuple):
             beside = np.concatenate(found, axis=1)
             averaged = np.split((beside + transition @ beside) / 2, len(found), axis=1)
             current = _distinct(dict(zip(current, averaged, strict=True)))
+            if done + 1 == _N_TRIED:
+                current = _clearest(current, graph)
             if done >= _N_ROUNDS - _N_AVERAGED:
                 for place, shares in current.items():
                     totals[place] += shares
@@ -394,6 +401,15 @@ def _distinct(of_starts: dict[int, Array]) -> dict[int, Array]:
         if all(np.abs(shares - other).mean() * shares.shape[1] > _EQUAL for other in kept.values()):
             kept[place] = shares
     return kept
+
+
+def _clearest(of_starts: dict[int, Array], graph: Any) -> dict[int, Array]:
+    """Return the clearest shares, in their order."""
+    if len(of_starts) <= _N_CLEAREST:
+        return of_starts
+    clarity = {place: _clarity(shares, graph) for place, shares in of_starts.items()}
+    kept = sorted(clarity, key=lambda place: -clarity[place])[:_N_CLEAREST]
+    return {place: shares for place, shares in of_starts.items() if place in kept}
 
 
 def _clarity(shares: Array, graph: Any) -> float:

@@ -46,6 +46,7 @@ CHANGES: dict[str, dict[str, Any]] = {
     "covariance shrunk by 0.5": {"_SHRINKAGE": 0.5},
     "12 rounds": {"_N_ROUNDS": 12, "_N_AVERAGED": 6},
     "a kernel half as wide": {"_DECAY": 4.0},
+    "600 landmarks, 200 directions": {"_N_LANDMARKS": 600, "_N_DIRECTIONS": 200},
     "scores not sharpened": {"_SHARPNESS": (1.0,)},
     "no neighbours in the last step": {"N_WALKS": 0},
 }

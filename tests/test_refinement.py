@@ -128,7 +128,9 @@ def test_a_view_with_fewer_rows_than_folds_takes_part(data):
 
 
 @pytest.mark.parametrize("n_wrong", [1, 4])
-def test_the_clearest_of_several_starts_is_taken(data, n_wrong):
+@pytest.mark.parametrize("many", [1500, 300])  # samples from which discriminants are those of a kernel
+def test_the_clearest_of_several_starts_is_taken(data, n_wrong, many, monkeypatch):
+    monkeypatch.setattr("gapview.refinement._MANY_SAMPLES", many)
     source = np.random.RandomState(0)
     merged = np.where(data.target == 1, 0, data.target)  # two groups in one, and another one in two
     merged[(data.target == 2) & (source.uniform(size=300) < 0.5)] = 1

@@ -33,7 +33,7 @@ from .views import Views
 N_WALKS = 2  # steps along the graph over which the shares of the groups are averaged
 
 _N_ROUNDS, _N_AVERAGED = 20, 10
-_N_TRIED, _N_CLEAREST = 6, 2  # rounds of all starts, and how many of them go on
+_N_TRIED, _N_CLEAREST = 6, 2  # rounds of all starts, and how many of them go on where samples are many
 _N_FOLDS = 5
 _N_AXES, _SHRINKAGE = 50, 0.2  # of linear discriminants
 # Linear discriminants of many samples do worse than neighbours; those of a kernel do not
@@ -174,7 +174,8 @@ def refine(
     if not agreement >= _AGREE and not explained >= _EXPLAIN:
         return Refinement(None, agreement)
     transition = transition_of(graph)
-    ends = rounds.run([np.eye(n_clusters)[labels] for labels in starts], graph, transition)
+    n_kept = _N_CLEAREST if is_kernel else len(starts)  # few samples take little time, and are less clear early on
+    ends = rounds.run([np.eye(n_clusters)[labels] for labels in starts], graph, transition, n_kept)
     best = max(ends, key=lambda place: _clarity(ends[place][0], graph))
     shares, sharpness = ends[best]
     pairs = zip(features, rounds.views, strict=True)
@@ -304,11 +305,11 @@ class _Rounds(NamedTuple):
     views: list[_TrainingView]
     source: np.random.RandomState
 
-    def run(self, starts: Sequence[Array], graph: Any, transition: Any) -> dict[int, tuple[Array, float]]:
+    def run(self, starts: Sequence[Array], graph: Any, transition: Any, n_kept: int) -> dict[int, tuple[Array, float]]:
         """Return the shares of the groups, averaged over the last rounds, and the sharpness of the last one.
 
         The results are listed by the position of their start. Starts whose shares become equal go on as one, the first,
-        and after some rounds only the clearest go on.
+        and after some rounds only the ``n_kept`` clearest go on.
         """
         current, totals = dict(enumerate(starts)), {place: np.zeros_like(shares) for place, shares in enumerate(starts)}
         sharpness = dict.fromkeys(current, 1.0)
@@ -323,7 +324,7 @@ class _Rounds(NamedTuple):
             averaged = np.split((beside + transition @ beside) / 2, len(found), axis=1)
             current = _distinct(dict(zip(current, averaged, strict=True)))
             if done + 1 == _N_TRIED:
-                current = _clearest(current, graph)
+                current = _clearest(current, graph, n_kept)
             if done >= _N_ROUNDS - _N_AVERAGED:
                 for place, shares in current.items():
                     totals[place] += shares
@@ -403,12 +404,12 @@ def _distinct(of_starts: dict[int, Array]) -> dict[int, Array]:
     return kept
 
 
-def _clearest(of_starts: dict[int, Array], graph: Any) -> dict[int, Array]:
+def _clearest(of_starts: dict[int, Array], graph: Any, n_kept: int) -> dict[int, Array]:
     """Return the clearest shares, in their order."""
-    if len(of_starts) <= _N_CLEAREST:
+    if len(of_starts) <= n_kept:
         return of_starts
     clarity = {place: _clarity(shares, graph) for place, shares in of_starts.items()}
-    kept = sorted(clarity, key=lambda place: -clarity[place])[:_N_CLEAREST]
+    kept = sorted(clarity, key=lambda place: -clarity[place])[:n_kept]
     return {place: shares for place, shares in of_starts.items() if place in kept}
 
 

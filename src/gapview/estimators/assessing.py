@@ -186,9 +186,9 @@ class AssessedMixin:
         features, see :meth:`calibrate`; if ``memory_budget`` does not allow it, there is a warning instead. ``labels_``
         never change.
 
-        The cost is at most about that of 40 fits with ``selection="fixed"`` to at most 2,000 samples. It is up to 55
-        with many more features than samples, and with more than 2,000 samples, since the fits that calibrate the
-        confidence are then larger.
+        The cost is about that of 40 fits with ``selection="fixed"`` to at most 2,000 samples. It is up to 70 with many
+        views or features, and with more than 2,000 samples, since the fits that calibrate the confidence are then
+        larger.
 
         Parameters
         ----------

@@ -178,9 +178,9 @@ def refine(
     ends = rounds.run([np.eye(n_clusters)[labels] for labels in starts], graph, transition, n_kept)
     best = max(ends, key=lambda place: _clarity(ends[place][0], graph))
     shares, sharpness = ends[best]
-    pairs = zip(features, rounds.views, strict=True)
-    of_views = tuple(own.discriminants(*view.trained(shares)) for own, view in pairs)
-    scores = [own.scores(host(rows)) for own, rows in zip(of_views, scaled, strict=True)]
+    trained = [view.trained(shares) for view in rounds.views]
+    of_views = tuple(own.discriminants(*pair) for own, pair in zip(features, trained, strict=True))
+    scores = [own.rows @ weights + offset for own, (weights, offset) in zip(features, trained, strict=True)]
     means = sharpness * _mean_scores(scores, present, views.n_samples)
     offset = _offset(means)
     found = Discriminants(of_views, sharpness, offset)
@@ -237,7 +237,8 @@ def _features_of(given: tuple[Matrix, Array | None]) -> _Features:
         return _Features(points, _SHRINKAGE, size, center, axes, None, 0.0, None, np.zeros(points.shape[1]))
     landmarks = points[drawn]
     squares = _squared_distances(landmarks, landmarks)
-    usual = float(np.median(squares[np.triu_indices(len(landmarks), 1)])) if len(landmarks) > 1 else 0.0
+    half = len(landmarks) // 2
+    usual = float(np.median(squares[:half, half:])) if half else 0.0  # between different landmarks
     decay = _DECAY / usual if usual > 0 else 1.0
     most = max(1, min(_N_DIRECTIONS, len(points) // _ROWS_PER_DIRECTION, len(landmarks)))
     vectors, values, _ = randomized_svd(np.exp(-decay * squares).astype(np.float32), most, n_iter=1, random_state=0)

@@ -37,7 +37,7 @@ from ..views import Views
 
 N_CALIBRATING = 32  # resamples that calibrate the confidence, at most
 PRECISION = 0.04  # standard error of the share of samples kept, from which no more of them are drawn
-MOST_FITS = 40  # with selection="fixed", whose time an assessment may take
+MOST_FITS = 40  # with selection="fixed", whose time an assessment aims at; it has at least FEWEST_RESAMPLES
 _COST = 0.5  # of a fit without refinement
 SHARE = 0.8  # of the samples and features in such a resample
 MOST_CALIBRATING = 5000  # samples of which it has that share

@@ -164,8 +164,6 @@ def page(rows: Iterable[Row]) -> str:
             "samples are found less often among few, so that fewer samples would give a confidence that is too low. In "
             "views with more features than samples, leaving out the refinement saves less than in others.",
         ]
-    if len(costs) < len(data):
-        lines += ["", "Rows without a cost are of an earlier version, whose statistic was stability · modularity."]
     lines += [
         "",
         "More: [confidence](trust/calibration.md), [new samples](trust/outliers.md), [batches](trust/batches.md), "
